@@ -14,25 +14,25 @@ extension MockAuthorizationServer {
         /// The time since the token was issued.
         var age: Duration = .zero
 
-        /// The token isn't signed: `alg` is `none`.
+        /// A missing signature: `alg` is `none`.
         package static let unsigned = Self(signature: .missing)
-        /// The token has the ID of the server's key, but another key's signature.
+        /// Another key's signature, with the ID of the server's key.
         package static let mixedUpKeys = Self(signature: .foreign)
-        /// The token is signed with a key that the server doesn't publish.
+        /// The signature of a key that the server doesn't publish.
         package static let unknownKey = Self(signature: .unknownKey)
-        /// The token doesn't have a key ID.
+        /// A missing key ID.
         package static let withoutKeyID = Self(signature: .withoutKeyID)
-        /// The header's `alg` is `null`.
+        /// An `alg` of `null` in the header.
         package static let withoutAlgorithm = Self(signature: .withoutAlgorithm)
-        /// The nonce is that of another request.
+        /// Another request's nonce.
         package static let wrongNonce = Self.claims(["nonce": "another-nonce"])
-        /// The issuer is another one.
+        /// Another issuer.
         package static let wrongIssuer = Self.claims(["iss": "https://evil.example"])
-        /// The audience is another client.
+        /// Another client as the audience.
         package static let wrongAudience = Self.claims(["aud": "another-client"])
-        /// The hash is that of another access token.
+        /// Another access token's hash.
         package static let wrongAccessTokenHash = Self.claims(["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
-        /// The hash is that of another code.
+        /// Another code's hash.
         package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
         /// Signs the token with another signer, or with another key, such as a client's secret.

@@ -28,7 +28,7 @@ extension MockAuthorizationServer {
         /// - Returns: The decision.
         public static func approved(subject: String) -> Self { Self(wrapped: .approved(subject)) }
 
-        /// Denies the request with `access_denied`.
+        /// A denial of the request, with `access_denied`.
         public static let denied = Self(wrapped: .refused("access_denied"))
 
         /// Fails with another error

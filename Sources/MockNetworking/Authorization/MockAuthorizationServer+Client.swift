@@ -70,7 +70,7 @@ extension MockAuthorizationServer {
             /// No authentication: `none`.
             public static let none = Self(credential: .nothing)
 
-            /// A secret in the header: `client_secret_basic`.
+            /// Authenticates with a secret in the header: `client_secret_basic`.
             ///
             /// - Parameters:
             ///   - secret: The secret.
@@ -81,7 +81,7 @@ extension MockAuthorizationServer {
                 Self(credential: .basic(Secret(secret), isEncoded: isEncoded))
             }
 
-            /// A secret in the form: `client_secret_post`.
+            /// Authenticates with a secret in the form: `client_secret_post`.
             ///
             /// - Parameter secret: The secret.
             /// - Returns: The method.
@@ -89,7 +89,7 @@ extension MockAuthorizationServer {
                 Self(credential: .post(Secret(secret)))
             }
 
-            /// An assertion signed with a secret: `client_secret_jwt`.
+            /// Authenticates with an assertion signed with a secret: `client_secret_jwt`.
             ///
             /// - Parameters:
             ///   - secret: The secret.
@@ -100,13 +100,14 @@ extension MockAuthorizationServer {
                 try privateKeyJWT(SigningKey(secret: secret.utf8, algorithm: algorithm).verificationKey)
             }
 
-            /// An assertion signed with a private key: `private_key_jwt`.
+            /// Authenticates with an assertion signed with a private key: `private_key_jwt`.
             ///
             /// - Parameter key: The public key.
             /// - Returns: The method.
             public static func privateKeyJWT(_ key: VerificationKey) -> Self { Self(credential: .key(key)) }
 
-            /// A certificate that an authority issued to a subject: `tls_client_auth`.
+            /// Authenticates with a certificate that an authority issued to a subject:
+            /// `tls_client_auth`.
             ///
             /// The server requires ``Configuration/mutualTLS`` with the authority.
             ///
@@ -116,7 +117,7 @@ extension MockAuthorizationServer {
                 Self(credential: .certificateSubject(subject))
             }
 
-            /// A registered certificate: `self_signed_tls_client_auth`.
+            /// Authenticates with a registered certificate: `self_signed_tls_client_auth`.
             ///
             /// - Parameter certificateDER: The certificate.
             /// - Returns: The method.

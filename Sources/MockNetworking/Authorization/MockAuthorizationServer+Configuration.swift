@@ -47,7 +47,7 @@ extension MockAuthorizationServer {
         /// The valid audiences of client assertions; the default is the issuer or the token
         /// endpoint.
         public var assertionAudience: AssertionAudience = .issuerOrTokenEndpoint
-        /// The server's way of reporting invalid assertions; the default is the standard.
+        /// The server's deviations from the standards; none by default.
         public var dialect: Dialect = .standard
         /// The TLS settings of a second port for clients with a certificate; with `nil`, the
         /// default, it doesn't exist

@@ -85,7 +85,7 @@ extension LoopbackServer.TLS {
         let demand: Demand
         let authorities: [MockCertificateAuthority]
 
-        /// Doesn't request a certificate.
+        /// No request for a certificate.
         public static let none = Self(demand: .nothing, authorities: [])
 
         /// Requests a certificate, but accepts clients without one.

@@ -229,7 +229,8 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    /// Waits until at least a number of requests have arrived since the start or `clearRecord()`.
+    /// Waits until at least the given number of requests have arrived since the start or
+    /// `clearRecord()`.
     ///
     /// - Parameter count: The number of requests.
     /// - Throws: `CancellationError` at once when the task is canceled.
@@ -237,7 +238,7 @@ public final class LoopbackServer: Sendable {
         try await state.wait { $0.requestCount >= count }
     }
 
-    /// Waits until at most a number of connections are open.
+    /// Waits until at most the given number of connections are open.
     ///
     /// Use this to check that a client that gave up closed its connection.
     ///

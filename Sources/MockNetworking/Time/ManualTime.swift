@@ -99,7 +99,7 @@ public final class ManualTime: Sendable {
         state.withLock { $0.date = date }
     }
 
-    /// Waits until at least a number of tasks are sleeping.
+    /// Waits until at least the given number of tasks are sleeping.
     ///
     /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` at once when the task is canceled.

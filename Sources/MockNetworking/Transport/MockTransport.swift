@@ -96,7 +96,7 @@ public final class MockTransport: HTTPTransport {
         script.append(steps)
     }
 
-    /// Waits until at least a number of requests have arrived.
+    /// Waits until at least the given number of requests have arrived.
     ///
     /// - Parameter count: The number of requests.
     /// - Throws: `CancellationError` at once when the task is canceled.

@@ -43,7 +43,7 @@ public final class ResponseGate: Sendable {
         try await state.wait { $0.isOpen }
     }
 
-    /// Waits until at least a number of tasks wait at the gate.
+    /// Waits until at least the given number of tasks wait at the gate.
     ///
     /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` at once when the task is canceled.

@@ -1,7 +1,7 @@
 public import Foundation
 import Synchronization
 
-/// A download to a file that survives interruptions.
+/// A resumable download to a file.
 ///
 /// ```swift
 /// let download = client.download(url, to: .file(archive))

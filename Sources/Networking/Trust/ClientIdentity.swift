@@ -7,7 +7,7 @@ internal import OpenSSLCrypto
 /// Supported keys are RSA with 2048 bits or more, NIST curves, secp256k1, Ed25519 and Ed448.
 /// Descriptions never contain the key.
 public struct ClientIdentity: Sendable {
-    /// Returns the password of an encrypted key; called only if a key needs decrypting.
+    /// A closure that returns the password of an encrypted key; called only if there is one.
     public typealias Password = @Sendable () throws -> String
 
     let load: @Sendable () throws -> TLSIdentity

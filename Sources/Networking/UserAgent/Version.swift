@@ -1,10 +1,10 @@
 /// A version of three numbers.
 public struct Version: Hashable, Sendable {
-    /// The first number, which changes with incompatible changes.
+    /// The first number, for incompatible changes.
     public let major: Int
-    /// The second number, which changes with additions.
+    /// The second number, for additions.
     public let minor: Int
-    /// The third number, which changes with fixes.
+    /// The third number, for fixes.
     public let increment: Int
 
     /// Version 1.0.0.
