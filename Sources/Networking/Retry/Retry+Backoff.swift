@@ -150,8 +150,7 @@ extension Retry {
     public enum Truncation: Sendable {
         /// Stops after a number of retries.
         case maxRetries(Int)
-        /// Stops when the delays add up to a duration; the last delay is shortened to never exceed
-        /// it.
+        /// Stops when the delays add up to a duration, shortening the last delay to fit.
         case maxDelay(Duration)
 
         func action(delay: () -> Duration, atLeast minimum: Duration, state: State) -> Action {
