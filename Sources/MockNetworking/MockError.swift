@@ -1,22 +1,22 @@
 public import Foundation
 
-/// What a test double could not do.
+/// An error of a mock or test server.
 ///
 /// Two errors are equal if their codes are.
 public struct MockError: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of error.
     public let code: Code
-    /// What failed, and what to do about it.
+    /// The failure, and what to do about it.
     public let message: String
-    /// The error that caused this one, if another layer reported it.
+    /// The underlying error, if there is one.
     public let cause: (any Error)?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: What failed, and what to do about it.
-    ///   - cause: The error that caused this one.
+    ///   - code: The kind of error.
+    ///   - message: The failure, and what to do about it.
+    ///   - cause: The underlying error.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -25,7 +25,7 @@ public struct MockError: Error, Sendable {
 }
 
 extension MockError {
-    /// What kind of failure it is.
+    /// The kind of a mock error.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
@@ -38,42 +38,45 @@ extension MockError {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The operating system refused the socket, the thread or the descriptor that a server needs.
+        /// The operating system refused a socket, thread or descriptor that a server needs.
         public static var cannotStart: Self { Self(.cannotStart) }
-        /// A certificate can't be made, or is none, or its key is another's; the message and the cause tell why.
+        /// A certificate can't be created or read, or its key doesn't match; the message and the
+        /// cause explain why.
         public static var cannotIssueCertificate: Self { Self(.cannotIssueCertificate) }
-        /// The connection ended, or the server was stopped, before everything was written.
+        /// The connection ended or the server was stopped before everything was written.
         public static var connectionClosed: Self { Self(.connectionClosed) }
-        /// A server answered without sending the browser anywhere.
+        /// A server didn't redirect the browser.
         public static var noRedirect: Self { Self(.noRedirect) }
-        /// A request came for which no answer was left.
+        /// The script has no response left for a request.
         public static var scriptExhausted: Self { Self(.scriptExhausted) }
-        /// A request came that is not as expected, or too often; the message says how it differs.
+        /// A request differs from all expectations or arrived too often; the message describes the
+        /// difference.
         public static var unexpectedRequest: Self { Self(.unexpectedRequest) }
-        /// What came is not what was expected; the message has each discrepancy.
+        /// The requests differ from the expectations; the message lists each discrepancy.
         public static var expectationFailed: Self { Self(.expectationFailed) }
     }
 }
 
 extension MockError: Equatable {
-    /// Whether two errors have the same code; messages and causes don't count.
+    /// Returns a Boolean value that indicates whether two errors have the same code, regardless of
+    /// messages and causes.
     ///
     /// - Parameters:
-    ///   - left: One error.
-    ///   - right: The other.
-    /// - Returns: Whether the codes are equal.
+    ///   - left: An error.
+    ///   - right: Another error.
+    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension MockError: CustomStringConvertible, LocalizedError {
-    /// The code, the message and the cause, for a person to read.
+    /// The code, the message and the cause.
     public var description: String {
         cause.map { "\(code): \(message) (\($0))" } ?? "\(code): \(message)"
     }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``.
     public var errorDescription: String? { description }
 }

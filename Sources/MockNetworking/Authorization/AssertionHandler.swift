@@ -5,7 +5,7 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// Whose assertions are grants, and what grants there are besides
+/// The issuers whose assertions are grants, and the test's own grants
 /// ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 final class AssertionHandler: Sendable {
     typealias Extension = @Sendable ([String: String]) throws -> MockAuthorizationServer.ExtensionAnswer
@@ -13,7 +13,7 @@ final class AssertionHandler: Sendable {
     private struct State {
         var issuers: [String: VerificationKey] = [:]
         var usedAssertions: Set<String> = []
-        /// The subjects of SAML assertions, by the octets of the assertions.
+        /// The subjects of SAML assertions, by the bytes of the assertions.
         var samlSubjects: [[UInt8]: String] = [:]
         var extensions: [String: Extension] = [:]
     }
@@ -41,13 +41,13 @@ final class AssertionHandler: Sendable {
 
     func answer(to type: String) -> Extension? { state.withLock { $0.extensions[type] } }
 
-    /// Whom a JWT entitles to act for.
+    /// Returns the subject that a JWT assertion authorizes the client to act for.
     func subject(ofJWT assertion: String) throws(TokenEndpointError) -> String {
         let token: VerifiedToken
         do {
             let issuer = try UnverifiedToken(assertion).unverifiedClaims["iss"]?.string ?? ""
             guard let key = state.withLock({ $0.issuers[issuer] }) else {
-                throw Self.invalidGrant("the assertion's issuer is not trusted here")
+                throw Self.invalidGrant("the assertion's issuer isn't trusted")
             }
             var policy = ValidationPolicy(
                 issuer: .exactly(issuer),
@@ -59,21 +59,21 @@ final class AssertionHandler: Sendable {
         } catch let error as TokenEndpointError {
             throw error
         } catch {
-            throw Self.invalidGrant("the assertion is not valid: \((error as? TokenError).map { "\($0.code)" } ?? "-")")
+            throw Self.invalidGrant("the assertion isn't valid: \((error as? TokenError).map { "\($0.code)" } ?? "-")")
         }
         guard let subject = token.registered.subject else { throw Self.invalidGrant("the assertion has no subject") }
         if let identifier = token.registered.jwtID {
             guard state.withLock({ $0.usedAssertions.insert(identifier).inserted }) else {
-                throw Self.invalidGrant("the assertion was used before")
+                throw Self.invalidGrant("the assertion was already used")
             }
         }
         return subject
     }
 
-    /// Whom a SAML assertion entitles to act for.
+    /// Returns the subject that a SAML assertion authorizes the client to act for.
     func subject(ofSAML text: String) throws(TokenEndpointError) -> String {
         guard let octets = try? Base64URL.decode(text), let subject = state.withLock({ $0.samlSubjects[octets] }) else {
-            throw Self.invalidGrant("the assertion is not one that is accepted here")
+            throw Self.invalidGrant("the assertion isn't accepted")
         }
         return subject
     }
@@ -83,7 +83,7 @@ final class AssertionHandler: Sendable {
     }
 }
 
-/// Where the grants are looked at that need more than the client's authentication.
+/// The handlers of grants that require more than the client's authentication.
 struct GrantHandlers: Sendable {
     let codes: AuthorizationHandler
     let devices: DeviceHandler

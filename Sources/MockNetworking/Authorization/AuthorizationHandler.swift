@@ -5,13 +5,13 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// Where users are asked what they grant, and where the codes for it are kept
+/// The authorization endpoint, which asks users for their decision and stores the codes
 /// ([RFC 6749 §4.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1)).
 final class AuthorizationHandler: Sendable {
     typealias Decision = MockAuthorizationServer.Decision
     typealias Prompt = MockAuthorizationServer.Prompt
 
-    /// What a code stands for.
+    /// The authorization that a code represents.
     struct Issued: Sendable {
         let authorization: Authorization
         let redirectURI: String
@@ -51,21 +51,21 @@ final class AuthorizationHandler: Sendable {
         state.withLock { $0.decide = decide }
     }
 
-    // MARK: The authorization endpoint
+    // MARK: Authorization endpoint
 
-    /// Answers a request of a user's browser.
+    /// Responds to a request from a user's browser.
     ///
     /// - Parameters:
-    ///   - parameters: The parameters that the browser was sent with.
-    ///   - handler: Finds the request that was pushed before, or reads one that is signed.
-    /// - Returns: Where the browser is sent, or a page if there is nobody to send it to.
+    ///   - parameters: The parameters of the request.
+    ///   - handler: Finds a pushed request, or verifies a signed one.
+    /// - Returns: A redirect of the browser, or an error page if there's no valid redirect URI.
     func response(
         to parameters: [(name: String, value: String)],
         resolvedBy handler: AuthorizationRequestHandler
     ) -> LoopbackResponse {
         var request = RequestParameters(parameters)
         if configuration.requiresPushedAuthorizationRequests, request["request_uri"] == nil {
-            return .text("requests must be left here before (RFC 9126)", status: 400)
+            return .text("pushed authorization requests are required (RFC 9126)", status: 400)
         }
         if request["request"] != nil || request["request_uri"] != nil {
             do throws(TokenEndpointError) {
@@ -74,13 +74,13 @@ final class AuthorizationHandler: Sendable {
                 return .text(error.description, status: 400)
             }
         }
-        // Whom to answer comes first: nobody is sent to a place that no client has registered (RFC 6749 §4.1.2.1).
+        // First identifies the client: redirects only go to registered URIs (RFC 6749 §4.1.2.1).
         guard let client = request["client_id"].flatMap({ clients.client($0) }) else {
-            return .text("this client is not known here", status: 400)
+            return .text("the client is unknown", status: 400)
         }
         guard let redirectURI = request["redirect_uri"], client.mayReturn(to: redirectURI), !request.hasRepetition
         else {
-            return .text("the client has no such redirect URI, or a parameter is there twice", status: 400)
+            return .text("the redirect URI isn't registered, or a parameter is repeated", status: 400)
         }
         var answer: [(name: String, value: String)]
         do throws(TokenEndpointError) {
@@ -101,7 +101,8 @@ final class AuthorizationHandler: Sendable {
 
     private static let signedModes: Set = ["jwt", "query.jwt"]
 
-    /// The answer as a JWT ([JARM §2.1](https://openid.net/specs/oauth-v2-jarm-final.html)).
+    /// Returns the response as a JWT
+    /// ([JARM §2.1](https://openid.net/specs/oauth-v2-jarm-final.html)).
     private func signed(
         _ answer: [(name: String, value: String)],
         for client: MockAuthorizationServer.Client
@@ -120,15 +121,15 @@ final class AuthorizationHandler: Sendable {
         _ redirectURI: String
     ) throws(TokenEndpointError) -> String {
         guard request["response_type"] == "code" else {
-            throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are issued here")
+            throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are supported")
         }
         guard Self.signedModes.union(["query"]).contains(request["response_mode"] ?? "query") else {
-            throw TokenEndpointError(code: "invalid_request", description: "this response_mode is not known here")
+            throw TokenEndpointError(code: "invalid_request", description: "the response_mode isn't supported")
         }
         guard let challenge = request["code_challenge"], challenge.utf8.count == 43,
             request["code_challenge_method"] == "S256"
         else {
-            throw TokenEndpointError(code: "invalid_request", description: "a code_challenge of S256 is needed")
+            throw TokenEndpointError(code: "invalid_request", description: "a code_challenge with S256 is required")
         }
         let authorization = try configuration.authorization(client, request)
         let decide = state.withLock { $0.decide }
@@ -136,7 +137,7 @@ final class AuthorizationHandler: Sendable {
         let subject: String
         switch decision.wrapped {
         case .approved(let name): subject = name
-        case .refused(let code): throw TokenEndpointError(code: code, description: "the user has decided so")
+        case .refused(let code): throw TokenEndpointError(code: code, description: "the user's decision")
         }
         let code = UUID().uuidString
         let issued = Issued(
@@ -151,13 +152,14 @@ final class AuthorizationHandler: Sendable {
         return code
     }
 
-    // MARK: The token endpoint
+    // MARK: Token endpoint
 
-    /// Takes a code, once ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
+    /// Redeems a code, once
+    /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
     ///
-    /// The use of a code that was used before means that somebody else has it: all that came of it is revoked.
+    /// Using a code again means that it has leaked, so all tokens issued for it are revoked.
     ///
-    /// - Returns: What the code stands for, and the refresh token that comes of it.
+    /// - Returns: The authorization that the code represents, and its refresh token.
     func redeem(
         _ form: Form,
         clientID: String,
@@ -169,26 +171,26 @@ final class AuthorizationHandler: Sendable {
         let now = configuration.time.now()
         let result: Result<Issued, TokenEndpointError> = state.withLock { state in
             guard let (issued, family) = state.codes[code] else {
-                return .failure(Self.invalidGrant("the code is not known"))
+                return .failure(Self.invalidGrant("the code is unknown"))
             }
             if let family {
                 tokens.revokeFamily(family)
-                return .failure(Self.invalidGrant("the code was used before; all that came of it is revoked"))
+                return .failure(Self.invalidGrant("the code was already used; all tokens issued for it are revoked"))
             }
-            // Whatever is wrong with its first use: it is its only one.
+            // The first use is the only one, even if it fails.
             state.codes[code]?.family = 0
             guard now < issued.expiry else { return .failure(Self.invalidGrant("the code has expired")) }
             guard issued.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the code is another client's"))
+                return .failure(Self.invalidGrant("the code belongs to another client"))
             }
             guard issued.redirectURI == redirectURI else {
-                return .failure(Self.invalidGrant("the redirect_uri is not that of the authorization request"))
+                return .failure(Self.invalidGrant("the redirect_uri differs from that of the authorization request"))
             }
             guard Self.challenge(of: verifier) == issued.challenge else {
-                return .failure(Self.invalidGrant("the code_verifier is not that of the code_challenge"))
+                return .failure(Self.invalidGrant("the code_verifier doesn't match the code_challenge"))
             }
             guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
-                return .failure(Self.invalidGrant("the code is bound to another key than that of the proof"))
+                return .failure(Self.invalidGrant("the code is bound to a different key than the proof's"))
             }
             return .success(issued)
         }
@@ -224,13 +226,14 @@ extension AuthorizationHandler.Issued {
 
 /// The parameters of an authorization request, or of a token request.
 struct RequestParameters: Sendable {
-    /// Those that may be there several times ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
+    /// The parameters that may be repeated
+    /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
     /// [RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
     static let repeatable: Set = ["resource", "audience"]
 
     /// The first value of each name.
     let fields: [String: String]
-    /// Whether one is there twice that may be there once.
+    /// A Boolean value that indicates whether another parameter is repeated.
     let hasRepetition: Bool
     private let pairs: [(name: String, value: String)]
 
@@ -241,7 +244,7 @@ struct RequestParameters: Sendable {
         hasRepetition = Set(single).count < single.count
     }
 
-    /// A parameter; one without a value counts as missing.
+    /// Returns a parameter; an empty value counts as missing.
     subscript(name: String) -> String? { fields[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     func without(_ names: Set<String>) -> Self { Self(pairs.filter { !names.contains($0.name) }) }
@@ -250,8 +253,8 @@ struct RequestParameters: Sendable {
 }
 
 extension MockAuthorizationServer.Client {
-    /// Whether users may be sent back there: where it is registered, and on this machine whatever the port
-    /// ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+    /// Returns whether the server may redirect users to a URI: to a registered one, and on this
+    /// machine with any port ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
     func mayReturn(to uri: String) -> Bool {
         redirectURIs.contains { registered in
             registered == uri || registered.hasPrefix("http://127.0.0.1/") && Self.withoutPort(uri) == registered
@@ -266,7 +269,7 @@ extension MockAuthorizationServer.Client {
 }
 
 extension MockAuthorizationServer.Configuration {
-    /// What a client asks for, if it may have it.
+    /// Returns the authorization that a client requests, if it's allowed.
     func authorization(
         _ client: MockAuthorizationServer.Client,
         _ request: RequestParameters
@@ -280,7 +283,7 @@ extension MockAuthorizationServer.Configuration {
         for resource in authorization.resources {
             guard URL(string: resource)?.scheme != nil, !resource.contains("#"), resources?.contains(resource) ?? true
             else {
-                throw TokenEndpointError(code: "invalid_target", description: "there is no such resource")
+                throw TokenEndpointError(code: "invalid_target", description: "the resource is unknown")
             }
         }
         authorization.details = try details(request["authorization_details"])
@@ -289,7 +292,7 @@ extension MockAuthorizationServer.Configuration {
 
     private func details(_ text: String?) throws(TokenEndpointError) -> [JSONValue] {
         guard let text else { return [] }
-        // A list is no object, and that is what can be read.
+        // The parser only accepts objects, so the list is wrapped in one.
         let list = (try? JSONObject(parsing: #"{"list":\#(text)}"#))?["list"]?.array
         let types = list?.compactMap { $0.object?["type"]?.string } ?? []
         guard let list, types.count == list.count, !list.isEmpty,
@@ -297,7 +300,7 @@ extension MockAuthorizationServer.Configuration {
         else {
             throw TokenEndpointError(
                 code: "invalid_authorization_details",
-                description: "the details are not a list of objects of types that are known here"
+                description: "authorization_details isn't a list of objects of supported types"
             )
         }
         return list

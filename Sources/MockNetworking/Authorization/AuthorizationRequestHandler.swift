@@ -3,8 +3,8 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// The authorization requests that were left at a server ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), and those that
-/// are signed ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
+/// The pushed ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)) and signed
+/// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)) authorization requests.
 final class AuthorizationRequestHandler: Sendable {
     private struct Pushed {
         let clientID: String
@@ -24,7 +24,7 @@ final class AuthorizationRequestHandler: Sendable {
         self.time = time
     }
 
-    /// Keeps the request of a client that has said who it is.
+    /// Stores the request of an authenticated client, and returns its URI.
     func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
         guard parameters["request_uri"] == nil else {
             throw TokenEndpointError(code: "invalid_request", description: "a pushed request can't be pushed again")
@@ -39,12 +39,12 @@ final class AuthorizationRequestHandler: Sendable {
         return uri
     }
 
-    /// What was left here under a name, which stays good.
+    /// Returns the parameters of a pushed request, which remains usable.
     func pushedParameters(_ uri: String) -> [String: String]? {
         pushed.withLock { $0[uri]?.parameters.fields }
     }
 
-    /// What a user was sent with, pushed or signed or neither; a pushed request is good once.
+    /// Returns the parameters of a plain, signed or pushed request; the latter can be used once.
     func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {
         guard let clientID = sent["client_id"] else {
             throw TokenEndpointError(code: "invalid_request", description: "the parameter client_id is missing")
@@ -52,19 +52,20 @@ final class AuthorizationRequestHandler: Sendable {
         guard let uri = sent["request_uri"] else { return try unsigned(sent, clientID: clientID) }
         let found = pushed.withLock { $0.removeValue(forKey: uri) }
         guard let found, found.clientID == clientID, time.now() < found.expiry else {
-            throw TokenEndpointError(code: "invalid_request_uri", description: "the pushed request is not known")
+            throw TokenEndpointError(code: "invalid_request_uri", description: "the pushed request is unknown")
         }
         return found.parameters
     }
 
-    /// The parameters in a signed request, which alone count; those of one that is not signed are as they were sent.
+    /// Returns the parameters in a signed request, which replace all others, or those of an
+    /// unsigned request.
     private func unsigned(
         _ sent: RequestParameters,
         clientID: String
     ) throws(TokenEndpointError) -> RequestParameters {
         guard let text = sent["request"] else { return sent }
         guard let key = clients.key(of: clientID) else {
-            throw TokenEndpointError(code: "invalid_request_object", description: "the client has no key here")
+            throw TokenEndpointError(code: "invalid_request_object", description: "the client doesn't have a key")
         }
         var policy = ValidationPolicy(
             issuer: .exactly(clientID),
@@ -79,11 +80,11 @@ final class AuthorizationRequestHandler: Sendable {
             throw TokenEndpointError(code: "invalid_request_object", description: "\(error.code)")
         }
         guard claims["client_id"]?.string == clientID else {
-            throw TokenEndpointError(code: "invalid_request_object", description: "another client has signed")
+            throw TokenEndpointError(code: "invalid_request_object", description: "another client signed it")
         }
         return RequestParameters(
             claims.flatMap { claim -> [(name: String, value: String)] in
-                // Of those that may be there several times a list has the values; other lists are JSON.
+                // A list of a repeatable parameter contains its values. Other lists are JSON.
                 if RequestParameters.repeatable.contains(claim.name), let values = claim.value.array {
                     return values.compactMap { value in value.string.map { (claim.name, $0) } }
                 }
@@ -95,7 +96,7 @@ final class AuthorizationRequestHandler: Sendable {
 }
 
 extension JSONValue {
-    /// An object or a list as JSON text.
+    /// The JSON text of an object or a list.
     fileprivate var text: String? {
         guard object != nil || array != nil else { return nil }
         let wrapped = (["": self] as JSONObject).serialized()
@@ -104,7 +105,8 @@ extension JSONValue {
 }
 
 extension TokenEndpointResponder {
-    /// Takes an authorization request ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
+    /// Responds to a pushed authorization request
+    /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
     func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
         answer {
             let form = try Form(request)

@@ -5,7 +5,7 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// The clients of a server, and how they prove who they are.
+/// The clients of a server, and their authentication.
 final class ClientRegister: Sendable {
     typealias Client = MockAuthorizationServer.Client
 
@@ -13,7 +13,7 @@ final class ClientRegister: Sendable {
 
     private struct State {
         var clients: [String: Client]
-        /// The assertions accepted so far: none is good for a second request.
+        /// The assertions accepted so far, none of which can be used again.
         var usedAssertions: Set<String> = []
     }
 
@@ -36,7 +36,7 @@ final class ClientRegister: Sendable {
         state.withLock { $0.clients[id] = nil }
     }
 
-    /// The key that a client signs with, if it has one.
+    /// Returns the key that a client signs with, or `nil` without one.
     func key(of id: String) -> VerificationKey? {
         guard case .key(let key)? = state.withLock({ $0.clients[id]?.credential }) else { return nil }
         return key
@@ -48,31 +48,32 @@ final class ClientRegister: Sendable {
 
     func client(_ id: String) -> Client? { state.withLock { $0.clients[id] } }
 
-    /// Whether a request says which client sent it.
+    /// Returns whether a request identifies its client.
     func isAttempted(_ request: LoopbackRequest, _ form: Form) -> Bool {
         request.headers["Authorization"] != nil
             || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
     }
 
-    /// Finds out which client sent a request ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
+    /// Authenticates the client that sent a request
+    /// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
     func authenticate(_ request: LoopbackRequest, _ form: Form) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
         guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
-            throw TokenEndpointError(code: "invalid_request", description: "the client authenticates in two ways")
+            throw TokenEndpointError(code: "invalid_request", description: "the client uses two authentication methods")
         }
         let client: Client
         if let field {
             client = try authenticate(basic: field)
         } else if let assertion = form["client_assertion"] {
             guard form["client_assertion_type"] == Self.assertionType else {
-                throw Self.invalidClient("the assertion's type is not known here")
+                throw Self.invalidClient("the assertion's type isn't supported")
             }
             client = try authenticate(assertion: assertion)
         } else {
             client = try authenticate(named: form["client_id"], secret: form["client_secret"], request)
         }
         guard form["client_id"] == nil || form["client_id"] == client.id else {
-            throw Self.invalidClient("the client authenticates as another than it says it is")
+            throw Self.invalidClient("the client_id differs from the authenticated client")
         }
         return client
     }
@@ -97,13 +98,14 @@ final class ClientRegister: Sendable {
         return client
     }
 
-    /// Authenticates a client that says its name, and proves it by a secret, by its connection's certificate, or not at all.
+    /// Authenticates a client that names itself, with a secret, its connection's certificate or no
+    /// proof.
     private func authenticate(
         named id: String?,
         secret: String?,
         _ request: LoopbackRequest
     ) throws(TokenEndpointError) -> Client {
-        let failure = Self.invalidClient("the client does not authenticate in the way that is registered here")
+        let failure = Self.invalidClient("the client doesn't use its registered authentication method")
         guard let id, let client = client(id) else { throw failure }
         let isProved =
             switch client.credential {
@@ -122,10 +124,10 @@ final class ClientRegister: Sendable {
     private func authenticate(assertion: String) throws(TokenEndpointError) -> Client {
         let claims: JSONObject
         do { claims = try UnverifiedToken(assertion).unverifiedClaims } catch {
-            throw Self.invalidClient("the assertion is not a token: \(error.code)")
+            throw Self.invalidClient("the assertion isn't a token: \(error.code)")
         }
         guard let client = client(claims["iss"]?.string ?? ""), case .key(let key) = client.credential else {
-            throw Self.invalidClient("the assertion's issuer is not a client with a key")
+            throw Self.invalidClient("the assertion's issuer isn't a client with a key")
         }
         try checkAudience(claims["aud"])
         let token = try verify(assertion, of: client, key: key)
@@ -133,12 +135,12 @@ final class ClientRegister: Sendable {
             throw invalidAssertion("the assertion has no jti")
         }
         guard state.withLock({ $0.usedAssertions.insert("\(client.id) \(identifier)").inserted }) else {
-            throw invalidAssertion("the assertion was used before")
+            throw invalidAssertion("the assertion was already used")
         }
         return client
     }
 
-    /// Whom an assertion may be addressed to.
+    /// The valid audiences of an assertion.
     private var audiences: [String] {
         switch configuration.assertionAudience {
         case .issuer: [metadata.issuer]
@@ -146,14 +148,15 @@ final class ClientRegister: Sendable {
         }
     }
 
-    /// What is stricter than the verifier's rule: the issuer as a text, or nobody else among the audiences.
+    /// Checks the rules that are stricter than the verifier's: the issuer as a string, or no other
+    /// audience.
     private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
         if configuration.assertionAudience == .issuer, audience?.string == nil {
-            throw invalidAssertion("the assertion's audience is not the issuer as a text")
+            throw invalidAssertion("the assertion's audience isn't the issuer as a string")
         }
         let named = audience?.array?.map(\.string) ?? [audience?.string]
         if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
-            throw invalidAssertion("the assertion's audience has others than this server in it")
+            throw invalidAssertion("the assertion's audience includes other servers")
         }
     }
 
@@ -175,7 +178,7 @@ final class ClientRegister: Sendable {
             if configuration.dialect == .govUKOneLogin, error.code == .expired {
                 throw TokenEndpointError(code: "invalid_grant", description: "private_key_jwt has expired")
             }
-            throw invalidAssertion("the assertion is not valid: \(error.code)")
+            throw invalidAssertion("the assertion isn't valid: \(error.code)")
         }
     }
 
@@ -191,21 +194,21 @@ final class ClientRegister: Sendable {
 }
 
 extension LoopbackRequest {
-    /// The certificate that the client showed.
+    /// The certificate that the client presented.
     var clientCertificate: Certificate? { clientCertificateDER.flatMap { try? Certificate(der: [UInt8]($0)) } }
 }
 
 extension MockAuthorizationServer.Client {
-    /// The scope that a request gets: what it asks for, if the client may have it.
+    /// Returns the requested scope, if the client may request it.
     func grantedScope(_ requested: String?) throws(TokenEndpointError) -> String {
         let names = (requested ?? "").split(separator: " ").map(String.init)
         if let scopes, !scopes.isSuperset(of: names) {
-            throw TokenEndpointError(code: "invalid_scope", description: "the client may not ask for this scope")
+            throw TokenEndpointError(code: "invalid_scope", description: "the client may not request this scope")
         }
         return names.joined(separator: " ")
     }
 
-    /// Whether the client can't prove who it is.
+    /// A Boolean value that indicates whether the client can't authenticate.
     var isPublic: Bool {
         if case .nothing = credential { return true }
         return false
@@ -213,7 +216,7 @@ extension MockAuthorizationServer.Client {
 }
 
 extension String {
-    /// What follows the scheme of an `Authorization` header field, if it is of that scheme.
+    /// Returns the credentials of an `Authorization` header field, if it has the given scheme.
     func value(ofScheme scheme: String) -> String? {
         let parts = split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].equalsIgnoringASCIICase(scheme) else { return nil }

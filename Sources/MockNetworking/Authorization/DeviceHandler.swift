@@ -3,7 +3,7 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// Where devices ask and users decide ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+/// The device authorization grant ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
 final class DeviceHandler: Sendable {
     private enum Status {
         case pending
@@ -17,7 +17,7 @@ final class DeviceHandler: Sendable {
         let userCode: String
         let expiry: ContinuousClock.Instant
         var interval: Duration
-        /// When the device may ask next.
+        /// The earliest time of the device's next request.
         var next: ContinuousClock.Instant
         var status = Status.pending
     }
@@ -31,7 +31,8 @@ final class DeviceHandler: Sendable {
         self.configuration = configuration
     }
 
-    /// Begins ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
+    /// Starts a device authorization
+    /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
     func begin(_ authorization: Authorization) -> LoopbackResponse {
         let now = configuration.time.now()
         let interval = configuration.deviceInterval ?? .seconds(5)
@@ -59,12 +60,12 @@ final class DeviceHandler: Sendable {
         return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
     }
 
-    /// Lets a user decide.
+    /// Records a user's decision.
     ///
     /// - Parameters:
-    ///   - userCode: The code that the user has entered.
-    ///   - subject: Who the user is; `nil` if they refuse.
-    /// - Returns: Whether there is a device that waits with that code.
+    ///   - userCode: The code that the user entered.
+    ///   - subject: The user, or `nil` if they deny the request.
+    /// - Returns: Whether a device with this code is waiting.
     func decide(_ userCode: String, subject: String?) -> Bool {
         let now = configuration.time.now()
         return devices.withLock { devices in
@@ -75,25 +76,26 @@ final class DeviceHandler: Sendable {
         }
     }
 
-    /// Answers a device that asks ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+    /// Responds to a device's polling request
+    /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
     func redeem(_ code: String, clientID: String) throws(TokenEndpointError) -> Authorization {
         let now = configuration.time.now()
         let result: Result<Authorization, TokenEndpointError> = devices.withLock { devices in
             guard var device = devices[code], device.authorization.clientID == clientID else {
-                return .failure(Self.error("invalid_grant", "the device code is not known"))
+                return .failure(Self.error("invalid_grant", "the device code is unknown"))
             }
             defer { devices[code] = device }
-            guard now < device.expiry else { return .failure(Self.error("expired_token", "the user's time is over")) }
+            guard now < device.expiry else { return .failure(Self.error("expired_token", "the code has expired")) }
             if now < device.next {
                 device.interval += .seconds(5)
                 device.next = now + device.interval
-                return .failure(Self.error("slow_down", "the device asks too often"))
+                return .failure(Self.error("slow_down", "the device polls too often"))
             }
             device.next = now + device.interval
             switch device.status {
             case .pending: return .failure(Self.error("authorization_pending", "the user has not decided yet"))
             case .denied: return .failure(Self.error("access_denied", "the user has refused"))
-            case .used: return .failure(Self.error("invalid_grant", "the device code was used before"))
+            case .used: return .failure(Self.error("invalid_grant", "the device code was already used"))
             case .approved(let subject):
                 device.status = .used
                 return .success(device.authorization.of(subject))

@@ -2,19 +2,19 @@ public import Foundation
 import Networking
 
 extension MockAuthorizationServer.Fault {
-    /// A redirect.
+    /// Responds with a redirect.
     ///
     /// - Parameters:
-    ///   - url: Where it points.
-    ///   - status: The status.
+    ///   - url: The target.
+    ///   - status: The status code. The default is 302.
     /// - Returns: The fault.
     public static func redirect(to url: URL, status: Int = 302) -> Self {
         .response(.status(status, headers: ["Location": url.absoluteString]))
     }
 
-    /// JSON that is larger than anybody should read: `{"keys":[],"padding":"…"}`.
+    /// Responds with JSON of excessive size: `{"keys":[],"padding":"…"}`.
     ///
-    /// - Parameter size: How many octets the padding has.
+    /// - Parameter size: The size of the padding in bytes. The default is 8 MiB.
     /// - Returns: The fault.
     public static func huge(_ size: Int = 8 << 20) -> Self {
         .response(.json(#"{"keys":[],"padding":"\#(String(repeating: "x", count: size))"}"#))

@@ -2,18 +2,20 @@ import Networking
 import TokenGeneration
 
 extension MockAuthorizationServer.Fault {
-    /// Something is wrong with the ID token in the answer of the token endpoint; the access token is good.
+    /// Issues an invalid ID token at the token endpoint, with a valid access token.
     ///
-    /// - Parameter fault: What.
+    /// - Parameter fault: The fault of the ID token.
     /// - Returns: The fault.
     package static func idToken(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
         Self(kind: .signed(fault))
     }
 
-    /// Something is wrong with the signed answer of the authorization endpoint, to a request with `response_mode=jwt`
-    /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)); the code in it is good.
+    /// Signs the authorization response to a request with `response_mode=jwt` incorrectly
+    /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
     ///
-    /// - Parameter fault: What.
+    /// Its code is valid.
+    ///
+    /// - Parameter fault: The fault of the JWT.
     /// - Returns: The fault.
     package static func signedResponse(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
         Self(kind: .signed(fault))
@@ -21,7 +23,8 @@ extension MockAuthorizationServer.Fault {
 }
 
 extension LoopbackResponse {
-    /// The response with its JWT signed anew: the `id_token` of its body, or the `response` of its `Location`.
+    /// Returns the response with its JWT signed again: the `id_token` in its body, or the
+    /// `response` in its `Location`.
     func signed(
         with fault: MockAuthorizationServer.IDTokenFault,
         by service: SigningKey

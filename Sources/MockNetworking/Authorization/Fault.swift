@@ -3,46 +3,47 @@ import Synchronization
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// What goes wrong with one request.
+    /// A fault in the response to one request.
     public struct Fault: Sendable {
         enum Kind: Sendable {
-            /// The request is not looked at.
+            /// The server doesn't process the request.
             case instead(LoopbackResponse)
-            /// The request is answered, and what was issued counts; the answer is changed.
+            /// The server processes the request, and changes its response.
             case changed(@Sendable (LoopbackResponse) -> LoopbackResponse)
-            /// The request is answered, and what was issued counts; the JWT in the answer is signed anew.
+            /// The server processes the request, and signs the JWT in its response again.
             case signed(IDTokenFault)
         }
 
         let kind: Kind
 
-        // MARK: Instead of an answer
+        // MARK: Responses without processing
 
-        /// An error ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)); the request is not looked at.
+        /// Responds with an error, without processing the request
+        /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
         ///
         /// - Parameters:
         ///   - code: The error code, such as `invalid_grant`.
-        ///   - status: The status.
+        ///   - status: The status code. The default is 400.
         /// - Returns: The fault.
         public static func error(_ code: String, status: Int = 400) -> Self {
-            .response(TokenEndpointError(code: code, description: "a fault", status: status).response)
+            .response(TokenEndpointError(code: code, description: "a simulated fault", status: status).response)
         }
 
-        /// A 503, which may say when to come again.
+        /// Responds with a 503, optionally with a `Retry-After`.
         ///
         /// - Parameter retryAfter: The value of `Retry-After`, seconds or a date.
         /// - Returns: The fault.
         public static func unavailable(retryAfter: String? = nil) -> Self { refusal(503, retryAfter) }
 
-        /// A 429, which may say when to come again.
+        /// Responds with a 429, optionally with a `Retry-After`.
         ///
         /// - Parameter retryAfter: The value of `Retry-After`, seconds or a date.
         /// - Returns: The fault.
         public static func tooManyRequests(retryAfter: String? = nil) -> Self { refusal(429, retryAfter) }
 
-        /// A page for people.
+        /// Responds with an HTML page.
         ///
-        /// - Parameter status: The status.
+        /// - Parameter status: The status code. The default is 200.
         /// - Returns: The fault.
         public static func html(status: Int = 200) -> Self {
             .response(
@@ -50,32 +51,33 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// Any other response; the request is not looked at.
+        /// Responds with any response, without processing the request.
         ///
         /// - Parameter response: The response.
         /// - Returns: The fault.
         public static func response(_ response: LoopbackResponse) -> Self { Self(kind: .instead(response)) }
 
-        /// No answer, ever; the request is not looked at.
+        /// A missing response to a request that isn't processed.
         public static let silence = response(.never)
 
-        // MARK: A changed answer
+        // MARK: Changed responses
 
-        /// What was asked for is done, and the connection ends before the answer: a refresh token was used, and its successor is lost.
+        /// A lost response: the request is processed, so a refresh token may be used and its
+        /// successor lost.
         package static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
-        /// What was asked for is done, and the answer ends in the middle of its body.
+        /// A response that's cut in the middle of its body, after processing the request.
         package static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
 
-        /// The answer comes late.
+        /// Delays the response.
         ///
-        /// - Parameter delay: How late.
+        /// - Parameter delay: The delay.
         /// - Returns: The fault.
         public static func slow(_ delay: Duration) -> Self { Self(kind: .changed { $0.delayed(by: delay) }) }
 
-        /// Members of the answer have other values, or are missing.
+        /// Changes or removes members of the response.
         ///
-        /// - Parameter members: The new values; `nil` takes a member away.
+        /// - Parameter members: The new values. `nil` removes a member.
         /// - Returns: The fault.
         public static func members(_ members: [String: JSONValue?]) -> Self {
             Self(
@@ -89,10 +91,10 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// The lifetime is a text, as some servers write it.
+        /// A lifetime that's a string, as some servers send it.
         package static let textLifetime = Self.members(["expires_in": "300"])
 
-        /// There is no lifetime.
+        /// A missing lifetime.
         package static let noLifetime = Self.members(["expires_in": nil])
 
         private static func refusal(_ status: Int, _ retryAfter: String?) -> Self {
@@ -103,7 +105,7 @@ extension MockAuthorizationServer {
     }
 }
 
-/// What goes wrong with the next requests, in sequence.
+/// The faults of the next requests, in order.
 final class FaultQueue: Sendable {
     private let faults = Mutex<[MockAuthorizationServer.Endpoint: [MockAuthorizationServer.Fault]]>([:])
 

@@ -2,7 +2,7 @@ import Foundation
 package import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// What is wrong with an ID token, or with a signed answer to an authorization request.
+    /// A fault of an ID token, or of a signed authorization response.
     package struct IDTokenFault: Sendable {
         enum Signature: Sendable {
             case good, missing, foreign, unknownKey, withoutKeyID, withoutAlgorithm
@@ -11,58 +11,58 @@ extension MockAuthorizationServer {
 
         var signature = Signature.good
         var changes: [String: JSONValue?] = [:]
-        /// How long ago the token was issued.
+        /// The time since the token was issued.
         var age: Duration = .zero
 
-        /// It has no signature: `alg` is `none`.
+        /// A missing signature: `alg` is `none`.
         package static let unsigned = Self(signature: .missing)
-        /// It has the ID of the server's key, and another key's signature.
+        /// Another key's signature, with the ID of the server's key.
         package static let mixedUpKeys = Self(signature: .foreign)
-        /// It is signed with a key that the server does not publish.
+        /// The signature of a key that the server doesn't publish.
         package static let unknownKey = Self(signature: .unknownKey)
-        /// It does not say with which of the server's keys it is signed.
+        /// A missing key ID.
         package static let withoutKeyID = Self(signature: .withoutKeyID)
-        /// Its header's `alg` is `null`.
+        /// An `alg` of `null` in the header.
         package static let withoutAlgorithm = Self(signature: .withoutAlgorithm)
-        /// It is another request's.
+        /// Another request's nonce.
         package static let wrongNonce = Self.claims(["nonce": "another-nonce"])
-        /// It is another issuer's, by its own words.
+        /// Another issuer.
         package static let wrongIssuer = Self.claims(["iss": "https://evil.example"])
-        /// It is another client's.
+        /// Another client as the audience.
         package static let wrongAudience = Self.claims(["aud": "another-client"])
-        /// It came with another access token.
+        /// Another access token's hash.
         package static let wrongAccessTokenHash = Self.claims(["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
-        /// It came with another code.
+        /// Another code's hash.
         package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
-        /// Somebody else has signed it, or the server with another key, such as a client's secret.
+        /// Signs the token with another signer, or with another key, such as a client's secret.
         ///
-        /// - Parameter service: Who signs, under whatever key ID it has.
-        /// - Returns: That fault.
+        /// - Parameter service: The signer. Its key ID is used.
+        /// - Returns: The fault.
         package static func signed(by service: any SigningService) -> Self { Self(signature: .by(service)) }
 
-        /// It was issued long ago, and has not expired.
+        /// Issues the token with an old date, but an expiration in the future.
         ///
-        /// - Parameter age: How long ago.
-        /// - Returns: That fault.
+        /// - Parameter age: The time since the token was issued.
+        /// - Returns: The fault.
         package static func old(_ age: Duration) -> Self { Self(age: age) }
 
-        /// Claims have other values, or are missing.
+        /// Changes or removes claims.
         ///
-        /// - Parameter changes: The new values; `nil` takes a claim away.
-        /// - Returns: That fault.
+        /// - Parameter changes: The new values. `nil` removes a claim.
+        /// - Returns: The fault.
         package static func claims(_ changes: [String: JSONValue?]) -> Self { Self(changes: changes) }
     }
 }
 
 extension MockAuthorizationServer.IDTokenFault {
-    /// Signs claims, with the fault.
+    /// Returns a signed token with the fault.
     ///
     /// - Parameters:
-    ///   - claims: The claims of a good token.
-    ///   - service: The server's own.
+    ///   - claims: The claims of a valid token.
+    ///   - service: The server's signer.
     /// - Returns: The token.
-    /// - Throws: `TokenError` if it can't be signed.
+    /// - Throws: `TokenError` if signing fails.
     func token(of claims: JSONObject, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {
@@ -87,7 +87,7 @@ extension MockAuthorizationServer.IDTokenFault {
     }
 }
 
-/// Signs as another service does, and does not say with which key.
+/// A signer that omits the key ID of another signer.
 private struct NamelessSigner: SigningService {
     let service: SigningKey
     let keyID: String? = nil

@@ -2,49 +2,49 @@ public import Foundation
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// What a grant of a test's own entitles to.
+    /// The response to a custom grant.
     public struct ExtensionAnswer: Sendable {
         let subject: String
         let error: String?
 
-        /// Tokens.
+        /// Issues tokens.
         ///
-        /// - Parameter subject: Whom they act for.
-        /// - Returns: The answer.
+        /// - Parameter subject: The subject of the tokens.
+        /// - Returns: The response.
         public static func tokens(subject: String) -> Self { Self(subject: subject, error: nil) }
 
-        /// An error.
+        /// Responds with an error.
         ///
         /// - Parameter code: The error code, such as `invalid_grant`.
-        /// - Returns: The answer.
+        /// - Returns: The response.
         public static func error(_ code: String) -> Self { Self(subject: "", error: code) }
     }
 
-    /// Accepts JWTs of an issuer as grants from now on ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).
+    /// Accepts JWTs of an issuer as grants ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).
     ///
     /// - Parameters:
-    ///   - issuer: Their `iss`.
-    ///   - key: What they verify by.
+    ///   - issuer: The `iss` of the JWTs.
+    ///   - key: The key that verifies the JWTs.
     public func acceptAssertions(of issuer: String, key: VerificationKey) {
         handlers.assertions.trust(issuer, key)
     }
 
-    /// Accepts a SAML assertion as a grant from now on ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
+    /// Accepts a SAML assertion as a grant ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
     ///
-    /// The server does not read it: it knows it by its octets.
+    /// The server doesn't parse the assertion, but compares its bytes.
     ///
     /// - Parameters:
     ///   - assertion: The assertion's XML.
-    ///   - subject: Whom it entitles to act for.
+    ///   - subject: The subject of the tokens.
     public func acceptSAMLAssertion(_ assertion: Data, subject: String) {
         handlers.assertions.trust(saml: assertion, of: subject)
     }
 
-    /// Knows a grant of the test's own from now on.
+    /// Adds a custom grant.
     ///
     /// - Parameters:
-    ///   - type: The grant's type.
-    ///   - answer: Answers a request's parameters.
+    ///   - type: The grant type.
+    ///   - answer: Returns the response to a request's parameters.
     public func onGrant(
         _ type: String,
         _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer

@@ -3,17 +3,17 @@ import FoundationNetworking
 public import Networking
 
 extension MockAuthorizationServer {
-    /// What a user is asked to grant.
+    /// A request for a user's authorization.
     public struct Prompt: Sendable, Hashable {
-        /// Who asks.
+        /// The identifier of the client.
         public let clientID: String
-        /// The scope asked for.
+        /// The requested scope.
         public let scope: String
         /// All parameters of the authorization request.
         public let parameters: [String: String]
     }
 
-    /// What a user says to it.
+    /// A user's decision about an authorization request.
     public struct Decision: Sendable, Hashable {
         enum Wrapped: Hashable {
             case approved(String)
@@ -22,40 +22,45 @@ extension MockAuthorizationServer {
 
         let wrapped: Wrapped
 
-        /// Yes.
+        /// Approves the request.
         ///
-        /// - Parameter subject: Who the user is.
+        /// - Parameter subject: The user's identifier.
         /// - Returns: The decision.
         public static func approved(subject: String) -> Self { Self(wrapped: .approved(subject)) }
 
-        /// No: `access_denied`.
+        /// A denial of the request, with `access_denied`.
         public static let denied = Self(wrapped: .refused("access_denied"))
 
-        /// Something is in the way ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
+        /// Fails with another error
+        /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
         ///
         /// - Parameter error: The error code, such as `login_required`.
         /// - Returns: The decision.
         public static func error(_ error: String) -> Self { Self(wrapped: .refused(error)) }
     }
 
-    /// Decides what users grant from now on; until then everybody is `ada` and grants everything.
+    /// Sets the closure that decides for users.
     ///
-    /// - Parameter decide: Decides about one request.
+    /// By default, the user is `ada` and approves everything.
+    ///
+    /// - Parameter decide: Returns the decision about a request.
     public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
         handlers.codes.decide(decide)
     }
 
-    /// Opens a URL as a user's browser would that grants what it is asked for, and says where it is sent.
+    /// Opens a URL like a user's browser, and returns the URL of the server's redirect.
     ///
-    /// The browser does not go there: read the answer with `AuthorizationRequest.grant(from:of:)`, or request the URL from a program that
-    /// listens at it.
+    /// It doesn't follow the redirect. Read the authorization response with
+    /// `AuthorizationRequest.grant(from:of:)`, or request the URL from a program that listens on
+    /// it.
     ///
     /// - Parameters:
     ///   - url: The URL of an authorization request.
-    ///   - client: What sends the request.
-    /// - Returns: Where the browser is sent.
-    /// - Throws: `ServerError` if the server answers with something else than a redirect; ``MockError`` with the code
-    ///   `unexpectedRequest` for a redirect without a place.
+    ///   - client: The client that sends the request.
+    /// - Returns: The URL of the redirect.
+    /// - Throws: `ServerError` if the server responds with an error, or with a redirect without a
+    ///   valid `Location`. ``MockError`` with the code `noRedirect` if it responds with any other
+    ///   status.
     public func visit(_ url: URL, client: NetworkClient = NetworkClient()) async throws -> URL {
         do {
             _ = try await client.response(for: URLRequest(url: url), options: RequestOptions(redirects: .never))
@@ -63,14 +68,14 @@ extension MockAuthorizationServer {
             if let place = error.headers["Location"].flatMap(URL.init(string:)) { return place }
             throw error
         }
-        throw MockError(.noRedirect, "the authorization endpoint answered without sending the browser anywhere")
+        throw MockError(.noRedirect, "the authorization endpoint didn't redirect the browser")
     }
 }
 
 extension MockAuthorizationServer.Fault {
-    /// The browser is sent back with other parameters, or without some; what was granted counts.
+    /// Changes or removes parameters of the redirect, after processing the request.
     ///
-    /// - Parameter parameters: The new values; `nil` takes a parameter away.
+    /// - Parameter parameters: The new values. `nil` removes a parameter.
     /// - Returns: The fault.
     public static func redirectParameters(_ parameters: [String: String?]) -> Self {
         Self(

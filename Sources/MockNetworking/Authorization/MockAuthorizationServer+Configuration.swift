@@ -4,53 +4,65 @@ public import OAuth2
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// How a server issues tokens.
+    /// The options of a server.
     public struct Configuration: Sendable {
-        /// How long an access token lives; five minutes by default.
+        /// The lifetime of access tokens; the default is five minutes.
         public var tokenLifetime: Duration
-        /// Whether each use of a refresh token replaces it, and the use of a replaced one revokes all that came of it.
+        /// A Boolean value that indicates whether the server rotates refresh tokens: each use
+        /// replaces the token, and using a replaced token revokes all tokens derived from it.
         public var rotatesRefreshTokens: Bool
-        /// How long a replaced refresh token may be used again, for a client that has lost the answer; not at all by default.
+        /// The time for which a replaced refresh token may be used again, for a client that has
+        /// lost the response; the default is zero.
         ///
-        /// It gets the same successor.
+        /// The client gets the same successor.
         public var refreshTokenGrace: Duration = .zero
-        /// The algorithm of the server's signatures, all of them; ES256 by default.
+        /// The algorithm of all the server's signatures; the default is ES256.
         public var signingAlgorithm: JWSAlgorithm = .es256
-        /// Whether tokens are bound to keys ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+        /// The support for binding tokens to keys
+        /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
         public var dpop: DPoPSupport = .optional
-        /// Whether DPoP proofs need a nonce, which the server changes as often as it is told to.
+        /// A Boolean value that indicates whether DPoP proofs require a nonce, which the test can
+        /// change; the default is `false`.
         public var requiresNonces = false
-        /// Whether authorization requests must be left with the server before
-        /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)); no by default.
+        /// A Boolean value that indicates whether authorization requests must be pushed
+        /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)); the default is
+        /// `false`.
         public var requiresPushedAuthorizationRequests = false
-        /// What entitles a client to register itself; `nil`, the default, if everybody may.
+        /// The token that clients need to register; with `nil`, the default, every client may
+        /// register.
         public var initialAccessToken: Secret?
-        /// How much the server's clock is ahead; negative if it is late.
+        /// The offset of the server's clock; negative if it's slow.
         public var clockOffset: Duration = .zero
-        /// The resources that tokens can be asked for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
+        /// The resources that clients may request
+        /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
         public var resources: Set<String>?
-        /// The types of details that can be asked for ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
+        /// The types of authorization details that clients may request
+        /// ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
         public var authorizationDetailTypes: Set<String>?
-        /// How long a user of a device has; ten minutes by default.
+        /// The time that a user has to approve a device; the default is ten minutes.
         public var deviceCodeLifetime: Duration = .seconds(600)
-        /// How long a device has to wait between two questions; `nil` to leave it unsaid, that is five seconds.
+        /// The minimum time between a device's polling requests; with `nil`, the default, the
+        /// response omits it, which means five seconds.
         public var deviceInterval: Duration?
-        /// Whom clients may address their assertions to; the issuer or the token endpoint by default.
+        /// The valid audiences of client assertions; the default is the issuer or the token
+        /// endpoint.
         public var assertionAudience: AssertionAudience = .issuerOrTokenEndpoint
-        /// How the server says what is wrong with an assertion; as most do by default.
+        /// The server's deviations from the standards; none by default.
         public var dialect: Dialect = .standard
-        /// How the server speaks TLS at a second port, for clients that show a certificate; `nil`, the default, if it has none
+        /// The TLS settings of a second port for clients with a certificate; with `nil`, the
+        /// default, it doesn't exist
         /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
         public var mutualTLS: LoopbackServer.TLS?
-        /// Where time comes from.
+        /// The time source.
         public var time: TimeSource
 
-        /// Makes a configuration.
+        /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - tokenLifetime: How long an access token lives.
-        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it.
-        ///   - time: Where time comes from.
+        ///   - tokenLifetime: The lifetime of access tokens. The default is five minutes.
+        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it. The default
+        ///     is `true`.
+        ///   - time: The time source.
         public init(
             tokenLifetime: Duration = .seconds(300),
             rotatesRefreshTokens: Bool = true,
@@ -62,37 +74,40 @@ extension MockAuthorizationServer {
         }
     }
 
-    /// Whom clients may address their assertions to.
+    /// The valid audiences of client assertions.
     public enum AssertionAudience: Sendable {
-        /// The issuer alone, as a text ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+        /// Only the issuer, as a string
+        /// ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
         case issuer
-        /// The issuer or the token endpoint, perhaps among others.
+        /// The issuer or the token endpoint, optionally among others.
         case issuerOrTokenEndpoint
     }
 
-    /// What a server says and asks for that others don't.
+    /// The deviations of a server from the standards.
     public enum Dialect: Sendable {
-        /// What the RFCs have.
+        /// The behavior that the RFCs define.
         case standard
-        /// That of [GOV.UK One Login](https://docs.sign-in.service.gov.uk): an assertion that has expired is an `invalid_grant`,
-        /// one that is wrong in another way an `invalid_client` with status 400; every audience of it must be the server; a request
-        /// without a `User-Agent` gets 403.
+        /// The behavior of [GOV.UK One Login](https://docs.sign-in.service.gov.uk).
+        ///
+        /// An expired assertion gives `invalid_grant`, and any other invalid assertion gives
+        /// `invalid_client` with the status 400. All audiences of an assertion must be the server.
+        /// A request without a `User-Agent` gets 403.
         case govUKOneLogin
     }
 
-    /// Whether a server binds tokens to keys.
+    /// The support for tokens that are bound to keys.
     public enum DPoPSupport: Sendable {
-        /// Proofs are not looked at.
+        /// The server ignores proofs.
         case none
-        /// A token is bound if there is a proof.
+        /// The server binds a token if the request has a proof.
         case optional
-        /// There is no token without a proof.
+        /// The server requires a proof for every token.
         case required
     }
 }
 
 extension MockAuthorizationServer.Configuration {
-    /// The time by the server's clock.
+    /// The time source with the server's clock offset.
     var serverTime: TimeSource {
         TimeSource(
             now: time.now,

@@ -1,19 +1,19 @@
 extension MockAuthorizationServer {
-    /// Lets a user grant what a device has asked for.
+    /// Approves a device's request on behalf of a user.
     ///
     /// - Parameters:
-    ///   - userCode: The code that the device has shown.
-    ///   - subject: Who the user is.
-    /// - Returns: Whether a device waits with that code.
+    ///   - userCode: The code that the device displayed.
+    ///   - subject: The user's identifier. The default is `ada`.
+    /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func approveDevice(userCode: String, subject: String = "ada") -> Bool {
         handlers.devices.decide(userCode, subject: subject)
     }
 
-    /// Lets a user refuse what a device has asked for.
+    /// Denies a device's request on behalf of a user.
     ///
-    /// - Parameter userCode: The code that the device has shown.
-    /// - Returns: Whether a device waits with that code.
+    /// - Parameter userCode: The code that the device displayed.
+    /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func denyDevice(userCode: String) -> Bool {
         handlers.devices.decide(userCode, subject: nil)

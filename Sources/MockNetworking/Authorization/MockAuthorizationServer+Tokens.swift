@@ -5,26 +5,29 @@ internal import OpenSSLCrypto
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// Signs with a new key from now on, and publishes it.
+    /// Replaces the signing key with a new one, and publishes it.
     ///
-    /// - Parameter withdrawingOld: Whether the keys before it are published no longer, as after one of them was stolen.
-    /// - Throws: `TokenError` if no key can be made.
+    /// - Parameter withdrawingOld: Whether to stop publishing the previous keys, as after a key was
+    ///   stolen. The default is `false`.
+    /// - Throws: `TokenError` if generating a key fails.
     public func rotateKeys(withdrawingOld: Bool = false) throws {
         try signing.rotate(withdrawingOld: withdrawingOld)
     }
 
-    /// Issues an access token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), as if a client had asked for it.
+    /// Issues an access token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068),
+    /// as if a client had requested it.
     ///
     /// - Parameters:
-    ///   - clientID: The client it is for.
-    ///   - subject: Whom it speaks for.
-    ///   - scope: What it entitles to.
-    ///   - audience: The resource it is for; `nil` for the server itself.
-    ///   - keyThumbprint: The thumbprint of the DPoP key that it is bound to; `nil` for none.
-    ///   - certificateDER: The certificate that it is bound to; `nil` for none.
-    ///   - claims: Other claims, or other values; `nil` takes a claim away.
+    ///   - clientID: The client's identifier.
+    ///   - subject: The token's subject.
+    ///   - scope: The token's scope.
+    ///   - audience: The resource. The default is the server itself.
+    ///   - keyThumbprint: The thumbprint of the DPoP key to bind the token to. The default is
+    ///     `nil`.
+    ///   - certificateDER: The certificate to bind the token to. The default is `nil`.
+    ///   - claims: Additional or changed claims. `nil` removes a claim.
     /// - Returns: The token.
-    /// - Throws: `TokenError` if it can't be signed.
+    /// - Throws: `TokenError` if signing fails.
     public func issueAccessToken(
         clientID: String,
         subject: String,
@@ -45,21 +48,22 @@ extension MockAuthorizationServer {
         return try tokens.issueAccessToken(authorization, changing: changes).token
     }
 
-    /// Issues an ID token ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    /// Issues an ID token
+    /// ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     ///
-    /// It is signed with ``Configuration/signingAlgorithm`` and the key that ``keys`` has last.
+    /// It's signed with ``Configuration/signingAlgorithm`` and the last key of ``keys``.
     ///
     /// - Parameters:
-    ///   - clientID: The client it is for.
+    ///   - clientID: The client's identifier.
     ///   - subject: The user.
     ///   - nonce: The nonce of the authentication request.
-    ///   - accessToken: The access token that it comes with, for `at_hash`.
-    ///   - code: The code that it comes with, for `c_hash`.
-    ///   - state: The state that it comes with, for `s_hash`.
-    ///   - claims: Other claims, or other values; `nil` takes a claim away.
-    ///   - fault: What is wrong with it; `nil` for a good one.
+    ///   - accessToken: The access token issued with it, for `at_hash`.
+    ///   - code: The code issued with it, for `c_hash`.
+    ///   - state: The state returned with it, for `s_hash`.
+    ///   - claims: Additional or changed claims. `nil` removes a claim.
+    ///   - fault: The token's fault. The default is a valid token.
     /// - Returns: The token.
-    /// - Throws: `TokenError` if it can't be signed.
+    /// - Throws: `TokenError` if signing fails.
     package func issueIDToken(
         clientID: String,
         subject: String,
@@ -89,7 +93,7 @@ extension MockAuthorizationServer {
         return try (fault ?? IDTokenFault()).token(of: content, signedBy: service)
     }
 
-    /// The first octets of SHA-256, in base64url.
+    /// Returns the first bytes of the SHA-256 hash, in base64url.
     private static func hash(_ data: Data, octets: Int) throws -> String {
         let digest = try Array(data).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
         return Base64URL.encode(Array(digest.prefix(octets)))

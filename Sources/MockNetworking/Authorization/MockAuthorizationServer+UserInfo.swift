@@ -3,21 +3,21 @@ import OAuth2
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// How a server answers at its UserInfo endpoint
+    /// The responses of the UserInfo endpoint
     /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public struct Users: Sendable {
-        /// What is said of users besides `sub`, by their identifiers; of others nothing is.
+        /// The claims of users in addition to `sub`, by user identifier.
         public var claims: [String: JSONObject] = [:]
-        /// The `sub` of all answers, instead of the user's: what a client must not believe.
+        /// A `sub` that replaces the user's in all responses, which a client must reject.
         package var substitute: String?
-        /// Whether answers are signed.
+        /// A Boolean value that indicates whether responses are signed.
         package var areSigned = false
 
-        /// Makes users of whom nothing is said.
+        /// Creates users without additional claims.
         public init() {}
     }
 
-    /// Says who the user is that a token speaks for.
+    /// Returns the claims of the user that a token belongs to.
     func userInfoResponse(to request: LoopbackRequest, signing service: any SigningService) -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let token = field.value(ofScheme: "Bearer") ?? field.value(ofScheme: "DPoP") ?? ""

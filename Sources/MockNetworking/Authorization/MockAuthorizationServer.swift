@@ -4,10 +4,10 @@ public import OAuth2
 import Synchronization
 public import TokenGeneration
 
-/// An OAuth 2 authorization server on a loopback port, for tests of programs that need tokens.
+/// An OAuth 2 authorization server on a loopback port, for tests of code that needs tokens.
 ///
-/// It does what a real one does: it verifies the client's assertion or secret, issues signed access tokens, rotates
-/// refresh tokens and notices when an old one is used again, revokes tokens and publishes its keys.
+/// It behaves like a real server: it verifies client assertions and secrets, issues signed access
+/// tokens, rotates refresh tokens and detects their reuse, revokes tokens and publishes its keys.
 ///
 /// ```swift
 /// let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
@@ -22,22 +22,25 @@ public import TokenGeneration
 /// }
 /// ```
 ///
-/// Its endpoints are the ``Endpoint``s, which ``metadata`` and its document at `/.well-known/oauth-authorization-server` and
-/// `/.well-known/openid-configuration` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. It knows all grants: client
-/// credentials, refresh tokens, codes with PKCE, devices ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
-/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and those of a
-/// test's own; and each client by the one authentication that it is registered with.
+/// Its endpoints are the ``Endpoint``s. They are listed in ``metadata`` and in the document at
+/// `/.well-known/oauth-authorization-server` and `/.well-known/openid-configuration`
+/// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)). The server supports all grants: client
+/// credentials, refresh tokens, codes with PKCE, devices
+/// ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
+/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions
+/// ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and custom grants. It accepts only the
+/// authentication method that a client is registered with.
 public final class MockAuthorizationServer: Sendable {
-    /// The server under it, with its record of requests.
+    /// The underlying server, with its recorded requests.
     public let server: LoopbackServer
-    /// The server's identifier and endpoints, as a client is told them.
+    /// The server's identifier and endpoints, for configuring clients.
     public let metadata: AuthorizationServer
 
     let signing: SigningState
     let tokens: TokenLedger
     private let clients: ClientRegister
     let handlers: GrantHandlers
-    /// The second port, for clients that show a certificate.
+    /// The server on the second port, for clients with a certificate.
     private let mutualTLSServer: LoopbackServer?
     private let faults = FaultQueue()
     private let proofs: ProofHandler
@@ -92,10 +95,11 @@ public final class MockAuthorizationServer: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - configuration: How it issues tokens.
-    ///   - clients: Whom it issues tokens to; ``register(_:)`` adds more.
+    ///   - configuration: The server's options.
+    ///   - clients: The registered clients. ``register(_:)`` adds more.
     /// - Returns: The server, which accepts requests.
-    /// - Throws: ``MockError`` with the code `cannotStart`, or a `TokenError` if no key can be made.
+    /// - Throws: ``MockError`` with the code `cannotStart`, or a `TokenError` if generating a key
+    ///   fails.
     public static func start(
         configuration: Configuration = Configuration(),
         clients: [Client] = []
@@ -118,15 +122,16 @@ public final class MockAuthorizationServer: Sendable {
 
     // MARK: Tokens
 
-    /// The keys by which access tokens and ID tokens verify; ``rotateKeys(withdrawingOld:)`` changes them.
+    /// The public keys that verify access tokens and ID tokens; ``rotateKeys(withdrawingOld:)``
+    /// changes them.
     public var keys: JWKSet { signing.keys }
 
     /// Issues a refresh token, as if a user had granted it.
     ///
     /// - Parameters:
-    ///   - clientID: The client it is for.
+    ///   - clientID: The client's identifier.
     ///   - subject: The user.
-    ///   - scope: What was granted.
+    ///   - scope: The granted scope.
     /// - Returns: The token.
     public func issueRefreshToken(clientID: String, subject: String, scope: String = "") -> Secret {
         Secret(tokens.issueRefreshToken(Authorization(clientID: clientID, subject: subject, scope: scope)))
@@ -144,29 +149,30 @@ public final class MockAuthorizationServer: Sendable {
         tokens.revokeAccessTokens()
     }
 
-    /// Revokes every refresh token issued so far, and the access tokens that came of them.
+    /// Revokes every refresh token issued so far, and the access tokens derived from them.
     public func revokeRefreshTokens() {
         tokens.revokeRefreshTokens()
     }
 
-    /// Whether an access token was issued here, has not expired and is not revoked.
+    /// Returns a Boolean value that indicates whether the server issued an access token that is
+    /// neither expired nor revoked.
     ///
     /// - Parameter accessToken: The token.
-    /// - Returns: Whether a resource should accept it.
+    /// - Returns: `true` if a resource server should accept the token.
     public func isActive(_ accessToken: String) -> Bool {
         tokens.isActive(accessToken)
     }
 
-    /// What a client has left at the server, and the server has called by a name
-    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)); of a signed request what was signed.
+    /// Returns the parameters of a pushed authorization request
+    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), or those in its signed request object.
     ///
-    /// - Parameter requestURI: The name.
-    /// - Returns: The parameters; `nil` if there is no such request. It stays there.
+    /// - Parameter requestURI: The request's URI.
+    /// - Returns: The parameters, or `nil` if the request is unknown. The request remains usable.
     public func pushedAuthorizationRequest(_ requestURI: String) -> [String: String]? {
         requests.pushedParameters(requestURI)
     }
 
-    /// Changes what is said of users at the UserInfo endpoint.
+    /// Changes the users of the UserInfo endpoint.
     ///
     /// - Parameter change: The change.
     public func setUsers(_ change: (inout Users) -> Void) {
@@ -177,24 +183,26 @@ public final class MockAuthorizationServer: Sendable {
 
     func authorization(for accessToken: String) -> Authorization? { tokens.authorization(for: accessToken) }
 
-    /// How many token requests have come, whatever the answer.
+    /// The number of token requests so far, regardless of the responses.
     public var tokenRequestCount: Int {
         [server, mutualTLSServer].compactMap(\.self).reduce(0) { $0 + $1.requests(for: "/token").count }
     }
 
-    /// How many access tokens were issued.
+    /// The number of access tokens issued so far.
     public var issuedTokenCount: Int { tokens.issuedCount }
 
-    // MARK: Resources and troubles
+    // MARK: Resources and faults
 
-    /// Wraps a route so that it answers only requests with an active access token.
+    /// Wraps a route's handler so that it requires an active access token.
     ///
-    /// Others get 401 with a challenge ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)). A token that is bound to a key
-    /// must come with a proof of it ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)).
+    /// Other requests get 401 with a challenge
+    /// ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)). A token that's bound to a
+    /// key requires a proof ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)).
     ///
     /// - Parameters:
-    ///   - scope: The scope that a token needs; others get 403 with the challenge `insufficient_scope`. `nil` for none.
-    ///   - handler: What answers a request with an active token.
+    ///   - scope: The scope that the token needs. Without it, the response is 403 with the
+    ///     challenge `insufficient_scope`. The default is `nil`, for any scope.
+    ///   - handler: The handler for requests with an active token.
     /// - Returns: A handler for a route of any ``LoopbackServer``.
     public func protecting(
         scope: String? = nil,
@@ -226,7 +234,7 @@ public final class MockAuthorizationServer: Sendable {
             let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
             do throws(ProofHandler.Refusal) {
                 guard let bound = try? DPoPAccessToken(token, thumbprint: thumbprint) else {
-                    throw .rejected("no hash of the access token")
+                    throw .rejected("the access token can't be hashed")
                 }
                 let expectation = DPoPVerifier.Expectation.resource(accessToken: bound)
                 _ = try await proofs.check(request, urls: urls, place: "resource", for: expectation)
@@ -245,30 +253,32 @@ public final class MockAuthorizationServer: Sendable {
         return response
     }
 
-    /// Answers the next token requests with these responses, in sequence, instead of tokens.
+    /// Responds to the next token requests with the given responses, in order, instead of tokens.
     ///
-    /// The requests are not looked at. When the responses are used up, the server answers properly again.
+    /// The server doesn't process these requests. When the responses are used up, it works normally
+    /// again.
     ///
-    /// - Parameter responses: The responses: an error, a page of HTML, a cut connection.
+    /// - Parameter responses: The responses, such as an error, an HTML page or a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
         faults.append(responses.map(Fault.response), at: .token)
     }
 
-    /// Lets the next requests to an endpoint go wrong, in sequence.
+    /// Adds faults for the next requests to an endpoint, in order.
     ///
-    /// When the faults are used up, the server answers properly again.
+    /// When the faults are used up, the server works normally again.
     ///
     /// - Parameters:
-    ///   - endpoint: The endpoint; that for tokens, unless another is given.
-    ///   - faults: What goes wrong with each request.
+    ///   - endpoint: The endpoint. The default is the token endpoint.
+    ///   - faults: The faults, one for each request.
     public func misbehave(at endpoint: Endpoint = .token, _ faults: Fault...) {
         self.faults.append(faults, at: endpoint)
     }
 
-    /// Makes proofs need another nonce from now on; the one before is accepted once more.
+    /// Requires a new nonce in proofs from now on; the previous one is still accepted.
     package func changeNonces() { proofs.changeNonces() }
 
-    /// How often a refresh token was used again after it had been replaced, so that all that came of it was revoked.
+    /// The number of times that a client used a replaced refresh token, which revoked all tokens
+    /// derived from it.
     public var reuseDetectionCount: Int { tokens.reuseCount }
 
     private func addRoutes() {
@@ -294,7 +304,7 @@ public final class MockAuthorizationServer: Sendable {
         for method in [HTTPMethod.get, .put, .delete] {
             on(method, .registration, path: Endpoint.registration.path + "/*") { registration.response(to: $0) }
         }
-        // The route must not keep the server that has it.
+        // Weak, because the server owns the route.
         on(.get, .userInfo) { [weak self] request in
             guard let self else { return .status(503) }
             return try await protecting { self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
@@ -312,7 +322,7 @@ public final class MockAuthorizationServer: Sendable {
         }
     }
 
-    /// Answers requests to an endpoint, unless something is to go wrong with the next one.
+    /// Adds a route for an endpoint that applies the next fault, if there is one.
     private func on(
         _ method: HTTPMethod,
         _ endpoint: Endpoint,
@@ -382,7 +392,7 @@ public final class MockAuthorizationServer: Sendable {
 }
 
 extension LoopbackResponse {
-    /// The response with the server's time, which most servers say
+    /// Returns the response with a `Date` header field of the server's time
     /// ([RFC 9110 §6.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1)).
     fileprivate func dated(_ time: TimeSource) -> Self {
         guard headers["Date"] == nil else { return self }

@@ -3,9 +3,9 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// Checks DPoP proofs for a server, and hands out the nonces for them.
+/// A verifier of DPoP proofs that also issues their nonces.
 final class ProofHandler: Sendable {
-    /// Why a proof is not accepted.
+    /// The reason for rejecting a proof.
     enum Refusal: Error {
         case nonceNeeded(String)
         case rejected(String)
@@ -13,7 +13,7 @@ final class ProofHandler: Sendable {
 
     private let verifier: DPoPVerifier
     private let requiresNonces: Bool
-    /// Those of the token endpoint and of resources are apart, as they would be on two servers.
+    /// The nonces, separate for the token endpoint and for resources, as on two servers.
     private let nonces = Mutex<[String: [String]]>([:])
 
     init(_ configuration: MockAuthorizationServer.Configuration) {
@@ -26,14 +26,14 @@ final class ProofHandler: Sendable {
         )
     }
 
-    /// Begins a new nonce; the one before is good for those who are on their way.
+    /// Issues a new nonce; the previous one remains valid for requests in progress.
     func changeNonces() {
         nonces.withLock { nonces in
             for name in nonces.keys { nonces[name] = [UUID().uuidString] + (nonces[name] ?? []).prefix(1) }
         }
     }
 
-    /// The nonce to send along; `nil` if none are asked for.
+    /// Returns the current nonce, or `nil` if nonces aren't required.
     func nonce(of place: String) -> String? {
         guard requiresNonces else { return nil }
         return nonces.withLock { nonces in
@@ -44,9 +44,9 @@ final class ProofHandler: Sendable {
         }
     }
 
-    /// Checks the proof of a request.
+    /// Verifies the proof of a request.
     ///
-    /// - Returns: The thumbprint of its key.
+    /// - Returns: The thumbprint of the proof's key.
     func check(
         _ request: LoopbackRequest,
         urls: [String],
@@ -54,7 +54,7 @@ final class ProofHandler: Sendable {
         for expectation: DPoPVerifier.Expectation
     ) async throws(Refusal) -> String {
         let proofs = request.headers.values(for: "DPoP")
-        guard let proof = proofs.first, proofs.count == 1 else { throw .rejected("not exactly one proof") }
+        guard let proof = proofs.first, proofs.count == 1 else { throw .rejected("exactly one proof is required") }
         let nonce = nonce(of: place)
         let accepted = nonces.withLock { $0[place] ?? [] }
         var failure: (any Error)?
@@ -73,6 +73,6 @@ final class ProofHandler: Sendable {
         }
         let code = (failure as? TokenError)?.code
         if let nonce, code == .nonceMismatch { throw .nonceNeeded(nonce) }
-        throw .rejected("\(code.map { "\($0)" } ?? "not a proof")")
+        throw .rejected("\(code.map { "\($0)" } ?? "invalid proof")")
     }
 }

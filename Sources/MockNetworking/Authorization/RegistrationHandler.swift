@@ -4,8 +4,8 @@ import OAuth2
 import Synchronization
 import TokenGeneration
 
-/// The clients that have registered themselves ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)), and their tokens
-/// ([RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)).
+/// The dynamically registered clients ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)) and
+/// their tokens ([RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)).
 final class RegistrationHandler: Sendable {
     private struct Registration {
         var metadata: JSONObject
@@ -69,12 +69,12 @@ final class RegistrationHandler: Sendable {
     private func update(_ id: String, _ request: LoopbackRequest) throws(TokenEndpointError) -> LoopbackResponse {
         var metadata = try metadata(in: request)
         guard metadata["client_id"]?.string == id, Self.prohibited.allSatisfy({ metadata[$0] == nil }) else {
-            throw TokenEndpointError(code: "invalid_request", description: "the update is of what is not the client's")
+            throw TokenEndpointError(code: "invalid_request", description: "the update has read-only members")
         }
         metadata["client_id"] = nil
         guard var registration = registrations.withLock({ $0[id] }) else { throw Self.invalidToken }
         registration.metadata = metadata
-        // Another token at each change, as servers may (RFC 7592 §3).
+        // Each update replaces the token, as RFC 7592 §3 allows.
         registration.token = UUID().uuidString
         try admit(id, registration)
         return answer(id, status: 200)
@@ -91,7 +91,7 @@ final class RegistrationHandler: Sendable {
             guard let keys = registration.metadata["jwks"]?.object.flatMap({ try? JWKSet(parsing: $0.serialized()) }),
                 let key = keys.keys.first.flatMap({ try? VerificationKey(jwk: $0) })
             else {
-                throw TokenEndpointError(code: "invalid_client_metadata", description: "there is no key in jwks")
+                throw TokenEndpointError(code: "invalid_client_metadata", description: "jwks doesn't contain a key")
             }
             var client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
             client.redirectURIs = places
@@ -116,15 +116,15 @@ final class RegistrationHandler: Sendable {
 
     private func metadata(in request: LoopbackRequest) throws(TokenEndpointError) -> JSONObject {
         guard let metadata = try? JSONObject(parsing: request.body) else {
-            throw TokenEndpointError(code: "invalid_client_metadata", description: "the body is not a JSON object")
+            throw TokenEndpointError(code: "invalid_client_metadata", description: "the body isn't a JSON object")
         }
         for uri in metadata["redirect_uris"]?.array ?? [] {
             guard let text = uri.string, URL(string: text)?.host != nil, !text.contains("#") else {
-                throw TokenEndpointError(code: "invalid_redirect_uri", description: "a redirect URI is not absolute")
+                throw TokenEndpointError(code: "invalid_redirect_uri", description: "a redirect URI isn't absolute")
             }
         }
         guard ["client_secret_basic", "private_key_jwt"].contains(Self.method(metadata)) else {
-            throw TokenEndpointError(code: "invalid_client_metadata", description: "the authentication is not known")
+            throw TokenEndpointError(code: "invalid_client_metadata", description: "the method isn't supported")
         }
         return metadata
     }
@@ -134,7 +134,7 @@ final class RegistrationHandler: Sendable {
     }
 
     private static var invalidToken: TokenEndpointError {
-        var error = TokenEndpointError(code: "invalid_token", description: "the token is not for this", status: 401)
+        var error = TokenEndpointError(code: "invalid_token", description: "the token isn't valid", status: 401)
         error.headers = ["WWW-Authenticate": #"Bearer realm="mock", error="invalid_token""#]
         return error
     }

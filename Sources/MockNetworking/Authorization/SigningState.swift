@@ -17,13 +17,13 @@ final class SigningState: Sendable {
         state = Mutex(State(service: service, published: [service.publishedKey]))
     }
 
-    /// What signs now; one value, so that a key and its ID belong together.
+    /// The current signer; a single value, so that key and key ID always match.
     var service: SigningKey { state.withLock { $0.service } }
 
-    /// What is published now.
+    /// The currently published keys.
     var keys: JWKSet { JWKSet(keys: state.withLock { $0.published }) }
 
-    /// Signs with a new key from now on.
+    /// Replaces the signing key.
     func rotate(withdrawingOld: Bool) throws(TokenError) {
         let service = try Self.newService(algorithm)
         state.withLock { state in
@@ -32,7 +32,7 @@ final class SigningState: Sendable {
         }
     }
 
-    /// A key that nobody else knows, under an ID of the caller's choice.
+    /// Generates a key with the caller's key ID, or with its thumbprint as the key ID.
     static func newService(
         _ algorithm: JWSAlgorithm,
         keyID: String? = nil

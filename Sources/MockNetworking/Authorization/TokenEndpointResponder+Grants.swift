@@ -54,7 +54,8 @@ extension TokenEndpointResponder {
         return ["id_token": .string(token)]
     }
 
-    /// The part of what was granted that a token request asks for ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
+    /// Returns the part of the authorization that a token request asks for
+    /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
     func narrowed(
         _ authorization: Authorization,
         by parameters: RequestParameters
@@ -62,14 +63,14 @@ extension TokenEndpointResponder {
         let resources = parameters.values("resource")
         guard !resources.isEmpty else { return authorization }
         guard Set(authorization.resources).isSuperset(of: resources) else {
-            throw TokenEndpointError(code: "invalid_target", description: "the resource was not granted")
+            throw TokenEndpointError(code: "invalid_target", description: "the resource wasn't granted")
         }
         var authorization = authorization
         authorization.resources = resources
         return authorization
     }
 
-    // MARK: Exchange
+    // MARK: Token exchange
 
     /// Exchanges a token ([RFC 8693 §2](https://www.rfc-editor.org/rfc/rfc8693#section-2)).
     func exchangeResponse(_ form: Form, _ client: Client?, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse
@@ -85,7 +86,7 @@ extension TokenEndpointResponder {
         } else if form["actor_token_type"] != nil {
             throw TokenEndpointError(
                 code: "invalid_request",
-                description: "there is an actor_token_type and no actor_token"
+                description: "actor_token_type requires an actor_token"
             )
         }
         switch form["requested_token_type"] ?? Self.accessTokenType {
@@ -98,22 +99,23 @@ extension TokenEndpointResponder {
         case Self.idTokenType:
             return other(tokens.issueIDToken(authorization, nonce: nil) ?? "", Self.idTokenType)
         default:
-            throw TokenEndpointError(code: "invalid_request", description: "tokens of that type are not issued here")
+            throw TokenEndpointError(code: "invalid_request", description: "the requested token type isn't supported")
         }
     }
 
-    /// What a token stands for that is to be exchanged.
+    /// Returns the authorization of a token to exchange.
     private func exchanged(_ form: Form, _ name: String) throws(TokenEndpointError) -> Authorization {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")
         guard type == Self.accessTokenType, let authorization = tokens.authorization(for: token)
         else {
-            throw TokenEndpointError(code: "invalid_request", description: "the \(name) is not active here")
+            throw TokenEndpointError(code: "invalid_request", description: "the \(name) isn't active")
         }
         return authorization
     }
 
-    /// An answer with what is no access token ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
+    /// Returns a response with a token that isn't an access token
+    /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     private func other(_ token: String, _ type: String) -> LoopbackResponse {
         let body: JSONObject = [
             "access_token": .string(token), "issued_token_type": .string(type), "token_type": "N_A",
@@ -121,7 +123,7 @@ extension TokenEndpointResponder {
         return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
     }
 
-    // MARK: Others
+    // MARK: Other grants
 
     func extensionResponse(
         _ type: String,
@@ -130,14 +132,14 @@ extension TokenEndpointResponder {
         _ bond: Bond
     ) throws -> LoopbackResponse {
         guard let grant = handlers.assertions.answer(to: type) else {
-            throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
+            throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
         }
         let answer = try grant(form.request.fields)
-        if let error = answer.error { throw TokenEndpointError(code: error, description: "the grant is not accepted") }
+        if let error = answer.error { throw TokenEndpointError(code: error, description: "the grant was denied") }
         return tokenResponse(to: try configuration.authorization(client, form.request).of(answer.subject), bond)
     }
 
-    /// What the server's dialect refuses before anything is looked at.
+    /// Returns the error of the server's dialect, which comes before all other checks.
     func dialectRefusal(of request: LoopbackRequest) -> LoopbackResponse? {
         guard configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty else { return nil }
         return .text("Forbidden", status: 403)

@@ -3,8 +3,10 @@ import Networking
 import TokenGeneration
 
 extension TokenEndpointResponder {
-    /// Says what a token is ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)): every client that the server
-    /// knows may ask.
+    /// Responds with a token's claims
+    /// ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)).
+    ///
+    /// Every registered client may introspect every token.
     func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
             let form = try Form(request)

@@ -4,7 +4,7 @@ import OAuth2
 import OpenSSLCrypto
 import TokenGeneration
 
-/// The grants that the server knows ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
+/// A supported grant type ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
 enum GrantType: String, CaseIterable {
     case clientCredentials = "client_credentials"
     case refreshToken = "refresh_token"
@@ -15,7 +15,8 @@ enum GrantType: String, CaseIterable {
     case samlBearer = "urn:ietf:params:oauth:grant-type:saml2-bearer"
 }
 
-/// An error as a token endpoint answers it ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+/// An error response of the token endpoint
+/// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
 struct TokenEndpointError: Error {
     let code: String
     let description: String
@@ -28,19 +29,20 @@ struct TokenEndpointError: Error {
     }
 }
 
-/// Answers requests to the token endpoint and the revocation endpoint.
+/// The token, revocation and related endpoints.
 struct TokenEndpointResponder: Sendable {
     let clients: ClientRegister
     let tokens: TokenLedger
     let proofs: ProofHandler
     let handlers: GrantHandlers
     let configuration: MockAuthorizationServer.Configuration
-    /// The endpoint's URLs: a client that shows a certificate may use another.
+    /// The token endpoint's URLs, including that for clients with a certificate.
     let urls: [String]
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
         if let refusal = dialectRefusal(of: request) { return refusal }
-        // Before the grant is looked at: a refresh token that is used for a proof without a nonce would be lost.
+        // Proofs come first, because a request without the required nonce must not use up its
+        // refresh token.
         let bond: Bond
         do {
             bond = Bond(
@@ -55,9 +57,9 @@ struct TokenEndpointResponder: Sendable {
             let type = try form.required("grant_type")
             let grant = GrantType(rawValue: type)
             guard grant != nil || handlers.assertions.answer(to: type) != nil else {
-                throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
+                throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
             }
-            // Some services exchange the tokens of those who have no more to show than the token.
+            // Some services exchange tokens without client authentication.
             if grant == .tokenExchange, !clients.isAttempted(request, form) {
                 return try exchangeResponse(form, nil, bond)
             }
@@ -67,7 +69,7 @@ struct TokenEndpointResponder: Sendable {
                 guard !client.isPublic else {
                     throw TokenEndpointError(
                         code: "unauthorized_client",
-                        description: "a public client is nobody by itself"
+                        description: "public clients can't use client_credentials"
                     )
                 }
                 return tokenResponse(to: try configuration.authorization(client, form.request), bond)
@@ -101,7 +103,7 @@ struct TokenEndpointResponder: Sendable {
             let form = try Form(request)
             let client = try clients.authenticate(request, form)
             tokens.revoke(try form.required("token"), clientID: client.id)
-            // Whoever revokes a token that is not known has reached what they wanted (RFC 7009 §2.2).
+            // Revoking an unknown token is a success (RFC 7009 §2.2).
             return .status(200)
         }
     }
@@ -115,7 +117,7 @@ struct TokenEndpointResponder: Sendable {
         do { return try await proofs.check(request, urls: urls, place: "token", for: .tokenEndpoint) } catch {
             switch error {
             case .nonceNeeded(let nonce):
-                var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof needs a nonce")
+                var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof requires a nonce")
                 failure.headers = ["DPoP-Nonce": nonce]
                 throw failure
             case .rejected(let reason):
@@ -124,7 +126,7 @@ struct TokenEndpointResponder: Sendable {
         }
     }
 
-    /// What an access token is bound to.
+    /// The key or certificate that an access token is bound to.
     struct Bond {
         let keyThumbprint: String?
         let certificateThumbprint: String?
@@ -140,7 +142,7 @@ struct TokenEndpointResponder: Sendable {
         authorization.keyThumbprint = bond.keyThumbprint
         authorization.certificateThumbprint = bond.certificateThumbprint
         guard let (accessToken, lifetime) = try? tokens.issueAccessToken(authorization) else {
-            return TokenEndpointError(code: "server_error", description: "no token could be signed", status: 500)
+            return TokenEndpointError(code: "server_error", description: "signing the token failed", status: 500)
                 .response
         }
         var body: JSONObject = [
@@ -168,12 +170,12 @@ struct TokenEndpointResponder: Sendable {
     }
 }
 
-/// The parameters of a request, none of them repeated but those of which there may be several
+/// The parameters of a form request; most of them must not be repeated
 /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
 struct Form {
     let request: RequestParameters
 
-    /// What is asked for, without what only says who asks.
+    /// The parameters without those that authenticate the client.
     var requestParameters: RequestParameters {
         request.without(["client_secret", "client_assertion", "client_assertion_type"])
     }
@@ -181,15 +183,15 @@ struct Form {
     init(_ request: LoopbackRequest) throws(TokenEndpointError) {
         let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
         guard type?.lowercased() == "application/x-www-form-urlencoded" else {
-            throw TokenEndpointError(code: "invalid_request", description: "the request is not a form")
+            throw TokenEndpointError(code: "invalid_request", description: "the request isn't a form")
         }
         self.request = RequestParameters(request.formItems.map { ($0.name, $0.value ?? "") })
         guard !self.request.hasRepetition else {
-            throw TokenEndpointError(code: "invalid_request", description: "a parameter is there twice")
+            throw TokenEndpointError(code: "invalid_request", description: "a parameter is repeated")
         }
     }
 
-    /// A parameter; one without a value counts as missing.
+    /// Returns a parameter; an empty value counts as missing.
     subscript(name: String) -> String? { request[name] }
 
     func required(_ name: String) throws(TokenEndpointError) -> String {

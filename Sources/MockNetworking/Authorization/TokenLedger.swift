@@ -3,22 +3,22 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// What a token entitles to.
+/// The permissions that a token represents.
 struct Authorization: Sendable {
     let clientID: String
     let subject: String
     var scope: String
-    /// The chain of refresh tokens it comes of; `nil` if of none.
+    /// The chain of refresh tokens that the authorization belongs to, if any.
     var family: Int?
     /// The thumbprint of the key that an access token is bound to.
     var keyThumbprint: String?
     /// The thumbprint of the certificate that an access token is bound to.
     var certificateThumbprint: String?
-    /// The resources that tokens are for; empty for the server's own.
+    /// The resources of the tokens; empty for the server itself.
     var resources: [String] = []
-    /// The details that were granted.
+    /// The granted authorization details.
     var details: [JSONValue] = []
-    /// Who acts for the subject, outermost first.
+    /// The actors for the subject, outermost first.
     var actors: [String] = []
 
     init(clientID: String, subject: String, scope: String) {
@@ -27,14 +27,14 @@ struct Authorization: Sendable {
         self.scope = scope
     }
 
-    /// The same for a user.
+    /// Returns the authorization with another subject.
     func of(_ subject: String) -> Self {
         var authorization = Self(clientID: clientID, subject: subject, scope: scope)
         (authorization.resources, authorization.details) = (resources, details)
         return authorization
     }
 
-    /// The claim that says what tokens are bound to.
+    /// The claim with the key or certificate that tokens are bound to.
     var confirmation: JSONValue? {
         if let keyThumbprint { return ["jkt": .string(keyThumbprint)] }
         return certificateThumbprint.map { ["x5t#S256": .string($0)] }
@@ -50,7 +50,7 @@ final class TokenLedger: Sendable {
 
     private struct Refresh {
         let authorization: Authorization
-        /// When it was used first, and what replaced it.
+        /// The time of the first use, and the successor.
         var used: (at: ContinuousClock.Instant, successor: String)?
     }
 
@@ -79,18 +79,18 @@ final class TokenLedger: Sendable {
 
     var issuedCount: Int { state.withLock { $0.issuedCount } }
 
-    /// How often a replaced refresh token was used again.
+    /// The number of times that a replaced refresh token was used again.
     var reuseCount: Int { state.withLock { $0.reuseCount } }
 
     // MARK: Access tokens
 
-    /// Issues a token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
+    /// Issues a token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
     ///
     /// - Parameters:
-    ///   - authorization: What it entitles to.
-    ///   - changes: Claims of the caller's own, or other values; `nil` takes a claim away.
-    /// - Returns: The token, and how long it lives.
-    /// - Throws: `TokenError` if it can't be signed.
+    ///   - authorization: The token's permissions.
+    ///   - changes: Additional or changed claims. `nil` removes a claim.
+    /// - Returns: The token, and its lifetime.
+    /// - Throws: `TokenError` if signing fails.
     func issueAccessToken(
         _ authorization: Authorization,
         changing changes: [String: JSONValue?] = [:]
@@ -133,7 +133,7 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// What is said of a token that is good; `nil` of any other.
+    /// Returns the introspection claims of an active token, or `nil` for any other.
     func introspection(of token: String) -> JSONObject? {
         let now = configuration.time.now()
         let seconds = configuration.serverTime.date().timeIntervalSince1970
@@ -160,7 +160,8 @@ final class TokenLedger: Sendable {
         return claims
     }
 
-    /// Issues an ID token ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    /// Issues an ID token
+    /// ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     func issueIDToken(_ authorization: Authorization, nonce: String?) -> String? {
         let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
@@ -188,7 +189,7 @@ final class TokenLedger: Sendable {
 
     func issueRefreshToken(_ authorization: Authorization) -> String { beginFamily(authorization).refreshToken }
 
-    /// Issues a refresh token that begins a chain.
+    /// Issues a refresh token that starts a chain.
     func beginFamily(_ authorization: Authorization) -> (refreshToken: String, family: Int) {
         state.withLock { state in
             state.familyCount += 1
@@ -198,18 +199,18 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// Revokes all that came of a chain's first token.
+    /// Revokes all tokens of a chain.
     func revokeFamily(_ family: Int) {
         state.withLock { Self.revokeFamily(family, in: &$0) }
     }
 
     /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// The use of one that was replaced means that somebody else has it: everything that came of it is revoked
+    /// Using a replaced token means that it has leaked, so all tokens of its chain are revoked
     /// ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
     ///
-    /// - Returns: What the access token is to entitle to: what was granted, or the part of it that the request asks for;
-    ///   and the token that replaces the used one.
+    /// - Returns: The permissions of the new access token (all granted permissions or the requested
+    ///   part), and the successor of the refresh token.
     func useRefreshToken(
         _ token: String,
         clientID: String,
@@ -219,7 +220,7 @@ final class TokenLedger: Sendable {
         let grace = configuration.refreshTokenGrace
         let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the refresh token is not known"))
+                return .failure(Self.invalidGrant("the refresh token is unknown"))
             }
             if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
                 return .success((refresh.authorization, used.successor))
@@ -227,12 +228,12 @@ final class TokenLedger: Sendable {
             guard refresh.used == nil else {
                 state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
-                return .failure(Self.invalidGrant("the refresh token was used before; all that came of it is revoked"))
+                return .failure(Self.invalidGrant("the refresh token was already used; its token chain is revoked"))
             }
             var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
-                    let description = "the scope is wider than what was granted"
+                    let description = "the scope exceeds the granted scope"
                     return .failure(TokenEndpointError(code: "invalid_scope", description: description))
                 }
                 authorization.scope = scope
@@ -252,7 +253,7 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// Revokes one token, of either kind, if it is the client's.
+    /// Revokes an access or refresh token, if it belongs to the client.
     func revoke(_ token: String, clientID: String) {
         state.withLock { state in
             if state.accessTokens[token]?.authorization.clientID == clientID { state.accessTokens[token] = nil }
@@ -279,7 +280,7 @@ final class TokenLedger: Sendable {
 }
 
 extension Authorization {
-    /// Whom a token is for: the resources that it was asked for, or the server's own.
+    /// Returns the audience of a token: the requested resources, or the server itself.
     fileprivate func audience(_ issuer: String) -> JSONValue {
         switch resources.count {
         case 0: .string(issuer)

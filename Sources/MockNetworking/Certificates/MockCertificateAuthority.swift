@@ -1,7 +1,7 @@
 public import Foundation
 import OpenSSLCrypto
 
-/// A certificate authority that lives as long as the test: it issues what servers and clients show in TLS handshakes.
+/// A certificate authority for tests that issues the certificates of servers and clients.
 ///
 /// ```swift
 /// let authority = try MockCertificateAuthority()
@@ -9,28 +9,31 @@ import OpenSSLCrypto
 /// let client = try authority.issueClientCertificate(name: "billing")
 /// ```
 ///
-/// Give ``certificatePEM`` to the client under test as its only root, and nothing outside the test is trusted.
-/// Certificates, also those of the authority, are valid from an hour ago for thirty days unless they are asked to be valid
-/// at other times.
+/// Pass ``certificatePEM`` to the tested client as its only root, so that it trusts nothing outside
+/// the test. By default, all certificates, including the authority's, are valid from an hour ago
+/// for thirty days.
 public struct MockCertificateAuthority: Sendable {
-    /// What ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)`` issues for unless it is told.
+    /// The default hosts of
+    /// ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)``.
     public static let loopbackHosts = ["127.0.0.1", "localhost"]
 
     let certificate: Certificate
     private let authority: CertificateIssuingAuthority
-    /// The authorities between what this one issues and the root, this one first.
+    /// The intermediate authorities' certificates, starting with this one's, without the root.
     private let intermediates: [Certificate]
-    /// The pin of the authority's public key, as ``MockCertificate/publicKeyPin``.
+    /// The pin of the authority's public key, in the format of ``MockCertificate/publicKeyPin``.
     public let publicKeyPin: String
 
-    /// Makes a root.
+    /// Creates a root authority.
     ///
     /// - Parameters:
-    ///   - name: Its common name, 1 to 64 characters.
-    ///   - keyType: The kind of its key.
-    ///   - notBefore: The first second of its validity; an hour ago if `nil`.
-    ///   - notAfter: The last second of its validity; thirty days after the first if `nil`.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a certificate can't have.
+    ///   - name: The common name, 1 to 64 characters.
+    ///   - keyType: The kind of key. The default is P-256.
+    ///   - notBefore: The first second of the validity period. The default is an hour ago.
+    ///   - notAfter: The last second of the validity period. The default is thirty days after the
+    ///     first.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
+    ///   certificate can't have.
     public init(
         name: String = "Mock CA",
         keyType: MockCertificate.KeyType = .p256,
@@ -52,24 +55,27 @@ public struct MockCertificateAuthority: Sendable {
         publicKeyPin = try certificate.pin()
     }
 
-    /// The authority's certificate as PEM.
+    /// The authority's certificate in PEM.
     public var certificatePEM: String { certificate.pem() }
 
-    /// The authority's certificate as DER.
+    /// The authority's certificate in DER.
     public var certificateDER: Data { Data(certificate.der) }
 
     /// The authority's name, such as `CN=Mock CA`.
     public var subject: String { certificate.subject }
 
-    /// Makes an authority that this one vouches for.
+    /// Creates an intermediate authority that this one certifies.
     ///
     /// - Parameters:
-    ///   - name: Its common name, 1 to 64 characters.
-    ///   - keyType: The kind of its key.
-    ///   - notBefore: The first second of its validity; an hour ago if `nil`.
-    ///   - notAfter: The last second of its validity; thirty days after the first if `nil`.
-    /// - Returns: The authority. What it issues comes with its certificate, and with those of all authorities below the root.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a certificate can't have.
+    ///   - name: The common name, 1 to 64 characters.
+    ///   - keyType: The kind of key. The default is P-256.
+    ///   - notBefore: The first second of the validity period. The default is an hour ago.
+    ///   - notAfter: The last second of the validity period. The default is thirty days after the
+    ///     first.
+    /// - Returns: The authority. Certificates that it issues include those of all authorities below
+    ///   the root.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
+    ///   certificate can't have.
     package func makeIntermediate(
         name: String = "Mock Intermediate CA",
         keyType: MockCertificate.KeyType = .p256,
@@ -84,17 +90,20 @@ public struct MockCertificateAuthority: Sendable {
         }
     }
 
-    /// Issues what a server shows.
+    /// Issues a server certificate.
     ///
     /// - Parameters:
-    ///   - hosts: Its names: DNS names in ASCII, with a wildcard such as `*.example.org` if you like, and IP addresses. With
-    ///     none, the certificate has no subject alternative name and fits no host.
-    ///   - notBefore: The first second of its validity; an hour ago if `nil`.
-    ///   - notAfter: The last second of its validity; thirty days after the first if `nil`.
-    ///   - keyType: The kind of its key.
-    ///   - other: A certificate whose key this one gets too, as a renewal that keeps its pin does.
+    ///   - hosts: The DNS names in ASCII, which may have a wildcard such as `*.example.org`, and IP
+    ///     addresses. An empty list gives a certificate without a subject alternative name, which
+    ///     matches no host.
+    ///   - notBefore: The first second of the validity period. The default is an hour ago.
+    ///   - notAfter: The last second of the validity period. The default is thirty days after the
+    ///     first.
+    ///   - keyType: The kind of key. The default is P-256.
+    ///   - other: A certificate whose key to reuse, as a renewal that keeps its pin does.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host or time that a certificate can't have.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host or time that a
+    ///   certificate can't have.
     public func issueServerCertificate(
         hosts: [String] = loopbackHosts,
         notBefore: Date? = nil,
@@ -106,16 +115,18 @@ public struct MockCertificateAuthority: Sendable {
         return try issue(Self.template(name, .server(hosts: hosts), notBefore, notAfter), keyType, other)
     }
 
-    /// Issues what a client shows.
+    /// Issues a client certificate.
     ///
     /// - Parameters:
-    ///   - name: Its common name, 1 to 64 characters.
-    ///   - notBefore: The first second of its validity; an hour ago if `nil`.
-    ///   - notAfter: The last second of its validity; thirty days after the first if `nil`.
-    ///   - keyType: The kind of its key.
-    ///   - other: A certificate whose key this one gets too.
+    ///   - name: The common name, 1 to 64 characters.
+    ///   - notBefore: The first second of the validity period. The default is an hour ago.
+    ///   - notAfter: The last second of the validity period. The default is thirty days after the
+    ///     first.
+    ///   - keyType: The kind of key. The default is P-256.
+    ///   - other: A certificate whose key to reuse.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a certificate can't have.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
+    ///   certificate can't have.
     public func issueClientCertificate(
         name: String = "client",
         notBefore: Date? = nil,
@@ -126,13 +137,15 @@ public struct MockCertificateAuthority: Sendable {
         try issue(Self.template(name, .client, notBefore, notAfter), keyType, other)
     }
 
-    /// Makes what a server shows for which no authority vouches: its own key signs its certificate.
+    /// Returns a self-signed server certificate.
     ///
     /// - Parameters:
-    ///   - hosts: As for ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)``.
-    ///   - keyType: The kind of its key.
+    ///   - hosts: The hosts, as for
+    ///     ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)``.
+    ///   - keyType: The kind of key. The default is P-256.
     /// - Returns: The certificate and its key.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host that a certificate can't have.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host that a certificate
+    ///   can't have.
     public static func selfSignedServerCertificate(
         hosts: [String] = loopbackHosts,
         keyType: MockCertificate.KeyType = .p256
@@ -170,14 +183,14 @@ public struct MockCertificateAuthority: Sendable {
             let first = Int64(exactly: start.timeIntervalSince1970.rounded(.down)),
             let last = Int64(exactly: end.timeIntervalSince1970.rounded(.down))
         else {
-            throw MockError(.cannotIssueCertificate, "a time of the certificate's validity is no number of seconds")
+            throw MockError(.cannotIssueCertificate, "a bound of the validity period isn't a number of seconds")
         }
         return CertificateIssuingTemplate(commonName: name, role: role, notBefore: first, notAfter: last)
     }
 }
 
 extension MockError {
-    /// Turns the error of whatever makes a certificate into one of ours.
+    /// Runs a closure, and converts its OpenSSL errors.
     static func issuing<Result>(_ body: () throws(CryptoError) -> Result) throws -> Result {
         do throws(CryptoError) {
             return try body()

@@ -3,22 +3,23 @@ import Networking
 import OpenSSLCrypto
 import TokenGeneration
 
-/// Compares a request's body with the one that was expected: JSON and forms by what they mean, everything else octet by octet.
+/// A comparison of a request's body with the expected one: by value for JSON and forms, otherwise
+/// byte by byte.
 struct BodyComparison {
     let expected: Data
     let actual: Data
-    /// What the expected body is, and what the request says that its own is.
+    /// The content types of the expected and of the actual body.
     let contentType: String?
     let actualContentType: String?
 
-    /// How the bodies differ, in words without secrets; `nil` if they don't.
+    /// A description of the difference without secrets, or `nil` if the bodies match.
     var difference: String? {
         guard expected != actual else { return nil }
         switch kind {
         case .json:
-            guard let left = Self.json(expected) else { return "body: the expected one is no JSON" }
+            guard let left = Self.json(expected) else { return "body: the expected body isn't valid JSON" }
             guard let right = Self.json(actual) else {
-                return "body: expected JSON, came \(actual.isEmpty ? "none" : "something else")"
+                return "body: expected JSON, got \(actual.isEmpty ? "none" : "something else")"
             }
             return Self.isSame(left, right) ? nil : jsonDifference(left, right)
         case .form:
@@ -38,7 +39,7 @@ struct BodyComparison {
 
     // MARK: JSON
 
-    /// Reads any JSON value; the parser is one for objects, so the value is made a member.
+    /// Parses any JSON value; the parser only accepts objects, so the value is wrapped in one.
     private static func json(_ data: Data) -> JSONValue? {
         var limits = JSONLimits.document
         limits.size = 64 << 20
@@ -47,7 +48,7 @@ struct BodyComparison {
         return object["body"]
     }
 
-    /// Whether two values mean the same: numbers count by their value, not as they are written.
+    /// Returns whether two values are equal, comparing numbers by value rather than by notation.
     private static func isSame(_ left: JSONValue, _ right: JSONValue) -> Bool {
         switch (left, right) {
         case (.number(let left), .number(let right)):
@@ -67,7 +68,7 @@ struct BodyComparison {
         }
         guard let left = redacted[0], let right = redacted[1],
             let place = Self.firstDifference(left, right, at: "body")
-        else { return "body: a secret in it has another value than expected" }
+        else { return "body: a secret differs from the expected value" }
         return place
     }
 
@@ -78,16 +79,16 @@ struct BodyComparison {
                 guard let other = right[member.name] else { return "\(path).\(member.name): expected, but missing" }
                 if let found = firstDifference(member.value, other, at: "\(path).\(member.name)") { return found }
             }
-            return right.first { left[$0.name] == nil }.map { "\(path).\($0.name): came, but was not expected" }
+            return right.first { left[$0.name] == nil }.map { "\(path).\($0.name): unexpected" }
         case (.array(let left), .array(let right)):
             for (index, pair) in zip(left, right).enumerated() {
                 if let found = firstDifference(pair.0, pair.1, at: "\(path)[\(index)]") { return found }
             }
             guard left.count != right.count else { return nil }
-            return "\(path): expected \(left.count) elements, came \(right.count)"
+            return "\(path): expected \(left.count) elements, got \(right.count)"
         default:
             guard !isSame(left, right) else { return nil }
-            return "\(path): expected \(shown(left)), came \(shown(right))"
+            return "\(path): expected \(shown(left)), got \(shown(right))"
         }
     }
 
@@ -113,14 +114,14 @@ struct BodyComparison {
         }
         let missing = redacted[0].filter { !redacted[1].contains($0) }
         let additional = redacted[1].filter { !redacted[0].contains($0) }
-        if missing.isEmpty, additional.isEmpty { return "body: a secret in the form has another value than expected" }
-        let parts = [("expected", missing), ("came", additional)].filter { !$0.1.isEmpty }.map { verb, items in
+        if missing.isEmpty, additional.isEmpty { return "body: a secret in the form differs from the expected value" }
+        let parts = [("expected", missing), ("got", additional)].filter { !$0.1.isEmpty }.map { verb, items in
             "\(verb) \(items.map { "\($0.name.text)=\($0.value.text.quoted)" }.joined(separator: ", "))"
         }
         return "body: \(parts.joined(separator: "; "))"
     }
 
-    /// A field of a form, compared by its bytes.
+    /// A form field that's compared by its bytes.
     private struct FormPair: Hashable {
         let name: ByteComparedString
         let value: ByteComparedString
@@ -142,19 +143,19 @@ struct BodyComparison {
         items.map(FormPair.init).sorted { $0.precedes($1) }
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
     private var octetDifference: String {
         let texts = [(expected, contentType), (actual, actualContentType)].map { body, type in
             Redaction.standard.redacted(body, contentType: type)
         }
         if let left = texts[0], let right = texts[1], left != right {
-            return "body: expected \(left.quoted), came \(right.quoted)"
+            return "body: expected \(left.quoted), got \(right.quoted)"
         }
         if expected.count != actual.count {
-            return "body: expected \(expected.count) octets, came \(actual.count)"
+            return "body: expected \(expected.count) bytes, got \(actual.count)"
         }
         let place = zip(expected, actual).prefix { $0 == $1 }.count
-        return "body: expected other octets, from offset \(place) of \(expected.count)"
+        return "body: the bytes differ from offset \(place) of \(expected.count)"
     }
 }

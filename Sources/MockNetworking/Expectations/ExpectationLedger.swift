@@ -1,11 +1,12 @@
 import Networking
 
-/// What is expected, what came of it, and which answers are left; a value that its holder keeps behind a lock.
+/// The expectations, the requests that met them and the remaining responses, kept behind a lock by
+/// the owner.
 struct ExpectationLedger: Sendable {
     private struct Entry {
         let expectation: RequestExpectation
         let answers: [MockTransport.Step]
-        /// How often it must come; `nil` for any number of times.
+        /// The expected number of requests, or `nil` for any number.
         let count: Int?
         var arrivals = 0
     }
@@ -15,12 +16,12 @@ struct ExpectationLedger: Sendable {
         let request: HTTPTransportRequest
     }
 
-    /// Who answers a request.
+    /// The response to a request.
     enum Answer {
         case step(MockTransport.Step)
-        /// Nobody here: what else the transport has may.
+        /// No expectation matches; the transport's script may respond.
         case none
-        /// Nobody, because it came too often.
+        /// The request arrived too often.
         case tooOften(String)
     }
 
@@ -29,17 +30,18 @@ struct ExpectationLedger: Sendable {
     private var strays: [Stray] = []
     private var requestCount = 0
 
-    /// Whether nothing was ever expected, so that nothing is to be compared.
+    /// A Boolean value that indicates whether there are no expectations to compare requests with.
     var isEmpty: Bool { entries.isEmpty }
 
     mutating func add(_ expectation: RequestExpectation, count: Int?, answers: [MockTransport.Step]) {
         entries.append(Entry(expectation: expectation, answers: answers, count: count))
     }
 
-    /// The expectations so far, to be compared with a request outside the lock.
+    /// The expectations so far, for comparing them with a request outside the lock.
     var expectations: [RequestExpectation] { entries.map(\.expectation) }
 
-    /// Finds who answers a request that satisfies these of the expectations: one that is still to come, or else one that may always.
+    /// Returns the response to a request that matches the given expectations, preferring one that's
+    /// still unmet to one that allows any number.
     mutating func answer(_ matching: [Int]) -> Answer {
         requestCount += 1
         let open = matching.first { index in entries[index].count.map { entries[index].arrivals < $0 } ?? false }
@@ -47,7 +49,7 @@ struct ExpectationLedger: Sendable {
             guard let index = matching.first, let count = entries[index].count else { return .none }
             entries[index].arrivals += 1
             arrivals.append((requestCount, index))
-            return .tooOften("\(entries[index].expectation) came again, but is expected \(Self.times(count))")
+            return .tooOften("\(entries[index].expectation) was received again, expected \(Self.times(count))")
         }
         let place = entries[index].arrivals
         entries[index].arrivals += 1
@@ -56,22 +58,22 @@ struct ExpectationLedger: Sendable {
         return .step(answers.isEmpty ? .status(200) : answers[min(place, answers.count - 1)])
     }
 
-    /// Remembers the last request as one that nobody answered.
+    /// Records the last request as unexpected.
     ///
-    /// - Returns: What it is, and how it differs from what was expected.
+    /// - Returns: A description of the request and its differences from the expectations.
     mutating func noteStray(_ request: HTTPTransportRequest) -> String {
         strays.append(Stray(number: requestCount, request: request))
         return text(ofStray: strays[strays.count - 1])
     }
 }
 
-// What a test is told.
+// MARK: Reporting
 extension ExpectationLedger {
     func discrepancies(inOrder: Bool) -> [MockTransport.Discrepancy] {
         var found: [MockTransport.Discrepancy] = []
         for entry in entries {
             guard let count = entry.count, entry.arrivals != count else { continue }
-            let text = "\(entry.expectation) came \(Self.times(entry.arrivals)), expected \(Self.times(count))"
+            let text = "\(entry.expectation) was received \(Self.times(entry.arrivals)), expected \(Self.times(count))"
             if entry.arrivals > count {
                 found.append(.init(kind: .tooOften, description: text))
             } else {
@@ -85,40 +87,40 @@ extension ExpectationLedger {
         return found
     }
 
-    /// The stray request that comes nearest to an expectation, and how it differs.
+    /// Describes the unexpected request that's closest to an expectation, and its differences.
     private func nearest(to expectation: RequestExpectation) -> String {
         let candidates = strays.map { ($0, expectation.differences(from: $0.request)) }
         guard let (stray, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
             differences.distance < 32
         else { return "" }
-        return "; request \(stray.number) is nearest to it:" + Self.list(differences)
+        return "; the closest match is request \(stray.number):" + Self.list(differences)
     }
 
     private func text(ofStray stray: Stray) -> String {
-        let name = "request \(stray.number), \(stray.request.shownName), is not expected"
+        let name = "request \(stray.number), \(stray.request.shownName), wasn't expected"
         let open = entries.filter { entry in entry.count.map { entry.arrivals < $0 } ?? true }
-        guard !open.isEmpty else { return "\(name): everything that is expected has come" }
+        guard !open.isEmpty else { return "\(name): all expected requests have already arrived" }
         let candidates = open.map { ($0.expectation, $0.expectation.differences(from: stray.request)) }
         guard let (expectation, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
             differences.distance < 32
-        else { return "\(name); expected \(open.count == 1 ? "is" : "are") \(Self.names(open.map(\.expectation)))" }
-        return "\(name); \(expectation) is nearest to it:" + Self.list(differences)
+        else { return "\(name); expected \(open.count == 1 ? "" : "one of ")\(Self.names(open.map(\.expectation)))" }
+        return "\(name); the closest match is \(expectation):" + Self.list(differences)
     }
 
-    /// The first request that came before one that is expected earlier.
+    /// Describes the first request that arrived before one that was expected earlier.
     private var disorder: String? {
         let order = arrivals.filter { entries[$0.entry].count != nil }
         for (earlier, later) in zip(order, order.dropFirst()) where later.entry < earlier.entry {
             let names = order.map { entries[$0.entry].expectation }
-            return "\(entries[later.entry].expectation) (request \(later.number)) is expected before "
-                + "\(entries[earlier.entry].expectation) (request \(earlier.number)); came \(Self.names(names, limit: 20))"
+            return "\(entries[later.entry].expectation) (request \(later.number)) must precede "
+                + "\(entries[earlier.entry].expectation) (request \(earlier.number)); the order was \(Self.names(names, limit: 20))"
         }
         return nil
     }
 
     private static func times(_ count: Int) -> String {
         switch count {
-        case 0: "never"
+        case 0: "0 times"
         case 1: "once"
         case 2: "twice"
         default: "\(count) times"
@@ -140,6 +142,6 @@ extension [RequestDifference] {
 }
 
 extension HTTPTransportRequest {
-    /// Method and URL, without secrets.
+    /// The method and the URL, without secrets.
     fileprivate var shownName: String { "\(method) \(Redaction.standard.redacted(url))" }
 }

@@ -1,30 +1,31 @@
 extension MockTransport {
-    /// A way in which what came is not what was expected.
+    /// A difference between the requests and the expectations.
     ///
-    /// Its description is for a person who reads a failed test: what was expected, what came, and how they differ, without secrets.
+    /// The description explains it to the reader of a failed test: what was expected, what arrived,
+    /// and how they differ, without secrets.
     public struct Discrepancy: Sendable, Hashable, CustomStringConvertible {
-        /// What kind of discrepancy it is.
+        /// The kind of a discrepancy.
         @nonexhaustive
         public enum Kind: Sendable, Hashable {
-            /// A request did not come, or not often enough.
+            /// A request didn't arrive, or not often enough.
             case unmet
-            /// A request came that nothing expected or answered.
+            /// A request arrived that no expectation or script matches.
             case unexpected
-            /// A request came more often than expected.
+            /// A request arrived more often than expected.
             case tooOften
-            /// Requests came in another order than expected.
+            /// Requests arrived in a different order than expected.
             case outOfOrder
         }
 
-        /// What kind of discrepancy it is.
+        /// The kind of discrepancy.
         public let kind: Kind
-        /// What was expected and what came.
+        /// What was expected, and what arrived.
         public let description: String
     }
 }
 
 extension MockTransport.Discrepancy.Kind: CustomStringConvertible {
-    /// A name for it.
+    /// The name of the kind.
     public var description: String {
         switch self {
         case .unmet: "unmet"

@@ -1,50 +1,55 @@
 import Synchronization
 
 extension MockTransport {
-    /// Expects a request, and says how it is answered.
+    /// Adds an expected request and its responses.
     ///
-    /// A request takes the first expectation, in the order in which they were made, that it satisfies and that has not come as often as
-    /// expected. Only requests that satisfy none take the steps of the script.
+    /// A request meets the first expectation, in the order of their addition, that it matches and
+    /// that hasn't been met often enough. Only requests that match no expectation use the script.
     ///
     /// - Parameters:
-    ///   - expectation: What is expected.
-    ///   - answers: The answers, in order; the last one repeats. Without one the answer is 200 without a body.
-    ///   - count: How often it must come; `nil`, the default, for once for each answer.
+    ///   - expectation: The expected request.
+    ///   - answers: The responses, in order. The last one repeats. The default is a 200 without a
+    ///     body.
+    ///   - count: The expected number of requests. With `nil`, the default, one for each response.
     public func expect(_ expectation: RequestExpectation, _ answers: Step..., count: Int? = nil) {
         addExpectation(expectation, count: count ?? max(answers.count, 1), answers: answers)
     }
 
-    /// Says how a request is answered, however often it comes.
+    /// Adds responses to a request that may arrive any number of times.
     ///
     /// - Parameters:
-    ///   - expectation: Which requests.
-    ///   - answers: The answers, in order; the last one repeats. Without one the answer is 200 without a body.
+    ///   - expectation: The requests to respond to.
+    ///   - answers: The responses, in order. The last one repeats. The default is a 200 without a
+    ///     body.
     public func on(_ expectation: RequestExpectation, _ answers: Step...) {
         addExpectation(expectation, count: nil, answers: answers)
     }
 
-    /// What came otherwise than expected: requests that are missing, that nobody expected or answered, that came too often, or in
-    /// another order.
+    /// Returns the differences between the requests and the expectations: missing and unexpected
+    /// requests, those that arrived too often, and those in the wrong order.
     ///
     /// ```swift
     /// #expect(transport.discrepancies() == [])
     /// ```
     ///
-    /// - Parameter inOrder: Whether requests must come in the order in which they were expected; no by default.
-    /// - Returns: The discrepancies; a failed test shows what they say.
+    /// - Parameter inOrder: Whether requests must arrive in the order of the expectations. The
+    ///   default is `false`.
+    /// - Returns: The discrepancies, whose descriptions a failed test shows.
     public func discrepancies(inOrder: Bool = false) -> [Discrepancy] {
         ledger.withLock { $0.discrepancies(inOrder: inOrder) }
     }
 
-    /// Checks that exactly what was expected came.
+    /// Throws an error unless the requests match the expectations exactly.
     ///
-    /// - Parameter inOrder: Whether requests must come in the order in which they were expected; no by default.
-    /// - Throws: ``MockError`` with the code `expectationFailed`, whose message has all ``discrepancies(inOrder:)``.
+    /// - Parameter inOrder: Whether requests must arrive in the order of the expectations. The
+    ///   default is `false`.
+    /// - Throws: ``MockError`` with the code `expectationFailed`, whose message lists all
+    ///   ``discrepancies(inOrder:)``.
     package func checkExpectations(inOrder: Bool = false) throws(MockError) {
         let discrepancies = discrepancies(inOrder: inOrder)
         guard discrepancies.isEmpty else {
             let lines = discrepancies.map { "\n\($0.kind): \($0)" }.joined()
-            throw MockError(.expectationFailed, "what came is not what was expected:\(lines)")
+            throw MockError(.expectationFailed, "the requests differ from the expectations:\(lines)")
         }
     }
 }

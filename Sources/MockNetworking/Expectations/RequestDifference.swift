@@ -2,18 +2,19 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// One way in which a request is otherwise than expected, in words without secrets.
+/// A difference between a request and an expectation, described without secrets.
 struct RequestDifference {
-    /// How far it is from what was expected: another URL is another request, another body is a mistake in the same one.
+    /// The weight of the difference: another URL means another request, another body a mistake in
+    /// the same one.
     let distance: Int
     let text: String
 
-    /// Compares a request with a condition; `nil` if it satisfies it.
+    /// Compares a request with a condition; returns `nil` if the request satisfies it.
     init?(_ condition: RequestExpectation.Condition, _ request: HTTPTransportRequest) {
         switch condition {
         case .method(let method):
             guard method != request.method else { return nil }
-            self.init(8, "method: expected \(method), came \(request.method)")
+            self.init(8, "method: expected \(method), got \(request.method)")
         case .url(let expected):
             guard let text = Self.differenceOfURL(expected, request.url) else { return nil }
             self.init(Self.isSamePath(expected, request.url) ? 4 : 32, text)
@@ -32,7 +33,7 @@ struct RequestDifference {
             self.init(1, text)
         case .closure(let name, let closure):
             guard !closure(request) else { return nil }
-            self.init(2, "it does not satisfy “\(name)”")
+            self.init(2, "doesn't satisfy “\(name)”")
         }
     }
 
@@ -45,8 +46,8 @@ struct RequestDifference {
         let actual = relevant(url.absoluteString, like: expected)
         guard actual != expected else { return nil }
         let shown = [expected, actual].map { URL(string: $0).map(Redaction.standard.redacted) ?? "another" }
-        guard shown[0] != shown[1] else { return "URL: a secret in it has another value than expected" }
-        return "URL: expected \(shown[0]), came \(shown[1])"
+        guard shown[0] != shown[1] else { return "URL: a secret differs from the expected value" }
+        return "URL: expected \(shown[0]), got \(shown[1])"
     }
 
     private static func isSamePath(_ expected: String, _ url: URL) -> Bool {
@@ -55,7 +56,8 @@ struct RequestDifference {
             == relevant(url.absoluteString, like: expected).prefix { !ends.contains($0) }
     }
 
-    /// The part of a URL that an expectation is about: all of it, or what follows the server.
+    /// Returns the part of a URL that an expectation covers: all of it, or the path and what
+    /// follows.
     private static func relevant(_ url: String, like expected: String) -> String {
         guard expected.hasPrefix("/"), let authority = url.range(of: "://")?.upperBound else { return url }
         let rest = url[authority...].drop { !"/?#".contains($0) }
@@ -65,15 +67,15 @@ struct RequestDifference {
     private static func differenceOfHeader(_ name: String, _ expected: String?, _ headers: HTTPHeaders) -> String? {
         let actual = headers.values(for: name)
         guard let expected else {
-            return actual.isEmpty ? nil : "header \(name): expected none, came \(shown(actual, of: name))"
+            return actual.isEmpty ? nil : "header \(name): expected none, got \(shown(actual, of: name))"
         }
         guard !actual.contains(where: expected.isExactly) else { return nil }
         let wanted = shown([expected], of: name)
-        guard !actual.isEmpty else { return "header \(name): expected \(wanted), came none" }
+        guard !actual.isEmpty else { return "header \(name): expected \(wanted), got none" }
         let came = shown(actual, of: name)
         return came == wanted
-            ? "header \(name): expected \(wanted), came one with another secret"
-            : "header \(name): expected \(wanted), came \(came)"
+            ? "header \(name): expected \(wanted), got one with a different secret"
+            : "header \(name): expected \(wanted), got \(came)"
     }
 
     private static func shown(_ values: [String], of name: String) -> String {
@@ -83,7 +85,7 @@ struct RequestDifference {
 }
 
 extension String {
-    /// The text in quotation marks, without control characters and not too long.
+    /// The text in quotation marks, truncated and without control characters.
     var quoted: String {
         let limit = 120
         let visible = prefix(limit).map { $0.isNewline || $0 == "\t" ? " " : String($0) }.joined()

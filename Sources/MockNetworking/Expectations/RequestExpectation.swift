@@ -2,7 +2,7 @@ public import Foundation
 import FoundationNetworking
 public import Networking
 
-/// What a test expects a request to be.
+/// A description of a request that a test expects.
 ///
 /// ```swift
 /// let create = RequestExpectation(.post, "https://api.example/users")
@@ -12,8 +12,9 @@ public import Networking
 /// transport.expect(try .endpoint(UserEndpoint.user(id: 1)), .json(#"{"name":"Ada"}"#))
 /// ```
 ///
-/// What is not mentioned may be anything, but for the query: a URL without one expects none. A ``MockTransport`` answers the requests that
-/// are as expected, and says how others differ.
+/// Properties that you don't mention may have any value, except the query: a URL without a query
+/// expects none. A ``MockTransport`` responds to matching requests, and describes how others
+/// differ.
 public struct RequestExpectation: Sendable {
     enum Condition: Sendable {
         case method(HTTPMethod)
@@ -23,7 +24,7 @@ public struct RequestExpectation: Sendable {
         case closure(String, @Sendable (HTTPTransportRequest) -> Bool)
     }
 
-    /// What the request is called in messages, such as `GET https://api.example/users`.
+    /// The request's name in messages, such as `GET https://api.example/users`.
     let name: String
     private(set) var conditions: [Condition]
 
@@ -32,27 +33,28 @@ public struct RequestExpectation: Sendable {
         self.conditions = conditions
     }
 
-    /// Expects a method and a URL.
+    /// Creates an expectation of a method and a URL.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - url: The whole URL; or, if it begins with a slash, its path and query on any server. The order of a query's
-    ///     parameters counts, that of credentials in it does not show in messages.
+    ///   - url: The whole URL. If it begins with a slash, the path and query on any server. The
+    ///     order of query parameters matters. Messages don't contain credentials in the query.
     public init(_ method: HTTPMethod, _ url: String) {
         let shown = URL(string: url).map(Redaction.standard.redacted) ?? "a URL that can't be read"
         self.init(name: "\(method) \(shown)", conditions: [.method(method), .url(url)])
     }
 
-    /// Expects what an endpoint makes: its method, its URL, its header fields, and its body if that is in memory.
+    /// Returns the expectation of an endpoint's request: its method, URL, header fields, and its
+    /// body if that's in memory.
     ///
-    /// Bodies of JSON and forms may be written in another way if they mean the same.
+    /// JSON and form bodies are compared by value.
     ///
     /// - Parameter endpoint: The endpoint.
     /// - Returns: The expectation.
-    /// - Throws: What the `urlRequest()` of the endpoint throws.
+    /// - Throws: The error of the endpoint's `urlRequest()`.
     public static func endpoint(_ endpoint: some HTTPEndpoint) throws -> Self {
         let request = try endpoint.urlRequest()
-        guard let url = request.url else { throw NetworkError(.invalidRequest, "the endpoint makes no URL") }
+        guard let url = request.url else { throw NetworkError(.invalidRequest, "the endpoint's request lacks a URL") }
         var expectation = Self(endpoint.method, url.absoluteString)
         for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
             expectation = expectation.header(name, value)
@@ -61,11 +63,12 @@ public struct RequestExpectation: Sendable {
         return expectation.body(body, contentType: request.value(forHTTPHeaderField: "Content-Type"))
     }
 
-    /// Expects what a closure says.
+    /// Returns an expectation that a closure checks.
     ///
     /// - Parameters:
-    ///   - name: What the request is called in messages.
-    ///   - condition: Whether a request is as expected. It may be asked more than once, also about requests that others match.
+    ///   - name: The request's name in messages.
+    ///   - condition: Returns whether a request matches. It may be called more than once, and also
+    ///     for requests that match other expectations.
     /// - Returns: The expectation.
     public static func matching(
         _ name: String,
@@ -74,57 +77,59 @@ public struct RequestExpectation: Sendable {
         Self(name: name, conditions: [.closure(name, condition)])
     }
 
-    /// Expects a header field, too.
+    /// Returns the expectation with an additional header field.
     ///
     /// - Parameters:
-    ///   - name: The name, in upper or lower case.
-    ///   - value: The value; of several fields with the name, one must have it.
+    ///   - name: The name, in any case.
+    ///   - value: The value. If several fields have the name, one must have this value.
     /// - Returns: The expectation.
     public func header(_ name: String, _ value: String) -> Self {
         adding(.header(name: name, value: value))
     }
 
-    /// Expects that there is no such header field.
+    /// Returns the expectation with the requirement that a header field is missing.
     ///
-    /// - Parameter name: The name, in upper or lower case.
+    /// - Parameter name: The name, in any case.
     /// - Returns: The expectation.
     public func withoutHeader(_ name: String) -> Self {
         adding(.header(name: name, value: nil))
     }
 
-    /// Expects a body, too; an empty one is the same as none.
+    /// Returns the expectation with a body; an empty body is the same as no body.
     ///
     /// - Parameters:
-    ///   - body: The octets.
-    ///   - contentType: What they are; JSON and forms are compared by what they mean, everything else octet by octet.
+    ///   - body: The body.
+    ///   - contentType: The content type. JSON and forms are compared by value, everything else
+    ///     byte by byte.
     /// - Returns: The expectation.
     public func body(_ body: Data, contentType: String? = nil) -> Self {
         adding(.body(body, contentType: contentType))
     }
 
-    /// Expects a body of JSON, in whatever order its members are.
+    /// Returns the expectation with a JSON body, with members in any order.
     ///
-    /// - Parameter text: JSON text.
+    /// - Parameter text: The JSON text.
     /// - Returns: The expectation.
     public func json(_ text: String) -> Self {
         body(Data(text.utf8), contentType: "application/json")
     }
 
-    /// Expects a form, in whatever order its fields are.
+    /// Returns the expectation with a form body, with fields in any order.
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The expectation.
-    /// - Throws: `NetworkError` with the code `invalidRequest` for a field that a form can't have.
+    /// - Throws: `NetworkError` with the code `invalidRequest` for a field that a form can't
+    ///   contain.
     public func form(_ fields: URLQuery) throws(NetworkError) -> Self {
         guard case .data(let data) = try EndpointBody.form(fields).content.source else { return self }
         return body(data, contentType: FormURLEncoded.contentType)
     }
 
-    /// Expects what a closure says, too.
+    /// Returns the expectation with an additional condition that a closure checks.
     ///
     /// - Parameters:
-    ///   - description: What it looks at, for messages.
-    ///   - condition: Whether a request is as expected.
+    ///   - description: The condition's name in messages.
+    ///   - condition: Returns whether a request matches.
     /// - Returns: The expectation.
     public func and(
         _ description: String,
@@ -141,7 +146,7 @@ public struct RequestExpectation: Sendable {
 }
 
 extension RequestExpectation {
-    /// How a request is otherwise than expected; nothing if it is as expected.
+    /// Returns the differences between a request and the expectation; empty if it matches.
     func differences(from request: HTTPTransportRequest) -> [RequestDifference] {
         conditions.compactMap { RequestDifference($0, request) }
     }
@@ -152,6 +157,6 @@ extension RequestExpectation {
 }
 
 extension RequestExpectation: CustomStringConvertible {
-    /// The method and the URL, without secrets, or the name that was given.
+    /// The method and the URL without secrets, or the given name.
     public var description: String { name }
 }

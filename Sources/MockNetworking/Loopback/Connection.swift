@@ -2,20 +2,20 @@ import Foundation
 import Networking
 import System
 
-/// One accepted connection: what was read and not yet understood, what is to be written, and whose turn it is.
+/// An accepted connection, with its unparsed input, its pending output and its state.
 ///
 /// It belongs to the event loop's thread.
 final class Connection {
-    /// What the event loop has to do for it.
+    /// The next action that the connection requires from the event loop.
     enum Demand {
         case nothing
-        /// More can be read than its fair share.
+        /// More input is available, but it's another connection's turn.
         case turnLater
         case answer(RequestParser.Message)
         case report(RequestFault)
-        /// The client waits for permission to send a body, and doesn't get it.
+        /// The client waits for permission to send a body, which the server denies.
         case refuse(Int)
-        /// The sending side is shut; the peer has some time to end its own.
+        /// The sending side is shut down, and the peer has some time to close its side.
         case linger
         case remove
     }
@@ -37,15 +37,15 @@ final class Connection {
     private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
     private var state = State.reading
     private(set) var hasHungUp = false
-    /// The conditions that the poller watches now.
+    /// The conditions that the poller currently watches.
     var watched: EventPoller.Condition = []
-    /// Whether the server counts it among the open ones.
+    /// A Boolean value that indicates whether the server counts the connection as open.
     var isCountedOpen: Bool {
         get { record.isOpen }
         set { record.isOpen = newValue }
     }
     private var isBroken = false
-    /// What the server tells of it.
+    /// The public record of the connection.
     private(set) var record: LoopbackServer.ConnectionRecord {
         didSet { hasNews = true }
     }
@@ -63,16 +63,16 @@ final class Connection {
         for waiter in flushWaiters { waiter.resume(throwing: MockError.connectionEnded) }
     }
 
-    /// The descriptor's number, for the poller.
+    /// The descriptor, for the poller.
     var descriptorNumber: Int32 { wire.number }
 
-    /// Notes what the poller saw.
+    /// Records the poller's conditions.
     func note(_ conditions: EventPoller.Condition) {
         hasHungUp = hasHungUp || conditions.contains(.hangUp)
         isBroken = isBroken || conditions.contains(.broken)
     }
 
-    /// The conditions that the poller must watch after the connection was served.
+    /// The conditions for the poller to watch after the connection was served.
     var interest: EventPoller.Condition {
         var interest: EventPoller.Condition = hasHungUp ? .broken : [.broken, .hangUp]
         if !output.isEmpty || !wire.isFlushed { interest.insert(.writable) }
@@ -83,33 +83,33 @@ final class Connection {
         return interest
     }
 
-    /// The record, if it has changed since it was taken the last time.
+    /// Returns the record if it has changed since the last call.
     func takeNews() -> LoopbackServer.ConnectionRecord? {
         defer { hasNews = false }
         return hasNews ? record : nil
     }
 
-    /// Begins to answer the request that was demanded.
+    /// Starts the response to a request.
     func beginAnswer(_ id: ExchangeID) {
         state = .answering(id.number)
     }
 
-    /// Whether an exchange is still the one that is answered.
+    /// Returns whether the connection is still responding to a request.
     func isAnswering(_ id: ExchangeID) -> Bool {
         if case .answering(let number) = state { number == id.number } else { false }
     }
 
-    /// Queues bytes of an answer; the waiter resumes when the kernel has them.
+    /// Queues bytes of a response; the waiter resumes when the kernel has accepted them.
     func enqueue(_ bytes: Data, ending: ResponseEnding?, _ waiter: CheckedContinuation<Void, any Error>? = nil) {
         if !bytes.isEmpty { output.append(bytes) }
         if let waiter { flushWaiters.append(waiter) }
         if let ending { state = .ending(ending) }
     }
 
-    /// Does all that can be done now without waiting.
+    /// Does all work that's possible without blocking.
     ///
-    /// - Parameter scratch: Where bytes are read to.
-    /// - Returns: What the event loop has to do next.
+    /// - Parameter scratch: The buffer to read into.
+    /// - Returns: The next action for the event loop.
     func serve(scratch: inout [UInt8]) -> Demand {
         guard flush() else { return .remove }
         var turns = 16
@@ -148,9 +148,9 @@ final class Connection {
         }
     }
 
-    /// Writes what the kernel takes.
+    /// Writes as much as the kernel accepts.
     ///
-    /// - Returns: Whether the connection still works.
+    /// - Returns: `false` if the connection is broken.
     private func flush() -> Bool {
         while let bytes = output.first {
             switch wire.send(bytes) {
@@ -171,7 +171,7 @@ final class Connection {
         return true
     }
 
-    /// Takes over what a handshake brought, once.
+    /// Records the outcome of the handshake, once.
     private func noteHandshake() {
         guard wire.isSecure, record.tlsVersion == nil, record.handshakeFailure == nil else { return }
         if let session = wire.session { record.note(session) }
@@ -196,13 +196,14 @@ final class Connection {
             case .ended, .failed: return .remove
             case .transferred: break
             }
-            // Closing with unread input would reset the connection, and the peer could lose the response.
+            // Closing with unread input would reset the connection, and the peer could lose the
+            // response.
             state = .lingering
             return .linger
         }
     }
 
-    /// Reads requests from the input that is there.
+    /// Parses requests from the buffered input.
     private func understand() -> Demand? {
         do {
             while !input.isEmpty {

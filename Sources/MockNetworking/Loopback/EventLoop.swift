@@ -4,17 +4,19 @@ import Networking
 import OpenSSLCrypto
 import System
 
-/// Serves all connections of a server on one thread, without ever blocking on one of them.
+/// An event loop that serves all connections of a server on one thread without blocking on any of
+/// them.
 ///
-/// No closure of a user runs on it: each request is answered by a task, which posts what is to be written.
-/// Everything here belongs to the loop's thread; only the mailbox and the state are shared.
+/// It doesn't run user closures. A task responds to each request and posts the bytes to write.
+/// Everything here belongs to the loop's thread, except for the mailbox and the state, which are
+/// shared.
 final class EventLoop {
-    /// The listening socket as a user of the poller; connections have their numbers, which begin at 1.
+    /// The poller's identifier of the listening socket; connections are numbered from 1.
     private static let listenerUser: UInt32 = 0
 
-    /// How long a connection that was ended here may take to end on the other side.
+    /// The maximum time for the peer to close a connection that the server has closed.
     private static let lingering = Duration.seconds(1)
-    /// How long no connection is accepted after the process ran out of descriptors.
+    /// The pause in accepting connections after the process runs out of descriptors.
     private static let acceptPause = Duration.milliseconds(10)
 
     private let listener: Socket
@@ -54,7 +56,7 @@ final class EventLoop {
         self.tls = tls
     }
 
-    /// Serves until a command stops it, then ends everything.
+    /// Serves until a command stops the loop, then ends all connections.
     func run() {
         while !isStopped {
             poller.wait(milliseconds: mailbox.prepareToSleep() ? timeout() : 0, &events)
@@ -64,7 +66,8 @@ final class EventLoop {
                 } else if let connection = connections[Int(event.user)] {
                     connection.note(event.conditions)
                     serve(connection)
-                    // Not before: whoever waits for the end wants to know all that came until then.
+                    // Counted last, so that a task waiting for the end sees everything that arrived
+                    // before it.
                     if connection.hasHungUp { countAsEnded(connection) }
                 }
             }
@@ -85,7 +88,8 @@ final class EventLoop {
     }
 
     private func acceptConnections() {
-        // The rest is reported again at once; existing connections get their turn in between.
+        // The poller reports the rest again at once, and existing connections get a turn in
+        // between.
         for _ in 0..<64 {
             do {
                 guard let socket = try listener.accept() else { return }
@@ -101,7 +105,8 @@ final class EventLoop {
                 connections[number] = connection
                 watch(connection)
             } catch {
-                // Out of descriptors or memory. Clients wait in the kernel's queue until some are free.
+                // Out of descriptors or memory. Clients wait in the kernel's queue until some are
+                // free.
                 poller.watch(listener.number, for: [])
                 acceptsAgain = .now + Self.acceptPause
                 return
@@ -123,7 +128,7 @@ final class EventLoop {
         }
     }
 
-    /// Has the poller tell what the connection can do next.
+    /// Updates the conditions that the poller watches for the connection.
     private func watch(_ connection: Connection) {
         let interest = connection.interest
         guard interest != connection.watched else { return }
@@ -207,13 +212,13 @@ final class EventLoop {
         }
     }
 
-    /// Lets the server tell what has become known of a connection.
+    /// Publishes the connection's record if it has changed.
     private func publish(_ connection: Connection) {
         guard configuration.recordsConnections, let record = connection.takeNews() else { return }
         state.update { $0.connections[connection.number] = record }
     }
 
-    /// How long nothing has to be done unless a report comes, in milliseconds.
+    /// Returns the time until the next deadline in milliseconds, or -1 without one.
     private func timeout() -> Int32 {
         guard unfinished.isEmpty else { return 0 }
         guard let next = [lingerers.first?.deadline, acceptsAgain].compactMap({ $0 }).min() else { return -1 }

@@ -2,9 +2,9 @@ import Foundation
 import Networking
 import System
 
-/// Answers one request: runs its handler and posts what is to be written.
+/// A request in progress: runs its handler and posts the response's bytes.
 struct Exchange: Sendable {
-    /// The server states of the handlers in which this code runs.
+    /// The states of the servers in whose handlers this code runs.
     @TaskLocal static var enclosing: [ObjectIdentifier] = []
 
     let id: ExchangeID
@@ -23,9 +23,9 @@ struct Exchange: Sendable {
         state.update { $0.runningHandlers -= 1 }
     }
 
-    /// Keeps an error that a handler threw for ``LoopbackServer/handlerErrors``.
+    /// Records an error that a handler threw in ``LoopbackServer/handlerErrors``.
     ///
-    /// What a stopping server or a leaving client causes is no error of the handler.
+    /// Errors caused by stopping the server or by a client that disconnects don't count.
     func note(_ error: any Error) {
         if error is CancellationError, Task.isCancelled { return }
         if let error = error as? MockError, error.code == .connectionClosed { return }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Reads `application/x-www-form-urlencoded` text without ever failing.
+/// A parser of `application/x-www-form-urlencoded` text that never fails.
 enum FormText {
-    /// The names and values, in order; a name without `=` has no value.
+    /// Returns the names and values, in order; a name without `=` has no value.
     static func items(in text: some Sequence<UInt8>) -> [URLQueryItem] {
         Array(text).split(separator: UInt8(ascii: "&")).map { pair in
             let equals = pair.firstIndex(of: UInt8(ascii: "="))
@@ -13,7 +13,7 @@ enum FormText {
         }
     }
 
-    /// Decodes `+` and percent-escapes; what isn't an escape stays as it is.
+    /// Decodes `+` and percent escapes, and keeps invalid escapes.
     static func decoded(_ text: ArraySlice<UInt8>) -> String {
         var result: [UInt8] = []
         var rest = text

@@ -1,7 +1,7 @@
 public import Foundation
 import Synchronization
 
-/// Writes the body of a streamed response.
+/// A writer for the body of a streamed response.
 public final class LoopbackBodyWriter: Sendable {
     private let channel: ResponseChannel
     private let isChunked: Bool
@@ -12,15 +12,17 @@ public final class LoopbackBodyWriter: Sendable {
         self.isChunked = isChunked
     }
 
-    /// How many octets of content were written.
+    /// The number of bytes written so far.
     var octetCount: Int { octets.withLock { $0 } }
 
-    /// Writes a piece of the body, one chunk of a chunked one, and waits until the kernel has it.
+    /// Writes a part of the body, as one chunk if the body is chunked, and waits until the kernel
+    /// has accepted it.
     ///
-    /// An empty piece writes nothing.
+    /// An empty part writes nothing.
     ///
-    /// - Parameter bytes: The piece.
-    /// - Throws: ``MockError`` with the code `connectionClosed` if the client or the server ended the connection.
+    /// - Parameter bytes: The part.
+    /// - Throws: ``MockError`` with the code `connectionClosed` if the client or the server closed
+    ///   the connection.
     public func write(_ bytes: Data) async throws {
         guard !bytes.isEmpty else { return }
         octets.withLock { $0 += bytes.count }
@@ -31,10 +33,11 @@ public final class LoopbackBodyWriter: Sendable {
         try await channel.send(chunk)
     }
 
-    /// Writes a piece of the body as UTF-8 text.
+    /// Writes a part of the body as UTF-8 text.
     ///
-    /// - Parameter text: The piece.
-    /// - Throws: ``MockError`` with the code `connectionClosed` if the client or the server ended the connection.
+    /// - Parameter text: The part.
+    /// - Throws: ``MockError`` with the code `connectionClosed` if the client or the server closed
+    ///   the connection.
     public func write(_ text: String) async throws {
         try await write(Data(text.utf8))
     }

@@ -1,66 +1,65 @@
 public import Foundation
 public import Networking
 
-/// A request as the loopback server received it, whole.
+/// A complete request that the loopback server received.
 public struct LoopbackRequest: Sendable {
     /// The method.
     public let method: HTTPMethod
-    /// The request target as it was sent: usually a path and a query.
+    /// The request target as sent, usually a path and a query.
     public let target: String
-    /// The header fields in the order in which they came.
+    /// The header fields in the order in which they arrived.
     public let headers: HTTPHeaders
-    /// The fields that came after a chunked body.
+    /// The trailer fields of a chunked body.
     public let trailers: HTTPHeaders
-    /// The body, without the chunked coding.
+    /// The body, with the chunked coding removed.
     public let body: Data
     /// The protocol version, `HTTP/1.1` or `HTTP/1.0`.
     public let version: String
-    /// The number of the connection it came on: the first that the server accepted is 1.
+    /// The number of the connection; the first connection has the number 1.
     public let connection: Int
-    /// When the request was whole.
+    /// The time at which the request was complete.
     public let arrival: ContinuousClock.Instant
-    /// The certificate that the client showed in the TLS handshake, as DER; `nil` if it showed none.
+    /// The certificate that the client presented in the TLS handshake, in DER; `nil` without one.
     public let clientCertificateDER: Data?
 
-    /// The path as it was sent, percent-escapes kept, without the query.
+    /// The path as sent, with percent escapes, without the query.
     ///
-    /// For the absolute form, which is sent to a proxy, it is the path in the URL. For a target that has no path
-    /// (`CONNECT` and `OPTIONS *`) it is the whole target.
+    /// For the absolute form, which clients send to a proxy, it's the path in the URL. For a target
+    /// without a path (`CONNECT` and `OPTIONS *`), it's the whole target.
     public var path: String {
         let target = originForm
         return String(target.prefix { $0 != "?" })
     }
 
-    /// The query as it was sent, without the question mark; `nil` if there is none.
+    /// The query as sent, without the question mark; `nil` without one.
     public var query: String? {
         let target = originForm
         return target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// The names and values in the query, in order, decoded as servers usually do: `+` is a space.
+    /// The names and values in the query, in order, decoded with `+` as a space.
     public var queryItems: [URLQueryItem] {
         query.map { FormText.items(in: $0.utf8) } ?? []
     }
 
-    /// The names and values in an `application/x-www-form-urlencoded` body, in order.
-    ///
-    /// The `Content-Type` isn't looked at.
+    /// The names and values in an `application/x-www-form-urlencoded` body, in order; the
+    /// `Content-Type` isn't checked.
     public var formItems: [URLQueryItem] {
         FormText.items(in: body)
     }
 
-    /// The first value of a name in the query.
+    /// Returns the first value with a name in the query.
     ///
-    /// - Parameter name: The name, decoded.
-    /// - Returns: The value; `nil` if the name isn't there.
+    /// - Parameter name: The decoded name.
+    /// - Returns: The value, or `nil` if the query doesn't contain the name.
     public func queryValue(_ name: String) -> String? {
         queryItems.first { $0.name == name }?.value
     }
 
-    /// The first value of a name in the body's form.
+    /// Returns the first value with a name in the body's form.
     ///
-    /// - Parameter name: The name, decoded.
-    /// - Returns: The value; `nil` if the name isn't there.
+    /// - Parameter name: The decoded name.
+    /// - Returns: The value, or `nil` if the form doesn't contain the name.
     public func formValue(_ name: String) -> String? {
         formItems.first { $0.name == name }?.value
     }

@@ -2,7 +2,7 @@ import Foundation
 package import Networking
 
 extension LoopbackResponse {
-    /// Where in a response the connection is cut.
+    /// The point in a response at which the server cuts the connection.
     public struct CutPoint: Sendable, Hashable {
         enum Place: Sendable, Hashable {
             case message(Int)
@@ -11,89 +11,96 @@ extension LoopbackResponse {
 
         let place: Place
 
-        /// Before the first octet.
+        /// The point before the first byte.
         public static let beforeHead = Self(place: .message(0))
-        /// After the header section, before the body.
+        /// The point between the header and the body.
         public static let afterHead = Self(place: .body(0))
 
-        /// After so many octets of the body as it is on the wire, chunk sizes included.
+        /// Returns the point after a number of bytes of the body as sent, including chunk sizes.
         ///
-        /// - Parameter octets: The number of octets.
+        /// - Parameter octets: The number of bytes.
         /// - Returns: The point.
         public static func afterBody(octets: Int) -> Self { Self(place: .body(octets)) }
 
-        /// After so many octets of the whole message.
+        /// Returns the point after a number of bytes of the whole message.
         ///
-        /// - Parameter octets: The number of octets.
+        /// - Parameter octets: The number of bytes.
         /// - Returns: The point.
         public static func after(octets: Int) -> Self { Self(place: .message(octets)) }
     }
 
-    /// Waits before the header section is sent, by the server's ``LoopbackServer/Configuration/time``.
+    /// Returns the response with a delay before the header, measured by the server's
+    /// ``LoopbackServer/Configuration/time``.
     ///
-    /// - Parameter duration: How long.
-    /// - Returns: The response that waits.
+    /// - Parameter duration: The delay.
+    /// - Returns: The delayed response.
     public func delayed(by duration: Duration) -> Self {
         changed { $0.pausesBeforeHead.append(.delay(duration)) }
     }
 
-    /// Waits between the header section and the body, by the server's ``LoopbackServer/Configuration/time``.
+    /// Returns the response with a delay between the header and the body, measured by the server's
+    /// ``LoopbackServer/Configuration/time``.
     ///
-    /// - Parameter duration: How long.
-    /// - Returns: The response that waits.
+    /// - Parameter duration: The delay.
+    /// - Returns: The delayed response.
     package func bodyDelayed(by duration: Duration) -> Self {
         changed { $0.pausesBeforeBody.append(.delay(duration)) }
     }
 
-    /// Waits at a gate before the header section is sent.
+    /// Returns the response with a gate that holds it back.
     ///
-    /// - Parameter gate: The gate that a test opens.
-    /// - Returns: The response that waits.
+    /// - Parameter gate: The gate, which a test opens.
+    /// - Returns: The gated response.
     public func gated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeHead.append(.gate(gate)) }
     }
 
-    /// Waits at a gate between the header section and the body.
+    /// Returns the response with a gate between the header and the body.
     ///
-    /// - Parameter gate: The gate that a test opens.
-    /// - Returns: The response that waits.
+    /// - Parameter gate: The gate, which a test opens.
+    /// - Returns: The gated response.
     package func bodyGated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeBody.append(.gate(gate)) }
     }
 
-    /// Sends an interim response first ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
+    /// Returns the response with an interim response before it
+    /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
     ///
     /// - Parameters:
-    ///   - status: The status code, 100…199.
-    ///   - headers: Its header fields.
-    /// - Returns: The response that comes after it.
+    ///   - status: The status code of the interim response, 100…199.
+    ///   - headers: The header fields of the interim response.
+    /// - Returns: The response with the interim response.
     package func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
         changed { $0.interim.append(Interim(status: status, headers: headers)) }
     }
 
-    /// Ends the connection in the middle of the response, or after it if it is shorter.
+    /// Returns the response with a cut, at which the server closes the connection.
     ///
     /// - Parameters:
-    ///   - point: Where.
-    ///   - resetting: Whether by a reset (RST), which the client sees as an error, instead of an orderly end (FIN).
-    /// - Returns: The response that is cut.
+    ///   - point: The point of the cut. In a shorter response, the cut comes at the end.
+    ///   - resetting: Whether to reset the connection (RST), which the client sees as an error,
+    ///     instead of closing it in an orderly way (FIN). The default is `false`.
+    /// - Returns: The cut response.
     public func cut(_ point: CutPoint, resetting: Bool = false) -> Self {
         changed { $0.cut = Cut(point: point, resets: resetting) }
     }
 
-    /// Ends the connection in an orderly way after the response, and says so in a `Connection` field.
+    /// Returns the response with a `Connection: close` header field, after which the server closes
+    /// the connection in an orderly way.
     ///
-    /// - Returns: The response that ends its connection.
+    /// - Returns: The response that closes its connection.
     public func closing() -> Self {
         changed { $0.closesConnection = true }
     }
 
-    /// Leaves out the close_notify where the server ends the connection in or after this response, as whoever cuts a
-    /// connection on its way can ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
+    /// Returns the response without a close_notify when the server closes the connection during or
+    /// after it.
     ///
-    /// Without TLS it changes nothing. Whether the connection ends is decided elsewhere, such as by ``closing()``.
+    /// This imitates an attacker who cuts the connection
+    /// ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)). It has no effect
+    /// without TLS, and doesn't itself close the connection; use ``closing()``, for example.
     ///
-    /// - Returns: The response that is truncated.
+    /// - Returns: The truncated response.
     public func withoutCloseNotify() -> Self {
         changed { $0.truncatesTLS = true }
     }
@@ -134,7 +141,7 @@ extension LoopbackResponse {
 }
 
 extension HTTPHeaders {
-    /// The fields with a `Content-Type` before them, unless they have one.
+    /// Returns the fields with a `Content-Type` in front, unless they already have one.
     func withContentType(_ type: String) -> Self {
         self["Content-Type"] == nil ? Self([Field(name: "Content-Type", value: type)] + Array(self)) : self
     }

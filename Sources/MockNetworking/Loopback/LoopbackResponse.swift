@@ -1,14 +1,14 @@
 public import Foundation
 public import Networking
 
-/// What the loopback server answers, down to what a well-behaved server never does.
+/// A response of the loopback server, which may violate the protocol.
 ///
-/// The header fields are sent as they are given. Only what frames the message is added if no field says it:
-/// `Content-Length` or `Transfer-Encoding`, and `Connection: close` where the connection ends after it.
+/// The server sends the header fields unchanged. It only adds missing framing: `Content-Length` or
+/// `Transfer-Encoding`, and `Connection: close` if the connection ends after the response.
 public struct LoopbackResponse: Sendable {
-    /// The status code; any number is sent.
+    /// The status code, which may be any number.
     public var status: Int
-    /// The reason phrase; `nil` for the usual one, and the empty text for none.
+    /// The reason phrase; `nil` for the standard phrase, empty for none.
     public var reason: String?
     /// The header fields, in order.
     public var headers: HTTPHeaders
@@ -21,13 +21,14 @@ public struct LoopbackResponse: Sendable {
     var closesConnection = false
     var truncatesTLS = false
 
-    /// Makes a response with a body in memory and its `Content-Length`.
+    /// Creates a response with a body in memory and its `Content-Length`.
     ///
     /// - Parameters:
-    ///   - status: The status code.
-    ///   - reason: The reason phrase; `nil` for the usual one, and the empty text for none.
+    ///   - status: The status code. The default is 200.
+    ///   - reason: The reason phrase. `nil`, the default, for the standard phrase, empty for none.
     ///   - headers: The header fields, in order.
-    ///   - body: The body. It isn't sent in answer to `HEAD`, nor with a status that has no body.
+    ///   - body: The body. It isn't sent in response to `HEAD` or with a status that doesn't allow
+    ///     a body.
     public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
         self.init(status: status, reason: reason, headers: headers, content: .data(body))
     }
@@ -41,7 +42,7 @@ public struct LoopbackResponse: Sendable {
 }
 
 extension LoopbackResponse {
-    /// A response without a body.
+    /// Returns a response without a body.
     ///
     /// - Parameters:
     ///   - status: The status code.
@@ -51,34 +52,34 @@ extension LoopbackResponse {
         Self(status: status, headers: headers)
     }
 
-    /// A response with UTF-8 text.
+    /// Returns a response with UTF-8 text.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - status: The status code.
-    ///   - headers: More header fields, after `Content-Type`.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: Additional header fields, after `Content-Type`.
     /// - Returns: The response.
     public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         Self(status: status, headers: headers.withContentType("text/plain; charset=utf-8"), body: Data(text.utf8))
     }
 
-    /// A response with JSON text.
+    /// Returns a response with JSON text.
     ///
     /// - Parameters:
-    ///   - text: The JSON text, sent as it is.
-    ///   - status: The status code.
-    ///   - headers: More header fields, after `Content-Type`.
+    ///   - text: The JSON text, sent unchanged.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: Additional header fields, after `Content-Type`.
     /// - Returns: The response.
     public static func json(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         Self(status: status, headers: headers.withContentType("application/json"), body: Data(text.utf8))
     }
 
-    /// A response with a value as JSON, members in the order of their names.
+    /// Returns a response with a value encoded as JSON, with sorted members.
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - status: The status code.
-    ///   - headers: More header fields, after `Content-Type`.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: Additional header fields, after `Content-Type`.
     /// - Returns: The response.
     /// - Throws: The encoder's error if the value can't be encoded.
     public static func json(
@@ -95,13 +96,14 @@ extension LoopbackResponse {
         )
     }
 
-    /// A response in the chunked transfer coding ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
+    /// Returns a response with the chunked transfer coding
+    /// ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
     ///
     /// - Parameters:
-    ///   - chunks: The chunks; empty ones are left out, because they would end the body.
-    ///   - status: The status code.
+    ///   - chunks: The chunks. Empty chunks are skipped, because they would end the body.
+    ///   - status: The status code. The default is 200.
     ///   - headers: The header fields, in order.
-    ///   - trailers: The fields after the body.
+    ///   - trailers: The trailer fields.
     /// - Returns: The response.
     public static func chunked(
         _ chunks: [Data],
@@ -114,16 +116,16 @@ extension LoopbackResponse {
         }
     }
 
-    /// A response whose body is written while it is sent.
+    /// Returns a response whose body is produced while it's being sent.
     ///
-    /// If the closure throws, the connection ends in the middle of the body.
+    /// If the closure throws, the server cuts the connection in the middle of the body.
     ///
     /// - Parameters:
-    ///   - status: The status code.
+    ///   - status: The status code. The default is 200.
     ///   - headers: The header fields, in order.
-    ///   - length: The `Content-Length` to announce; `nil` for the chunked coding.
-    ///   - trailers: The fields after a chunked body.
-    ///   - produce: Writes the body. It isn't called where no body may be sent.
+    ///   - length: The `Content-Length` to declare. With `nil`, the default, the body is chunked.
+    ///   - trailers: The trailer fields of a chunked body.
+    ///   - produce: Writes the body. It isn't called if the response must not have a body.
     /// - Returns: The response.
     public static func stream(
         status: Int = 200,
@@ -135,11 +137,12 @@ extension LoopbackResponse {
         Self(status: status, headers: headers, content: .stream(length: length, trailers: trailers, produce))
     }
 
-    /// Bytes that are sent as they are, whether or not they are a response.
+    /// Returns a response of raw bytes, which need not be valid HTTP.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - closing: Whether the connection ends after them; if not, the next request is read.
+    ///   - closing: Whether the connection ends after them. If not, the server reads the next
+    ///     request. The default is `true`.
     /// - Returns: The response.
     public static func raw(_ bytes: Data, closing: Bool = true) -> Self {
         var response = Self(status: 0, headers: [:], content: .raw(bytes))
@@ -147,17 +150,19 @@ extension LoopbackResponse {
         return response
     }
 
-    /// Bytes that are sent as they are, whether or not they are a response.
+    /// Returns a response of raw text, which need not be valid HTTP.
     ///
     /// - Parameters:
-    ///   - text: The bytes as UTF-8 text; write `\r\n` where a line ends.
-    ///   - closing: Whether the connection ends after them; if not, the next request is read.
+    ///   - text: The UTF-8 text. End lines with `\r\n`.
+    ///   - closing: Whether the connection ends after it. If not, the server reads the next
+    ///     request. The default is `true`.
     /// - Returns: The response.
     public static func raw(_ text: String, closing: Bool = true) -> Self {
         raw(Data(text.utf8), closing: closing)
     }
 
-    /// No answer at all: the connection stays open until the client closes it or the server stops.
+    /// A missing response: the connection stays open until the client closes it or the server
+    /// stops.
     public static var never: Self {
         Self(status: 0, headers: [:], content: .silence)
     }

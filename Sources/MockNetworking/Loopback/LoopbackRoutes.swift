@@ -1,14 +1,17 @@
 public import Networking
 
-/// Which closure answers which request.
+/// The table of a server's routes and their handlers.
 ///
-/// A route's path is compared with ``LoopbackRequest/path``, escapes included. A path that ends in `/*` takes everything
-/// below it. The exact path goes before a wildcard, a longer wildcard before a shorter one, a named method before any;
-/// a `GET` route answers `HEAD` too if that has no route of its own. A later route replaces an earlier one of the same method and path.
+/// The server compares a route's path with ``LoopbackRequest/path``, including escapes. A path that
+/// ends in `/*` matches everything below it. Exact paths take precedence over wildcards, longer
+/// wildcards over shorter ones, and a specific method over any method. A `GET` route also handles
+/// `HEAD` unless that has its own route. A later route replaces an earlier one with the same method
+/// and path.
 public struct LoopbackRoutes: Sendable {
-    /// What answers a request.
+    /// A closure that responds to requests.
     ///
-    /// An error thrown becomes a response with the status 500 and is kept in ``LoopbackServer/handlerErrors``.
+    /// If it throws, the client gets the status 500, and ``LoopbackServer/handlerErrors`` records
+    /// the error.
     public typealias Handler = @Sendable (LoopbackRequest) async throws -> LoopbackResponse
 
     private struct Key: Hashable, Sendable {
@@ -19,26 +22,28 @@ public struct LoopbackRoutes: Sendable {
     private var handlers: [Key: Handler] = [:]
     private var fallbackHandler: Handler?
 
-    /// Makes an empty table, in which everything is answered with the status 404.
+    /// Creates an empty table, which responds to every request with the status 404.
     public init() {}
 
-    /// Answers requests of one method and path by a closure.
+    /// Adds a route with a closure for one method and path.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it is sent.
-    ///   - handler: What answers.
+    ///   - path: The path as sent.
+    ///   - handler: The closure that responds.
     public mutating func on(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
         handlers[Key(method: method, path: path)] = handler
     }
 
-    /// Answers requests of one method and path with responses in sequence; the last one repeats.
+    /// Adds a route with a sequence of responses for one method and path.
+    ///
+    /// The last response repeats.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it is sent.
+    ///   - path: The path as sent.
     ///   - first: The first response.
-    ///   - others: The responses after it.
+    ///   - others: The subsequent responses.
     public mutating func on(
         _ method: HTTPMethod,
         _ path: String,
@@ -48,18 +53,18 @@ public struct LoopbackRoutes: Sendable {
         on(method, path, Self.sequence([first] + others))
     }
 
-    /// Answers requests of every method on a path by a closure.
+    /// Adds a route with a closure for all methods on a path.
     ///
     /// - Parameters:
-    ///   - path: The path as it is sent.
-    ///   - handler: What answers.
+    ///   - path: The path as sent.
+    ///   - handler: The closure that responds.
     public mutating func onAnyMethod(_ path: String, _ handler: @escaping Handler) {
         handlers[Key(method: nil, path: path)] = handler
     }
 
-    /// Answers every request that has no route.
+    /// Sets the closure for requests without a route.
     ///
-    /// - Parameter handler: What answers.
+    /// - Parameter handler: The closure that responds.
     public mutating func fallback(_ handler: @escaping Handler) {
         fallbackHandler = handler
     }
@@ -68,12 +73,12 @@ public struct LoopbackRoutes: Sendable {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it was given.
+    ///   - path: The path of the route.
     public mutating func remove(_ method: HTTPMethod, _ path: String) {
         handlers[Key(method: method, path: path)] = nil
     }
 
-    /// What answers a request.
+    /// Returns the handler of a request.
     func handler(for request: LoopbackRequest) -> Handler {
         let path = request.path
         if let handler = handler(request.method, path) { return handler }

@@ -1,32 +1,29 @@
 public import Networking
 
 extension LoopbackServer {
-    /// What a server accepts and where its time comes from.
+    /// The limits, TLS settings and time source of a server.
     public struct Configuration: Sendable {
-        /// The largest header section accepted, in octets; a larger one is answered with the status 431.
-        ///
-        /// 64 KiB by default.
+        /// The maximum size of a request header in bytes, beyond which the status is 431; 64 KiB by
+        /// default.
         public var maximumHeaderSize = 64 << 10
-        /// The largest number of header fields accepted; more are answered with the status 431.
-        ///
-        /// 256 by default.
+        /// The maximum number of header fields, beyond which the status is 431; 256 by default.
         package var maximumHeaderCount = 256
-        /// The largest body accepted, in octets; a larger one is answered with the status 413.
-        ///
-        /// 64 MiB by default.
+        /// The maximum size of a body in bytes, beyond which the status is 413; 64 MiB by default.
         public var maximumBodySize = 64 << 20
-        /// What happens when a client sends `Expect: 100-continue`.
+        /// The server's behavior for `Expect: 100-continue`.
         package var continuePolicy = ContinuePolicy.answer
-        /// Whether ``LoopbackServer/requests`` keeps what comes; counts are kept anyway.
+        /// A Boolean value that indicates whether ``LoopbackServer/requests`` records requests;
+        /// they are counted in any case.
         package var recordsRequests = true
-        /// Whether ``LoopbackServer/connections`` keeps what comes; counts are kept anyway.
+        /// A Boolean value that indicates whether ``LoopbackServer/connections`` records
+        /// connections; they are counted in any case.
         package var recordsConnections = true
-        /// What the server shows in TLS handshakes; `nil`, the default, for plain HTTP.
+        /// The TLS settings; with `nil`, the default, the server uses plain HTTP.
         public var tls: TLS?
-        /// Where arrival times come from and how delays are waited for.
+        /// The time source for arrival times and delays.
         public var time = TimeSource.system
 
-        /// Makes the default configuration.
+        /// Creates the default configuration.
         public init() {}
 
         var parserLimits: RequestParser.Limits {
@@ -37,7 +34,7 @@ extension LoopbackServer {
         }
     }
 
-    /// What happens when a client sends `Expect: 100-continue`
+    /// The server's behavior for `Expect: 100-continue`
     /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
     package struct ContinuePolicy: Sendable, Hashable {
         enum Wrapped: Sendable, Hashable {
@@ -48,25 +45,25 @@ extension LoopbackServer {
 
         let wrapped: Wrapped
 
-        /// The server answers `100 (Continue)` unless the body is there already.
+        /// Responds with `100 (Continue)` unless the body has already arrived.
         package static let answer = Self(wrapped: .answer)
-        /// The server waits for the body and says nothing, as old servers do.
+        /// Waits for the body without a response, like old servers.
         package static let ignore = Self(wrapped: .ignore)
 
-        /// The server answers without having seen the body, and ends the connection; no route is asked.
+        /// Responds without reading the body or calling a route, and closes the connection.
         ///
         /// - Parameter status: The status code, such as 417 or 401.
         /// - Returns: The policy.
         package static func refuse(_ status: Int) -> Self { Self(wrapped: .refuse(status)) }
     }
 
-    /// Something that was not a well-formed request, or was larger than the limits.
+    /// A request that the server rejected because it was malformed or exceeded a limit.
     public struct Rejection: Sendable, Hashable {
-        /// The number of the connection; the first that the server accepted is 1.
+        /// The number of the connection; the first connection has the number 1.
         public let connection: Int
-        /// The status with which it was answered before the connection ended.
+        /// The status code of the response, after which the server closed the connection.
         public let status: Int
-        /// What was wrong.
+        /// The reason for the rejection.
         public let reason: String
     }
 }

@@ -2,35 +2,37 @@ public import Foundation
 import OpenSSLCrypto
 
 extension LoopbackServer {
-    /// What a server knows of one of its connections.
+    /// A record of a server's connection.
     public struct ConnectionRecord: Sendable, Hashable {
-        /// Its number; the first that the server accepted is 1.
+        /// The connection's number; the first connection has the number 1.
         public let number: Int
-        /// Whether neither side has ended it.
+        /// A Boolean value that indicates whether neither side has closed the connection.
         public internal(set) var isOpen = true
-        /// How many octets of requests came on it, counted after decryption.
+        /// The number of request bytes received, after decryption.
         ///
-        /// With a TLS handshake that a client ended, 0 proves that not one octet of its request was sent in a form that
-        /// the server could read.
+        /// If the client ends the TLS handshake, 0 proves that it sent no readable part of its
+        /// request.
         public internal(set) var receivedOctetCount = 0
-        /// The version of TLS; `nil` as long as no handshake is finished, and always without TLS.
+        /// The TLS version; `nil` before the end of the handshake, and without TLS.
         package internal(set) var tlsVersion: TLS.Version?
         /// The name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
         package internal(set) var cipherSuite: String?
-        /// The host that the client named in the handshake; a client names no IP address.
+        /// The host name in the client's handshake; clients never send an IP address.
         package internal(set) var serverName: String?
-        /// What ALPN chose: `http/1.1`, or `nil` if the client did not offer it.
+        /// The protocol that ALPN selected: `http/1.1`, or `nil` if the client didn't offer it.
         package internal(set) var applicationProtocol: String?
-        /// Whether an earlier session was resumed, in which no certificate is shown again.
+        /// A Boolean value that indicates whether an earlier session was resumed, which doesn't
+        /// present certificates again.
         package internal(set) var isResumed = false
-        /// The subject of the certificate that the client showed, such as `CN=billing`.
+        /// The subject of the client's certificate, such as `CN=billing`.
         package internal(set) var clientCertificateSubject: String?
-        /// The certificate that the client showed, as DER.
+        /// The client's certificate in DER.
         public internal(set) var clientCertificateDER: Data?
-        /// Why the handshake did not succeed, in OpenSSL's words; `nil` if it did or goes on.
+        /// OpenSSL's reason for the handshake failure; `nil` if it succeeded or is still in
+        /// progress.
         public internal(set) var handshakeFailure: String?
 
-        /// Whether there was a TLS handshake, and it succeeded.
+        /// A Boolean value that indicates whether a TLS handshake succeeded.
         package var isHandshakeFinished: Bool { tlsVersion != nil }
 
         init(number: Int) {

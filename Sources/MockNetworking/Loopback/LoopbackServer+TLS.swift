@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 
 extension LoopbackServer {
-    /// How a server speaks TLS: what it shows, what it asks of clients, and which versions.
+    /// The TLS settings of a server: its certificate, its demands on clients and its versions.
     ///
     /// ```swift
     /// let authority = try MockCertificateAuthority()
@@ -11,20 +11,23 @@ extension LoopbackServer {
     /// let server = try LoopbackServer.start(configuration: configuration)
     /// ```
     public struct TLS: Sendable {
-        /// What the server shows, with the key that it proves to have.
+        /// The server's certificate, with its key.
         public var certificate: MockCertificate
-        /// Whether clients have to show a certificate; ``ClientAuthentication/none`` by default.
+        /// The server's demand for client certificates; the default is
+        /// ``ClientAuthentication/none``.
         public var clientAuthentication = ClientAuthentication.none
-        /// The oldest version that the server speaks; TLS 1.2 by default.
+        /// The oldest supported version; the default is TLS 1.2.
         public var minimumVersion = Version.tls12
-        /// The newest version that the server speaks; TLS 1.3 by default.
+        /// The newest supported version; the default is TLS 1.3.
         public var maximumVersion = Version.tls13
-        /// Whether clients get tickets to resume their sessions with; they do by default.
+        /// A Boolean value that indicates whether clients get tickets for resuming sessions; the
+        /// default is `true`.
         package var issuesSessionTickets = true
 
-        /// Describes a server that speaks TLS 1.2 and 1.3, gives out tickets and asks for no certificate.
+        /// Creates the settings of a server with TLS 1.2 and 1.3, session tickets and no demand for
+        /// client certificates.
         ///
-        /// - Parameter certificate: What the server shows, with its key.
+        /// - Parameter certificate: The server's certificate, with its key.
         public init(certificate: MockCertificate) {
             self.certificate = certificate
         }
@@ -43,7 +46,7 @@ extension LoopbackServer {
             do throws(CryptoError) {
                 return try TLSServerContext(configuration)
             } catch {
-                throw MockError(.cannotStart, "the loopback server can't speak TLS; look at the cause", cause: error)
+                throw MockError(.cannotStart, "the loopback server can't use TLS; see the cause", cause: error)
             }
         }
     }
@@ -54,7 +57,8 @@ extension LoopbackServer.TLS {
     public struct Version: Sendable, Hashable, CustomStringConvertible {
         let wrapped: TLSServerConfiguration.Version
 
-        /// TLS 1.1, which is forbidden ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)): for tests that clients refuse it.
+        /// TLS 1.1, which is forbidden ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)), for
+        /// testing that clients reject it.
         package static let insecureTLS11 = Self(wrapped: .insecureTLS11)
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         public static let tls12 = Self(wrapped: .tls12)
@@ -71,7 +75,8 @@ extension LoopbackServer.TLS {
         }
     }
 
-    /// What a server asks of its clients ([RFC 8446 §4.3.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.3.2)).
+    /// A server's demand for client certificates
+    /// ([RFC 8446 §4.3.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.3.2)).
     public struct ClientAuthentication: Sendable {
         enum Demand {
             case nothing, request, require
@@ -80,20 +85,24 @@ extension LoopbackServer.TLS {
         let demand: Demand
         let authorities: [MockCertificateAuthority]
 
-        /// Clients aren't asked for a certificate.
+        /// No request for a certificate.
         public static let none = Self(demand: .nothing, authorities: [])
 
-        /// Clients are asked for a certificate and may go on without one; another authority's ends the handshake.
+        /// Requests a certificate, but accepts clients without one.
         ///
-        /// - Parameter authorities: Whose certificates are taken. An intermediate authority stands for itself.
+        /// A certificate from another authority fails the handshake.
+        ///
+        /// - Parameter authorities: The accepted authorities. An intermediate authority counts only
+        ///   for itself.
         /// - Returns: The demand.
         public static func requested(issuedBy authorities: MockCertificateAuthority...) -> Self {
             Self(demand: .request, authorities: authorities)
         }
 
-        /// Without a certificate of one of the authorities the handshake fails.
+        /// Fails the handshake without a certificate from one of the authorities.
         ///
-        /// - Parameter authorities: Whose certificates are taken. An intermediate authority stands for itself.
+        /// - Parameter authorities: The accepted authorities. An intermediate authority counts only
+        ///   for itself.
         /// - Returns: The demand.
         public static func required(issuedBy authorities: MockCertificateAuthority...) -> Self {
             Self(demand: .require, authorities: authorities)

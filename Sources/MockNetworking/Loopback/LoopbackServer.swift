@@ -2,9 +2,9 @@ public import Foundation
 public import Networking
 import System
 
-/// A real HTTP/1.1 server on 127.0.0.1, for tests of programs that speak HTTP.
+/// An HTTP/1.1 server on 127.0.0.1 for tests of HTTP clients.
 ///
-/// It answers by closures, records what it was asked and misbehaves on demand:
+/// The server responds with closures, records requests, and simulates faults on demand:
 ///
 /// ```swift
 /// try await withLoopbackServer { server in
@@ -16,14 +16,16 @@ import System
 /// }
 /// ```
 ///
-/// Each server has its own port and thread, so tests can run in parallel. Handlers run as tasks; a slow one holds back
-/// nothing but its own connection. A server that is dropped without ``stop()`` stops by itself.
+/// Each server has its own port and thread, so tests can run in parallel. Handlers run as tasks,
+/// and a slow handler only delays its own connection. A server that is released without calling
+/// ``stop()`` stops by itself.
 ///
-/// It is made for tests on one machine: it has no limit on connections and no time-outs.
+/// The server is for tests on one machine. It has no connection limit and no timeouts.
 public final class LoopbackServer: Sendable {
-    /// The port, which the kernel chose.
+    /// The port, which the kernel assigned.
     public let port: Int
-    /// `http://127.0.0.1:` and the port, without a path; `https://…` with ``Configuration/tls``.
+    /// The base URL, `http://127.0.0.1:` and the port, without a path; `https://…` with
+    /// ``Configuration/tls``.
     public let baseURL: URL
 
     private let state: Watched<ServerState>
@@ -36,7 +38,7 @@ public final class LoopbackServer: Sendable {
             let port = Int(try listener.port())
             let tls = try configuration.tls.map { tls in try tls.makeContext() }
             guard let url = URL(string: "\(tls == nil ? "http" : "https")://127.0.0.1:\(port)") else {
-                throw MockError(.cannotStart, "no URL for port \(port)")
+                throw MockError(.cannotStart, "creating a URL for port \(port) failed")
             }
             self.port = port
             baseURL = url
@@ -54,7 +56,7 @@ public final class LoopbackServer: Sendable {
                 state.update { $0.isLoopRunning = false }
             }
         } catch let failure as SystemFailure {
-            throw MockError(.cannotStart, "the loopback server can't start; look at the cause", cause: failure)
+            throw MockError(.cannotStart, "the loopback server can't start; see the cause", cause: failure)
         }
     }
 
@@ -65,10 +67,11 @@ public final class LoopbackServer: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - configuration: Its limits and its clock.
-    ///   - routes: Fills the table of routes; ``on(_:_:_:)`` adds to it later.
+    ///   - configuration: The limits, TLS settings and time source.
+    ///   - routes: Adds routes to the table. ``on(_:_:_:)`` adds more later.
     /// - Returns: The server, which accepts connections.
-    /// - Throws: ``MockError`` with the code `cannotStart` if the operating system refuses, or OpenSSL the certificate.
+    /// - Throws: ``MockError`` with the code `cannotStart` if a system call fails or OpenSSL
+    ///   rejects the certificate.
     public static func start(
         configuration: Configuration = Configuration(),
         routes: (inout LoopbackRoutes) -> Void = { _ in }
@@ -78,33 +81,36 @@ public final class LoopbackServer: Sendable {
         return try LoopbackServer(configuration: configuration, routes: table)
     }
 
-    /// Stops the server: accepts nothing more, ends every connection, cancels the handlers and waits until they are over.
+    /// Stops the server.
     ///
-    /// Calling it again, or from several tasks, does no harm. Called from one of its own handlers, it doesn't wait for
-    /// handlers. What was recorded stays.
+    /// The server accepts no more connections, closes all connections, cancels the handlers and
+    /// waits until they have ended. You can call this more than once and from several tasks. If you
+    /// call it from one of the server's own handlers, it doesn't wait for handlers. The records
+    /// remain available.
     public func stop() async {
         mailbox.post(.stop)
         let isInHandler = Exchange.enclosing.contains(ObjectIdentifier(state))
         await state.waitUninterrupted { !$0.isLoopRunning && (isInHandler || $0.runningHandlers == 0) }
         thread.join()
-        // Handlers often hold the server that holds them.
+        // Handlers often retain the server that retains them.
         changeRoutes { $0 = LoopbackRoutes() }
     }
 
-    /// The URL of a path on this server.
+    /// Returns the URL of a path on this server.
     ///
-    /// - Parameter path: The path, escaped, and a query if there is one, such as `/token?tenant=a%20b`.
-    /// - Returns: The URL; a character that a URL can't have is escaped.
+    /// - Parameter path: The escaped path, optionally with a query, such as `/token?tenant=a%20b`.
+    /// - Returns: The URL. Characters that a URL can't contain are escaped.
     public func url(for path: String) -> URL {
         let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
         return URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
     }
 
-    /// The URL of a path on this server under another name, which has to lead to 127.0.0.1.
+    /// Returns the URL of a path on this server with another host name, which must resolve to
+    /// 127.0.0.1.
     ///
     /// - Parameters:
-    ///   - path: As for ``url(for:)``.
-    ///   - host: The name, such as `localhost`.
+    ///   - path: The path, as for ``url(for:)``.
+    ///   - host: The host name, such as `localhost`.
     /// - Returns: The URL.
     public func url(for path: String, host: String) -> URL {
         let url = url(for: path)
@@ -115,39 +121,41 @@ public final class LoopbackServer: Sendable {
 
     // MARK: Routes
 
-    /// Answers requests of one method and path by a closure, from now on.
+    /// Adds a route with a closure for one method and path.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it is sent; see ``LoopbackRoutes`` for wildcards.
-    ///   - handler: What answers.
+    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - handler: The closure that responds.
     public func on(_ method: HTTPMethod, _ path: String, _ handler: @escaping LoopbackRoutes.Handler) {
         changeRoutes { $0.on(method, path, handler) }
     }
 
-    /// Answers requests of one method and path with responses in sequence, from now on; the last one repeats.
+    /// Adds a route with a sequence of responses for one method and path.
+    ///
+    /// The last response repeats.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it is sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
     ///   - first: The first response.
-    ///   - others: The responses after it.
+    ///   - others: The subsequent responses.
     public func on(_ method: HTTPMethod, _ path: String, _ first: LoopbackResponse, _ others: LoopbackResponse...) {
         changeRoutes { $0.on(method, path, LoopbackRoutes.sequence([first] + others)) }
     }
 
-    /// Answers requests of every method on a path by a closure, from now on.
+    /// Adds a route with a closure for all methods on a path.
     ///
     /// - Parameters:
-    ///   - path: The path as it is sent; see ``LoopbackRoutes`` for wildcards.
-    ///   - handler: What answers.
+    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - handler: The closure that responds.
     public func onAnyMethod(_ path: String, _ handler: @escaping LoopbackRoutes.Handler) {
         changeRoutes { $0.onAnyMethod(path, handler) }
     }
 
-    /// Answers every request that has no route, from now on.
+    /// Sets the closure for requests without a route.
     ///
-    /// - Parameter handler: What answers.
+    /// - Parameter handler: The closure that responds.
     public func fallback(_ handler: @escaping LoopbackRoutes.Handler) {
         changeRoutes { $0.fallback(handler) }
     }
@@ -156,13 +164,14 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it was given.
+    ///   - path: The path of the route.
     package func removeRoute(_ method: HTTPMethod, _ path: String) {
         changeRoutes { $0.remove(method, path) }
     }
 
     private func changeRoutes(_ change: (inout LoopbackRoutes) -> Void) {
-        // What is replaced is released after the lock: a closure may own something whose end comes back to this server.
+        // The old routes are released outside the lock, because a closure may own an object whose
+        // deinit calls this server.
         _ = state.update { state in
             let old = state.routes
             change(&state.routes)
@@ -170,43 +179,44 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    // MARK: Record
+    // MARK: Records
 
-    /// The requests that were whole, in the order of their arrival.
+    /// The complete requests, in the order of their arrival.
     public var requests: [LoopbackRequest] { state.read(\.requests) }
 
-    /// The requests of one path, in the order of their arrival.
+    /// Returns the complete requests for a path, in the order of their arrival.
     ///
-    /// - Parameter path: The path as it is sent.
+    /// - Parameter path: The path as sent.
     /// - Returns: The requests.
     public func requests(for path: String) -> [LoopbackRequest] {
         requests.filter { $0.path == path }
     }
 
-    /// How many requests were whole, whether or not they are recorded.
+    /// The number of complete requests, whether or not they are recorded.
     public var requestCount: Int { state.read(\.requestCount) }
 
-    /// What was not a well-formed request, and was refused.
+    /// The requests that the server rejected because they were malformed or exceeded a limit.
     public var rejections: [Rejection] { state.read(\.rejections) }
 
     /// The errors that handlers threw, in order.
     public var handlerErrors: [any Error] { state.read(\.handlerErrors) }
 
-    /// What is known of each connection, in the order in which they were accepted.
+    /// The connections, in the order in which they were accepted.
     public var connections: [ConnectionRecord] {
         state.read { Array($0.connections.values) }.sorted { $0.number < $1.number }
     }
 
-    /// How many connections were accepted.
+    /// The number of accepted connections.
     package var acceptedConnectionCount: Int { state.read(\.acceptedConnections) }
 
-    /// How many connections neither side has ended.
+    /// The number of connections that neither side has closed.
     package var openConnectionCount: Int { state.read(\.openConnections) }
 
-    /// How many handlers run, the sending of their responses included.
+    /// The number of running handlers, including those whose responses are being sent.
     package var runningHandlerCount: Int { state.read(\.runningHandlers) }
 
-    /// Forgets the requests, rejections, errors and ended connections so far; the count of connections goes on.
+    /// Removes the recorded requests, rejections, errors and closed connections, but doesn't reset
+    /// the connection count.
     package func clearRecord() {
         _ = state.update { state in
             let old = state
@@ -219,33 +229,34 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    /// Waits until at least so many requests have come since the start or `clearRecord()`.
+    /// Waits until at least the given number of requests have arrived since the start or
+    /// `clearRecord()`.
     ///
     /// - Parameter count: The number of requests.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForRequests(count: Int) async throws {
         try await state.wait { $0.requestCount >= count }
     }
 
-    /// Waits until no more than so many connections are open.
+    /// Waits until at most the given number of connections are open.
     ///
-    /// It shows that a client that gave up closed its connection.
+    /// Use this to check that a client that gave up closed its connection.
     ///
     /// - Parameter count: The number of connections.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForOpenConnections(atMost count: Int) async throws {
         try await state.wait { $0.openConnections <= count }
     }
 }
 
-/// Runs a closure with a server that is stopped when the closure ends, however it ends.
+/// Runs a closure with a server, and stops the server when the closure returns or throws.
 ///
 /// - Parameters:
-///   - configuration: The server's limits and clock.
-///   - routes: Fills the table of routes; ``LoopbackServer/on(_:_:_:)`` adds to it later.
-///   - body: Uses the server.
-/// - Returns: What the closure returns.
-/// - Throws: ``MockError`` with the code `cannotStart`, or what the closure throws.
+///   - configuration: The server's limits, TLS settings and time source.
+///   - routes: Adds routes to the table. ``LoopbackServer/on(_:_:_:)`` adds more later.
+///   - body: A closure that uses the server.
+/// - Returns: The closure's result.
+/// - Throws: ``MockError`` with the code `cannotStart`, or the closure's error.
 public func withLoopbackServer<Result>(
     configuration: LoopbackServer.Configuration = .init(),
     routes: (inout LoopbackRoutes) -> Void = { _ in },

@@ -1,28 +1,28 @@
 import Networking
 
-/// Reads requests from bytes that arrive in pieces of any size.
+/// An incremental parser of requests.
 struct RequestParser: Sendable {
-    /// What a peer may make the server remember.
+    /// The limits on the server's memory use for a peer.
     struct Limits: Sendable, Equatable {
         var head = RequestHeadReader.Limits()
-        /// Octets of the decoded body.
+        /// The maximum size of the decoded body in bytes.
         var body = 64 << 20
     }
 
-    /// A whole request.
+    /// A complete request.
     struct Message: Equatable, Sendable {
         var head: RequestHead
         var body: [UInt8]
         var trailers: HTTPHeaders
     }
 
-    /// What the bytes so far amount to.
+    /// The result of parsing the available bytes.
     enum Step: Equatable, Sendable {
-        /// The input is used up and the request isn't whole.
+        /// The input is consumed, but the request is incomplete.
         case needsInput
-        /// The head is whole and the client may be waiting for `100 (Continue)`.
+        /// The head is complete, and the client may be waiting for `100 (Continue)`.
         case expectsContinue
-        /// A request is whole; what is left of the input belongs to the next one.
+        /// A request is complete; the remaining input belongs to the next one.
         case message(Message)
     }
 
@@ -46,9 +46,9 @@ struct RequestParser: Sendable {
         reader = RequestHeadReader(limits: limits.head)
     }
 
-    /// Uses up input until a request is whole, or the input is empty.
+    /// Consumes input until a request is complete or the input is empty.
     ///
-    /// - Throws: A fault; the parser can't be used again.
+    /// - Throws: A fault, after which the parser can't be used again.
     mutating func consume(_ input: inout ArraySlice<UInt8>) throws(RequestFault) -> Step {
         while true {
             switch state {
@@ -79,7 +79,7 @@ struct RequestParser: Sendable {
         }
     }
 
-    /// Ends the header section.
+    /// Processes the end of the header.
     ///
     /// - Returns: Whether the client expects `100 (Continue)` before it sends a body.
     private mutating func beginBody(of head: RequestHead) throws(RequestFault) -> Bool {
@@ -105,14 +105,14 @@ struct RequestParser: Sendable {
     private mutating func readChunkSize(_ line: [UInt8]) throws(RequestFault) {
         let digits = line.prefix { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 }
         let rest = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
-        guard rest.isEmpty || rest.first == 0x3B else { throw RequestFault("a chunk's size is not a number") }
+        guard rest.isEmpty || rest.first == 0x3B else { throw RequestFault("a chunk's size isn't a number") }
         guard !digits.isEmpty, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
-            throw RequestFault("a chunk's size is not a number")
+            throw RequestFault("a chunk's size isn't a number")
         }
-        // A number that doesn't fit is larger than any limit.
+        // A number that doesn't fit in an Int exceeds every limit.
         guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16), size <= limits.body - body.count
         else {
-            throw RequestFault(413, "the body is larger than \(limits.body) octets")
+            throw RequestFault(413, "the body is larger than \(limits.body) bytes")
         }
         state = size == 0 ? .trailers : .chunk(remaining: size)
     }

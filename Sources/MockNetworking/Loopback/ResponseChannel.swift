@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import System
 
-/// Takes the bytes of one response and ends the connection where the response is to be cut.
+/// The channel for the bytes of one response, which enforces the response's cut.
 final class ResponseChannel: Sendable {
     private struct Budget: Sendable {
         var octets: Int
@@ -14,14 +14,14 @@ final class ResponseChannel: Sendable {
     private let closing: ResponseEnding
 
     /// - Parameters:
-    ///   - exchange: The exchange whose response it takes.
-    ///   - truncates: Whether a connection that closes does so without a close_notify.
+    ///   - exchange: The request that the response belongs to.
+    ///   - truncates: Whether to omit the close_notify when closing the connection.
     init(_ exchange: Exchange, truncates: Bool) {
         self.exchange = exchange
         closing = truncates ? .truncate : .close
     }
 
-    /// Lets through no more than what comes before the cut.
+    /// Limits the channel to the bytes before the cut.
     func limit(to cut: LoopbackResponse.Cut?, headSize: Int) {
         guard let cut else { return }
         let octets =
@@ -32,7 +32,7 @@ final class ResponseChannel: Sendable {
         budget.withLock { $0 = Budget(octets: max(octets, 0), ending: cut.resets ? .reset : .close) }
     }
 
-    /// Sends bytes and waits until the kernel has them.
+    /// Sends bytes, and waits until the kernel has accepted them.
     func send(_ bytes: Data) async throws {
         let (admitted, ending) = admit(bytes)
         try await exchange.mailbox.send(exchange.id, admitted)
@@ -45,11 +45,11 @@ final class ResponseChannel: Sendable {
     /// Sends the last bytes.
     func finish(_ bytes: Data, _ ending: ResponseEnding) {
         let (admitted, cutEnding) = admit(bytes)
-        // A response that is shorter than the cut ends there too.
+        // A response that's shorter than the cut also ends there.
         post(admitted, cutEnding ?? budget.withLock { $0?.ending } ?? ending)
     }
 
-    /// Ends the connection because the rest of the response will not come.
+    /// Closes the connection, because the response can't be completed.
     func abandon() {
         post(Data(), .close)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Writes status lines and header sections, without judging them.
+/// A writer of status lines and headers, without validation.
 enum ResponseHead {
     static func bytes(_ status: Int, _ reason: String?, _ headers: HTTPHeaders) -> Data {
         var text = "HTTP/1.1 \(status) \(reason ?? usualReason(status))\r\n"
@@ -9,7 +9,7 @@ enum ResponseHead {
         return Data((text + "\r\n").utf8)
     }
 
-    /// A whole response after which the connection ends.
+    /// Returns a complete response that closes the connection.
     static func farewell(_ status: Int, _ text: String = "") -> Data {
         let body = text.isEmpty ? "" : text + "\n"
         let headers: HTTPHeaders = [
@@ -18,7 +18,9 @@ enum ResponseHead {
         return bytes(status, nil, headers) + Data(body.utf8)
     }
 
-    /// The reason phrase of [RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15); empty if it has none.
+    /// Returns the reason phrase of
+    /// [RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15), or an empty string if
+    /// there is none.
     static func usualReason(_ status: Int) -> String {
         reasons[status] ?? ""
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Puts one response on the wire as its description says.
+/// A writer that sends one response as described.
 struct ResponseWriter: Sendable {
     private let exchange: Exchange
 
@@ -9,7 +9,7 @@ struct ResponseWriter: Sendable {
         self.exchange = exchange
     }
 
-    /// Writes the response and tells the event loop what becomes of the connection.
+    /// Writes the response, and tells the event loop how the connection continues.
     func write(_ response: LoopbackResponse) async {
         let channel = ResponseChannel(exchange, truncates: response.truncatesTLS)
         do {
@@ -37,7 +37,8 @@ struct ResponseWriter: Sendable {
             headers.append(name: "Content-Length", value: "\(body.count)")
         }
         let sent = sendsBody(response) ? body : Data()
-        // Whoever announces more than there is wants to be seen breaking the promise, not waited for.
+        // A response with too large a Content-Length simulates a broken server, so the connection
+        // closes instead of waiting.
         let isShort = sendsBody(response) && (headers["Content-Length"].flatMap { Int($0) } ?? 0) > body.count
         let ending = frame(&headers, response, mustClose: isShort)
         let head = begin(response, headers, channel)
@@ -89,7 +90,7 @@ struct ResponseWriter: Sendable {
         channel.finish(end, ending)
     }
 
-    /// The interim heads and the head, with the cut taken into account from here on.
+    /// Returns the interim heads and the head, and applies the cut from here on.
     private func begin(_ response: LoopbackResponse, _ headers: HTTPHeaders, _ channel: ResponseChannel) -> Data {
         let interim = response.interim.reduce(into: Data()) {
             $0.append(ResponseHead.bytes($1.status, nil, $1.headers))
@@ -99,7 +100,7 @@ struct ResponseWriter: Sendable {
         return head
     }
 
-    /// Says in the header what becomes of the connection.
+    /// Adds the `Connection` header field and returns the connection's ending.
     private func frame(_ headers: inout HTTPHeaders, _ response: LoopbackResponse, mustClose: Bool) -> ResponseEnding {
         guard response.cut == nil else { return .close }
         let options = headers.values(for: "Connection").flatMap { $0.split(separator: ",") }
@@ -122,7 +123,8 @@ struct ResponseWriter: Sendable {
         }
     }
 
-    /// Whether a body may follow ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    /// Returns whether the response may have a body
+    /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     private func sendsBody(_ response: LoopbackResponse) -> Bool {
         exchange.request.method != .head && !hasNoContent(response.status)
     }

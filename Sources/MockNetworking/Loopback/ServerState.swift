@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a server, its event loop and its handlers share.
+/// The state that a server, its event loop and its handlers share.
 struct ServerState: Sendable {
     var routes: LoopbackRoutes
     var requests: [LoopbackRequest] = []

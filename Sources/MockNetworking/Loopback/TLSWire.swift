@@ -2,14 +2,14 @@ import Foundation
 import OpenSSLCrypto
 import System
 
-/// A connection in TLS.
+/// A TLS connection.
 final class TLSWire: Wire {
-    /// A record's worth: more at once would only wait in memory if the peer is slow.
+    /// The size of a TLS record; with a slow peer, larger parts would only wait in memory.
     private static let pieceSize = 16 << 10
 
     private let socket: Socket
     private let tls: TLSServerConnection
-    /// What was encrypted and the kernel has not taken.
+    /// The encrypted bytes that the kernel hasn't accepted yet.
     private var pending = Data()
     private(set) var handshakeFailure: String?
     private(set) var isRefused = false
@@ -27,7 +27,7 @@ final class TLSWire: Wire {
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome {
         while true {
             let outcome = tls.read(into: &buffer)
-            // Part of a handshake, a ticket or an alert. What can't be sent now is sent by the next `flush()`.
+            // Part of a handshake, a ticket or an alert. The next `flush()` sends the rest.
             if case .failed = flush() { return .failed }
             switch outcome {
             case .transferred(let count): return .transferred(count)
@@ -86,7 +86,7 @@ final class TLSWire: Wire {
 
     private func ended() -> Socket.Outcome {
         if !tls.isHandshakeFinished {
-            handshakeFailure = "the client ended the connection before the handshake was finished"
+            handshakeFailure = "the client closed the connection before the handshake was complete"
         }
         return .ended
     }

@@ -2,35 +2,34 @@ import Foundation
 import OpenSSLCrypto
 import System
 
-/// How the octets of a connection travel: as they are, or in TLS.
-///
-/// Nothing here ever waits.
+/// A nonblocking transport of a connection's bytes, plain or with TLS.
 protocol Wire: AnyObject {
-    /// The descriptor's number, for the poller.
+    /// The descriptor, for the poller.
     var number: Int32 { get }
-    /// Whether there is a handshake.
+    /// A Boolean value that indicates whether the connection uses TLS.
     var isSecure: Bool { get }
-    /// What a handshake agreed on; `nil` before it is finished, and without TLS.
+    /// The session of a completed handshake; `nil` before, and without TLS.
     var session: TLSServerSession? { get }
-    /// Why the handshake did not succeed.
+    /// The reason why the handshake failed.
     var handshakeFailure: String? { get }
-    /// Whether the peer broke TLS: it is told, and then the connection ends.
+    /// A Boolean value that indicates whether the peer violated TLS, which ends the connection
+    /// after an alert.
     var isRefused: Bool { get }
-    /// Whether the kernel has everything that was taken.
+    /// A Boolean value that indicates whether the kernel has accepted all bytes.
     var isFlushed: Bool { get }
 
-    /// Reads what the peer said.
+    /// Reads bytes from the peer.
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome
-    /// Takes some octets, at least one of them or none.
+    /// Sends at least one of the bytes, or none.
     func send(_ bytes: Data) -> Socket.Outcome
-    /// Gives the kernel what it did not take before; `transferred` if it has everything.
+    /// Passes pending bytes to the kernel; returns `transferred` when it has accepted all of them.
     func flush() -> Socket.Outcome
-    /// Tells the peer that nothing more will come.
+    /// Shuts down the sending side.
     ///
-    /// - Parameter isOrderly: Whether TLS is ended too, and not only the connection under it.
-    /// - Returns: `transferred` when that is done; after `wouldBlock` it is to be called again.
+    /// - Parameter isOrderly: Whether to end the TLS session as well as the underlying connection.
+    /// - Returns: `transferred` when done. After `wouldBlock`, call this again.
     func finishSending(isOrderly: Bool) -> Socket.Outcome
-    /// Reads what nobody wants to know any more.
+    /// Reads and discards bytes.
     func discard(into buffer: inout [UInt8]) -> Socket.Outcome
     /// Makes closing the connection reset it.
     func resetWhenClosed()

@@ -4,22 +4,22 @@ import OAuth2
 extension TokenStoreConformance {
     static let records: [(promise: String, check: Check)] = [
         (
-            "nothing is found before it was written",
+            "loading a key that was never written returns nothing",
             { store, _ in
-                try await store.load("k") == nil ? nil : "there was a record"
+                try await store.load("k") == nil ? nil : "it returned a record"
             }
         ),
         (
-            "what is written is found, all of it, also by the other",
+            "a written record is loaded, all of it, by both stores",
             { store, other in
                 let short = TokenRecord(accessToken: Secret("a"))
                 for (key, record) in [("long", Self.record("1")), ("short", short)] {
                     guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) else {
-                        return "the first write was refused"
+                        return "the first write failed"
                     }
                     for reader in [store, other] {
                         guard try await reader.load(key)?.record == record else {
-                            return "the \(key) record came back changed"
+                            return "the \(key) record has changed"
                         }
                     }
                 }
@@ -27,18 +27,18 @@ extension TokenStoreConformance {
             }
         ),
         (
-            "records under different keys are apart",
+            "records under different keys are separate",
             { store, _ in
                 let keys = ["", "a", "A", "a\nb", "a b", "../a", "a/b", "é", "ë", String(repeating: "k", count: 2_000)]
                 for (index, key) in keys.enumerated() {
                     let record = Self.record("\(index)")
                     guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) else {
-                        return "the key “\(key.prefix(20))” was taken for another"
+                        return "the key “\(key.prefix(20))” was mistaken for another"
                     }
                 }
                 for (index, key) in keys.enumerated() {
                     guard try await store.load(key)?.record == Self.record("\(index)") else {
-                        return "under the key “\(key.prefix(20))” is another's record"
+                        return "the key “\(key.prefix(20))” has another key's record"
                     }
                 }
                 return nil
@@ -48,22 +48,22 @@ extension TokenStoreConformance {
 
     static let versions: [(promise: String, check: Check)] = [
         (
-            "a write that expects no record does not replace one",
+            "a write that expects no record doesn't replace one",
             { store, other in
                 _ = try await store.compareAndSwap("k", expectedVersion: nil, record: Self.record("1"))
                 guard try await !other.compareAndSwap("k", expectedVersion: nil, record: Self.record("2")) else {
-                    return "it was written"
+                    return "the write succeeded"
                 }
                 return try await store.load("k")?.record == Self.record("1") ? nil : "the record changed"
             }
         ),
         (
-            "a write that expects a record does not make one",
+            "a write that expects a record doesn't create one",
             { store, _ in
                 guard try await !store.compareAndSwap("k", expectedVersion: 1, record: Self.record("1")) else {
-                    return "it was written"
+                    return "the write succeeded"
                 }
-                return try await store.load("k") == nil ? nil : "there was a record"
+                return try await store.load("k") == nil ? nil : "a record exists"
             }
         ),
         (
@@ -73,18 +73,18 @@ extension TokenStoreConformance {
                 guard let first = try await other.load("k") else { return "the record was not found" }
                 guard try await other.compareAndSwap("k", expectedVersion: first.version, record: Self.record("2"))
                 else {
-                    return "the present version was refused"
+                    return "the current version was refused"
                 }
                 guard try await !store.compareAndSwap("k", expectedVersion: first.version, record: Self.record("3"))
                 else {
-                    return "a version that is gone was replaced"
+                    return "an outdated version was accepted"
                 }
                 return try await store.load("k")?.record == Self.record("2")
-                    ? nil : "the record is not the one written last"
+                    ? nil : "the record isn't the one written last"
             }
         ),
         (
-            "no two records under a key have the same version, also not after a removal, nor if they are equal",
+            "records under a key never have the same version, even after a removal or with equal contents",
             { store, _ in
                 var versions: Set<Int> = []
                 for round in 1...20 {
@@ -92,11 +92,11 @@ extension TokenStoreConformance {
                     for _ in 1...3 {
                         guard try await store.compareAndSwap("k", expectedVersion: last, record: Self.record("same")),
                             let version = try await store.load("k")?.version
-                        else { return "a write was refused in round \(round)" }
-                        guard versions.insert(version).inserted else { return "the version \(version) came twice" }
+                        else { return "a write failed in iteration \(round)" }
+                        guard versions.insert(version).inserted else { return "the version \(version) occurred twice" }
                         last = version
                     }
-                    guard let last, try await store.remove("k", ifVersion: last) else { return "a removal was refused" }
+                    guard let last, try await store.remove("k", ifVersion: last) else { return "a removal failed" }
                 }
                 return nil
             }
@@ -108,18 +108,18 @@ extension TokenStoreConformance {
                 guard let first = try await store.load("k")?.version else { return "the record was not found" }
                 _ = try await store.compareAndSwap("k", expectedVersion: first, record: Self.record("2"))
                 guard try await !other.remove("k", ifVersion: first) else {
-                    return "a version that is gone was removed"
+                    return "an outdated version was accepted"
                 }
                 guard let second = try await other.load("k") else { return "the record was lost" }
                 guard try await other.remove("k", ifVersion: second.version) else {
-                    return "the present version was refused"
+                    return "the current version was refused"
                 }
-                guard try await store.load("k") == nil else { return "the record is still there" }
+                guard try await store.load("k") == nil else { return "the record still exists" }
                 return try await store.remove("k", ifVersion: second.version) ? "it was removed twice" : nil
             }
         ),
         (
-            "of many writes over one version one succeeds",
+            "only one of many concurrent writes to the same version succeeds",
             { store, other in
                 _ = try await store.compareAndSwap("k", expectedVersion: nil, record: Self.record("0"))
                 guard let version = try await store.load("k")?.version else { return "the record was not found" }
@@ -139,8 +139,8 @@ extension TokenStoreConformance {
                         if let next { winners.append(next) }
                     }
                 }
-                guard let winner = winners.first, winners.count == 1 else { return "\(winners.count) did" }
-                return try await store.load("k")?.record == Self.record("\(winner)") ? nil : "another's record is there"
+                guard let winner = winners.first, winners.count == 1 else { return "\(winners.count) succeeded" }
+                return try await store.load("k")?.record == Self.record("\(winner)") ? nil : "another's record won"
             }
         ),
     ]

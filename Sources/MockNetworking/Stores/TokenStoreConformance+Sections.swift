@@ -5,38 +5,38 @@ import Synchronization
 extension TokenStoreConformance {
     private struct Interruption: Error {}
 
-    /// Generous: on a busy machine nobody comes at once.
+    /// Generous, because a busy machine may schedule tasks late.
     private static let patience = Duration.seconds(600)
 
     static let sections: [(promise: String, check: Check)] = [
         (
-            "a section returns what its body returns, and is free again",
+            "exclusive access returns the closure's result and releases the lock",
             { store, _ in
                 for round in 1...3 {
                     let result = try await store.withExclusiveAccess(to: "k", timeout: Self.patience) { round }
-                    guard result == round else { return "it returned something else" }
+                    guard result == round else { return "it returned another result" }
                 }
                 return nil
             }
         ),
         (
-            "a section throws what its body throws, and is free again",
+            "exclusive access rethrows the closure's error and releases the lock",
             { store, other in
                 do {
                     try await store.withExclusiveAccess(to: "k", timeout: Self.patience) { throw Interruption() }
-                    return "it threw nothing"
+                    return "it didn't throw"
                 } catch is Interruption {}
                 return try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { nil }
             }
         ),
         (
-            "one at a time is in a section, whichever way it came",
+            "exclusive access is granted one at a time, across both stores",
             { store, other in
                 for second in [store, other] {
                     let isAlone = try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
                         await Self.isRefused(by: second)
                     }
-                    guard isAlone else { return "a second was" }
+                    guard isAlone else { return "a second closure ran" }
                 }
                 let visitors = Visitors()
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -52,11 +52,11 @@ extension TokenStoreConformance {
                     }
                     try await group.waitForAll()
                 }
-                return visitors.most == 1 ? nil : "\(visitors.most) were"
+                return visitors.most == 1 ? nil : "\(visitors.most) closures ran at once"
             }
         ),
         (
-            "who reads and writes in a section loses nothing",
+            "reading and writing with exclusive access loses no update",
             { store, other in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for index in 1...20 {
@@ -78,11 +78,11 @@ extension TokenStoreConformance {
                     try await group.waitForAll()
                 }
                 let count = try await store.load("k")?.record.scope ?? "nothing"
-                return count == "20" ? nil : "after twenty it was \(count)"
+                return count == "20" ? nil : "after 20 increments, the count was \(count)"
             }
         ),
         (
-            "sections of different keys don't exclude each other",
+            "locks of different keys are independent",
             { store, other in
                 try await store.withExclusiveAccess(to: "a", timeout: Self.patience) {
                     try await other.withExclusiveAccess(to: "b", timeout: Self.patience) { nil }
@@ -90,12 +90,12 @@ extension TokenStoreConformance {
             }
         ),
         (
-            "who waits too long fails with storeBusy, and its body does not run",
+            "waiting too long fails with storeBusy, without running the closure",
             { store, other in
                 try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
                     do {
                         return try await other.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {
-                            "its body ran"
+                            "the closure ran"
                         }
                     } catch let error as OAuth2Error {
                         return error.code == .storeBusy ? nil : "it failed with \(error.code)"
@@ -104,7 +104,7 @@ extension TokenStoreConformance {
             }
         ),
         (
-            "who is cancelled while waiting leaves at once, and the others go on",
+            "a task that's cancelled while waiting ends at once without affecting others",
             { store, other in
                 let entered = ResponseGate()
                 let leave = ResponseGate()
@@ -116,7 +116,7 @@ extension TokenStoreConformance {
                 }
                 try await entered.wait()
                 let cancelled = Task {
-                    try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { "its body ran" }
+                    try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { "the closure ran" }
                 }
                 for _ in 1...20 { await Task.yield() }
                 cancelled.cancel()
@@ -131,7 +131,7 @@ extension TokenStoreConformance {
 }
 
 extension TokenStoreConformance {
-    /// Whether a store lets nobody into the section of "k"; with what error is another promise.
+    /// Returns whether a store denies access to the locked key "k", with any error.
     private static func isRefused(by store: some TokenStore) async -> Bool {
         do {
             try await store.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {}
@@ -142,7 +142,7 @@ extension TokenStoreConformance {
     }
 }
 
-/// How many are inside at a time.
+/// The current and the maximum number of concurrent closures.
 private final class Visitors: Sendable {
     private let count = Mutex((now: 0, most: 0))
 

@@ -1,7 +1,7 @@
 import Foundation
 public import OAuth2
 
-/// What every `TokenStore` must keep to, as a suite that any test framework can run.
+/// A test suite for implementations of `TokenStore`, for any test framework.
 ///
 /// ```swift
 /// @Test func store() async throws {
@@ -9,50 +9,51 @@ public import OAuth2
 /// }
 /// ```
 public struct TokenStoreConformance: Sendable {
-    /// A promise that the store did not keep.
+    /// A requirement that the store violates.
     public struct Violation: Sendable, CustomStringConvertible {
-        /// The promise, in a few words.
+        /// A short description of the requirement.
         public let promise: String
-        /// What happened instead.
+        /// The observed behavior.
         public let observation: String
 
-        /// Both.
+        /// The requirement and the observed behavior.
         public var description: String { "\(promise): \(observation)" }
     }
 
-    /// The promises that a store did not keep.
+    /// The requirements that a store violates.
     public struct Violations: Error, CustomStringConvertible {
-        /// One for each promise.
+        /// The violations, one for each requirement.
         public let violations: [Violation]
 
-        /// A line for each.
+        /// The violations, one per line.
         public var description: String { violations.map(\.description).joined(separator: "\n") }
     }
 
-    /// Two ways to one storage: two objects, as two processes would have them, or the same object twice.
+    /// Two stores with shared storage: two instances, as in two processes, or the same instance
+    /// twice.
     public typealias Pair = (any TokenStore, any TokenStore)
 
     private let makePair: @Sendable () async throws -> Pair
 
-    /// Makes the suite.
+    /// Creates the test suite.
     ///
-    /// - Parameter makePair: Makes two stores that share an empty storage; called once for each promise. Stores that can't be shared
-    ///   are given twice.
+    /// - Parameter makePair: Returns two stores that share an empty storage. It's called once for
+    ///   each requirement. If stores can't share storage, return the same one twice.
     public init(_ makePair: @escaping @Sendable () async throws -> Pair) {
         self.makePair = makePair
     }
 
-    /// Runs the suite.
+    /// Runs the test suite.
     ///
-    /// - Throws: ``Violations`` if the store does not keep to it.
+    /// - Throws: ``Violations`` if the store violates a requirement.
     public func check() async throws {
         let violations = await violations()
         if !violations.isEmpty { throw Violations(violations: violations) }
     }
 
-    /// Runs the suite, and tells what was found.
+    /// Runs the test suite, and returns the violations.
     ///
-    /// - Returns: The promises that the store did not keep; empty if it is one to rely on.
+    /// - Returns: The violations, empty if the store meets all requirements.
     public func violations() async -> [Violation] {
         var violations: [Violation] = []
         for (promise, check) in Self.promises {
@@ -68,13 +69,13 @@ public struct TokenStoreConformance: Sendable {
         return violations
     }
 
-    /// Tells what happened instead; `nil` if the promise was kept.
+    /// Returns the observed behavior, or `nil` if the store meets the requirement.
     typealias Check = @Sendable (any TokenStore, any TokenStore) async throws -> String?
 
     static let promises: [(promise: String, check: Check)] =
         TokenStoreConformance.records + TokenStoreConformance.versions + TokenStoreConformance.sections
 
-    /// A record that has all that records can have.
+    /// Returns a record with a value for every property.
     static func record(_ name: String) -> TokenRecord {
         TokenRecord(
             accessToken: Secret("access-\(name)"),

@@ -2,7 +2,7 @@ public import Foundation
 public import Networking
 import Synchronization
 
-/// A source of time that stands still until a test moves it, so that nothing in a test sleeps for real.
+/// A time source that stands still until a test advances it, so that tests never really sleep.
 ///
 /// ```swift
 /// let time = ManualTime()
@@ -11,7 +11,8 @@ import Synchronization
 /// time.advance(by: .seconds(2))
 /// ```
 ///
-/// The monotonic and the wall clock move together; ``setDate(_:)`` moves the wall clock alone, as an administrator does.
+/// The monotonic and the wall clock advance together. ``setDate(_:)`` changes only the wall clock,
+/// like an administrator.
 public final class ManualTime: Sendable {
     private struct Sleeper: Sendable {
         let wakes: ContinuousClock.Instant
@@ -37,40 +38,40 @@ public final class ManualTime: Sendable {
     private let sleeping = Watched(0)
     private let advancesWhenSleeping: Bool
 
-    /// Makes a source of time that stands still.
+    /// Creates a time source that stands still.
     ///
     /// - Parameters:
-    ///   - date: The wall-clock time at which it starts. 2001-09-09T01:46:40Z by default.
-    ///   - advancesWhenSleeping: Whether a sleep moves the time itself and returns at once, for code that sleeps one
-    ///     time after the other. No by default.
+    ///   - date: The initial date of the wall clock. The default is 2001-09-09T01:46:40Z.
+    ///   - advancesWhenSleeping: Whether a sleep advances the time itself and returns at once, for
+    ///     code with one sleep after the other. The default is `false`.
     public init(date: Date = Date(timeIntervalSince1970: 1_000_000_000), advancesWhenSleeping: Bool = false) {
         state = Mutex(State(now: .now, date: date))
         self.advancesWhenSleeping = advancesWhenSleeping
     }
 
-    /// The source of time for what is tested.
+    /// The time source to pass to the tested code.
     public var timeSource: TimeSource {
         TimeSource(now: { self.now }, date: { self.date }, sleep: { try await self.sleep(for: $0) })
     }
 
-    /// The monotonic time.
+    /// The current time of the monotonic clock.
     public var now: ContinuousClock.Instant { state.withLock { $0.now } }
 
-    /// The wall-clock time.
+    /// The current date of the wall clock.
     public var date: Date { state.withLock { $0.date } }
 
-    /// The durations of all sleeps so far, in the order in which they began; cancelled ones count.
+    /// The durations of all sleeps so far, including canceled ones, in the order of their start.
     package var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-    /// How many tasks sleep.
+    /// The number of sleeping tasks.
     package var sleeperCount: Int { sleeping.value }
 
-    /// Moves both clocks and wakes those whose time has come, the earliest first.
+    /// Advances both clocks and wakes the tasks that are due, the earliest first.
     ///
-    /// They are resumed in that order, and then run as concurrently as they like.
-    /// A task that sleeps again sleeps from the new time on.
+    /// The tasks resume in that order, but then run concurrently. A task that sleeps again sleeps
+    /// relative to the new time.
     ///
-    /// - Parameter duration: How far; a negative one does nothing.
+    /// - Parameter duration: The duration. A negative one has no effect.
     public func advance(by duration: Duration) {
         wake {
             guard duration > .zero else { return }
@@ -78,9 +79,9 @@ public final class ManualTime: Sendable {
         }
     }
 
-    /// Moves both clocks to the moment at which the next sleeper wakes, and wakes it.
+    /// Advances both clocks to the time at which the next task wakes, and wakes it.
     ///
-    /// - Returns: How far they were moved; `nil` if nobody sleeps.
+    /// - Returns: The duration of the advance, or `nil` if no task is sleeping.
     @discardableResult
     package func advanceToNextSleeper() -> Duration? {
         wake { state -> Duration? in
@@ -91,25 +92,25 @@ public final class ManualTime: Sendable {
         }
     }
 
-    /// Sets the wall clock without moving the monotonic one or waking anyone.
+    /// Sets the wall clock without affecting the monotonic clock or waking tasks.
     ///
-    /// - Parameter date: The new wall-clock time.
+    /// - Parameter date: The new date.
     public func setDate(_ date: Date) {
         state.withLock { $0.date = date }
     }
 
-    /// Waits until at least so many tasks sleep.
+    /// Waits until at least the given number of tasks are sleeping.
     ///
     /// - Parameter count: The number of tasks.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForSleepers(count: Int) async throws {
         try await sleeping.wait { $0 >= count }
     }
 
-    /// Sleeps until the time has been moved far enough.
+    /// Sleeps until the time has advanced far enough.
     ///
-    /// - Parameter duration: How long; zero or less doesn't sleep.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Parameter duration: The duration. With zero or less, this returns at once.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func sleep(for duration: Duration) async throws {
         let order = state.withLock { state in
             state.sleeps.append(duration)
@@ -121,7 +122,8 @@ public final class ManualTime: Sendable {
         if advancesWhenSleeping { return advance(by: duration) }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // Read under the lock: a cancellation before this moment is seen here, a later one finds the sleeper.
+                // Checked under the lock: an earlier cancellation is detected here, and a later one
+                // finds the sleeper.
                 let isCancelled = state.withLock { state in
                     if Task.isCancelled || state.isOver { return true }
                     let sleeper = Sleeper(
@@ -142,7 +144,8 @@ public final class ManualTime: Sendable {
         }
     }
 
-    /// Ends every sleep, present and future, with `CancellationError`, so that no task waits for a time that nobody moves any more.
+    /// Ends all current and future sleeps with `CancellationError`, so that no task waits for a
+    /// time that never comes.
     package func end() {
         let sleepers = state.withLock { state in
             state.isOver = true

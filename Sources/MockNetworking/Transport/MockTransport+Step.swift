@@ -2,7 +2,7 @@ public import Foundation
 public import Networking
 
 extension MockTransport {
-    /// One answer of a script.
+    /// A scripted response.
     public struct Step: Sendable {
         enum Answer: Sendable {
             case response(HTTPTransportResponse)
@@ -23,7 +23,7 @@ extension MockTransport {
             self.answer = answer
         }
 
-        /// Answers with a response.
+        /// Creates a step with a response.
         ///
         /// - Parameter response: The response.
         /// - Returns: The step.
@@ -31,7 +31,7 @@ extension MockTransport {
             Self(.response(response))
         }
 
-        /// Answers with a response of these parts.
+        /// Creates a step with a response of the given status, header fields and body.
         ///
         /// - Parameters:
         ///   - status: The status code.
@@ -42,37 +42,37 @@ extension MockTransport {
             .response(HTTPTransportResponse(status: status, headers: headers, body: body))
         }
 
-        /// Answers with JSON text.
+        /// Creates a step with a JSON response.
         ///
         /// - Parameters:
-        ///   - text: The JSON text, as it is.
-        ///   - status: The status code.
-        ///   - headers: More header fields, after `Content-Type`.
+        ///   - text: The JSON text, sent unchanged.
+        ///   - status: The status code. The default is 200.
+        ///   - headers: Additional header fields, after `Content-Type`.
         /// - Returns: The step.
         public static func json(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
             .status(status, headers: headers.withContentType("application/json"), body: Data(text.utf8))
         }
 
-        /// Answers with UTF-8 text.
+        /// Creates a step with a response of UTF-8 text.
         ///
         /// - Parameters:
         ///   - text: The text.
-        ///   - status: The status code.
-        ///   - headers: More header fields, after `Content-Type`.
+        ///   - status: The status code. The default is 200.
+        ///   - headers: Additional header fields, after `Content-Type`.
         /// - Returns: The step.
         public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
             .status(status, headers: headers.withContentType("text/plain; charset=utf-8"), body: Data(text.utf8))
         }
 
-        /// Fails.
+        /// Creates a step that fails with an error.
         ///
-        /// - Parameter error: The error; one that isn't a `NetworkError` becomes the cause of one.
+        /// - Parameter error: The error. If it isn't a `NetworkError`, it becomes the cause of one.
         /// - Returns: The step.
         public static func failure(_ error: any Error) -> Self {
             Self(.failure(error))
         }
 
-        /// Answers by a closure.
+        /// Creates a step that responds with a closure.
         ///
         /// - Parameter handler: The closure.
         /// - Returns: The step.
@@ -80,21 +80,22 @@ extension MockTransport {
             Self(.handler(handler))
         }
 
-        /// Doesn't answer until the deadline, or ever.
+        /// A missing response; the request fails at its deadline, if it has one.
         public static var never: Self { Self(.never) }
 
-        /// Waits before the answer, by the transport's source of time.
+        /// Returns the step with a delay before the response, measured by the transport's time
+        /// source.
         ///
-        /// - Parameter duration: How long.
-        /// - Returns: The step that waits.
+        /// - Parameter duration: The delay.
+        /// - Returns: The delayed step.
         public func delayed(by duration: Duration) -> Self {
             pausing(.delay(duration))
         }
 
-        /// Waits at a gate before the answer.
+        /// Returns the step with a gate that holds the response back.
         ///
-        /// - Parameter gate: The gate that a test opens.
-        /// - Returns: The step that waits.
+        /// - Parameter gate: The gate, which a test opens.
+        /// - Returns: The gated step.
         public func gated(by gate: ResponseGate) -> Self {
             pausing(.gate(gate))
         }

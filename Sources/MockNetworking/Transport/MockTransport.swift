@@ -2,7 +2,8 @@ public import Foundation
 public import Networking
 import Synchronization
 
-/// A transport that answers from a script and records what it was asked, for tests without a network.
+/// A transport that returns scripted responses and records the requests, for tests without a
+/// network.
 ///
 /// ```swift
 /// let transport = MockTransport(.status(503), .json(#"{"name":"Ada"}"#))
@@ -11,9 +12,10 @@ import Synchronization
 /// #expect(transport.requests.count == 2)
 /// ```
 ///
-/// Requests take the steps of the script in the order in which they come; after the last step the handler answers, and
-/// without one the request fails with an error that names it. What should not depend on the order is said by ``on(_:_:)``, and what must
-/// come by ``expect(_:_:count:)``:
+/// Each request takes the next step of the script. When the script is used up, the handler
+/// responds. Without a handler, the request fails with an error that names it. If responses
+/// shouldn't depend on the order of requests, use ``on(_:_:)``. If a request must arrive, use
+/// ``expect(_:_:count:)``:
 ///
 /// ```swift
 /// transport.expect(RequestExpectation(.post, "https://api.example/users").json(#"{"name":"Ada"}"#), .status(201))
@@ -21,15 +23,15 @@ import Synchronization
 /// #expect(transport.discrepancies() == [])
 /// ```
 ///
-/// Like every transport it refuses a malformed request, ends with `cancelled` when the task is cancelled, and keeps to the
-/// limits.
+/// Like every transport, it rejects malformed requests, fails with `cancelled` if the task is
+/// canceled, and enforces the limits.
 public final class MockTransport: HTTPTransport {
-    /// What answers a request.
+    /// A closure that responds to requests.
     ///
-    /// An error that isn't a `NetworkError` becomes the cause of one.
+    /// If it throws an error that isn't a `NetworkError`, the error becomes the cause of one.
     public typealias Handler = @Sendable (HTTPTransportRequest) async throws -> HTTPTransportResponse
 
-    /// A request as it was sent.
+    /// A request that the transport received.
     public struct RecordedRequest: Sendable {
         /// The method.
         public let method: HTTPMethod
@@ -37,11 +39,11 @@ public final class MockTransport: HTTPTransport {
         public let url: URL
         /// The header fields, in order.
         public let headers: HTTPHeaders
-        /// The body; empty if there is none.
+        /// The body, empty if there was none.
         public let body: Data
-        /// The limits that the caller gave.
+        /// The limits from the caller.
         public let limits: HTTPTransportLimits
-        /// When it was sent.
+        /// The time at which it was sent.
         public let arrival: ContinuousClock.Instant
     }
 
@@ -51,68 +53,70 @@ public final class MockTransport: HTTPTransport {
     private let recorded = Watched<[RecordedRequest]>([])
     let ledger = Mutex(ExpectationLedger())
 
-    /// Makes a transport that answers from a script, and then fails.
+    /// Creates a transport that responds from a script, and then fails.
     ///
     /// - Parameters:
-    ///   - steps: The answers, in order.
-    ///   - time: How delays are waited for and deadlines are checked.
+    ///   - steps: The responses, in order.
+    ///   - time: The time source for delays and deadlines.
     public convenience init(_ steps: Step..., time: TimeSource = .system) {
         self.init(steps: steps, time: time, handler: nil)
     }
 
-    /// Makes a transport that answers from a script, and then by a closure.
+    /// Creates a transport that responds from a script, and then with a closure.
     ///
     /// - Parameters:
-    ///   - steps: The answers, in order.
-    ///   - time: How delays are waited for and deadlines are checked.
-    ///   - handler: Answers when the script is used up; `nil` to fail then.
+    ///   - steps: The responses, in order.
+    ///   - time: The time source for delays and deadlines.
+    ///   - handler: Responds when the script is used up. With `nil`, requests then fail.
     public init(steps: [Step] = [], time: TimeSource = .system, handler: Handler?) {
         self.time = time
         self.handler = handler
         script = Script(steps, repeatsLast: false)
     }
 
-    /// Makes a transport that answers by a closure.
+    /// Creates a transport that responds with a closure.
     ///
     /// - Parameters:
-    ///   - time: How deadlines are checked.
-    ///   - handler: Answers every request.
+    ///   - time: The time source for deadlines.
+    ///   - handler: Responds to every request.
     public convenience init(time: TimeSource = .system, handler: @escaping Handler) {
         self.init(steps: [], time: time, handler: handler)
     }
 
-    /// The requests so far, in the order in which they came.
+    /// The requests so far, in order.
     public var requests: [RecordedRequest] { recorded.value }
 
-    /// How many steps of the script are left; a test that expects all of them to be used checks that it is zero.
+    /// The number of remaining steps; zero if a test has used the whole script.
     package var remainingStepCount: Int { script.count }
 
-    /// Adds answers to the end of the script.
+    /// Appends responses to the script.
     ///
-    /// - Parameter steps: The answers, in order.
+    /// - Parameter steps: The responses, in order.
     public func append(_ steps: Step...) {
         script.append(steps)
     }
 
-    /// Waits until at least so many requests have come.
+    /// Waits until at least the given number of requests have arrived.
     ///
     /// - Parameter count: The number of requests.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForRequests(count: Int) async throws {
         try await recorded.wait { $0.count >= count }
     }
 
-    /// Answers a request as it was expected, or by the next step of the script.
+    /// Responds to a request according to its expectation or the next step of the script.
     ///
-    /// A delay, a gate and ``Step/never`` end at the deadline; a closure is expected to end by itself, and a
-    /// response that it returns after the deadline counts as late.
+    /// A delay, a gate and ``Step/never`` end at the deadline. A closure should end by itself; a
+    /// response that it returns after the deadline is late.
     ///
     /// - Parameters:
     ///   - request: The request, which is recorded.
-    ///   - limits: The deadline, by the transport's source of time, and the largest body.
+    ///   - limits: The deadline, measured by the transport's time source, and the maximum body
+    ///     size.
     /// - Returns: The scripted response.
-    /// - Throws: `NetworkError`: `invalidRequest`, `cancelled`, `timedOut`, `bodyTooLarge`, the scripted failure, or
-    ///   `unknown` with a ``MockError`` of the code `scriptExhausted` or `unexpectedRequest` as its cause.
+    /// - Throws: `NetworkError` with the code `invalidRequest`, `cancelled`, `timedOut` or
+    ///   `bodyTooLarge`, the scripted failure, or `unknown` with a ``MockError`` with the code
+    ///   `scriptExhausted` or `unexpectedRequest` as its cause.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -135,11 +139,11 @@ public final class MockTransport: HTTPTransport {
         } catch let error as NetworkError {
             throw error
         } catch is CancellationError where Task.isCancelled {
-            throw NetworkError(.cancelled, "the task was cancelled while the request was answered")
+            throw NetworkError(.cancelled, "the task was cancelled before the response")
         } catch {
             throw NetworkError(
                 .unknown,
-                "the mock's answer to \(request.summary) is an error; see the cause",
+                "the mock's response to \(request.summary) is an error; see the cause",
                 cause: error
             )
         }
@@ -147,7 +151,7 @@ public final class MockTransport: HTTPTransport {
         guard response.body.count <= limits.maximumBodySize else {
             throw NetworkError(
                 .bodyTooLarge,
-                "the response to \(request.summary) is larger than \(limits.maximumBodySize) octets; raise the limit"
+                "the response to \(request.summary) is larger than \(limits.maximumBodySize) bytes; raise the limit"
             )
         }
         if limits.streamsBody, response.stream == nil {
@@ -161,7 +165,7 @@ public final class MockTransport: HTTPTransport {
         ledger.withLock { $0.add(expectation, count: count, answers: answers) }
     }
 
-    /// Finds the answer to a request that satisfies these of the expectations.
+    /// Returns the response to a request that matches the given expectations.
     private func choose(for request: HTTPTransportRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
         ledger.withLock { ledger in
             switch ledger.answer(matching) {
@@ -171,7 +175,7 @@ public final class MockTransport: HTTPTransport {
             }
             if let step = script.next() ?? handler.map(Step.handler) { return .success(step) }
             guard ledger.isEmpty else { return .failure(.unanswered(ledger.noteStray(request), .unexpectedRequest)) }
-            let message = "no answer is left in the script for \(request.summary); add a step or a handler"
+            let message = "the script has no response left for \(request.summary); add a step or a handler"
             return .failure(.unanswered(message, .scriptExhausted))
         }
     }
@@ -244,9 +248,9 @@ extension MockTransport.RecordedRequest {
 }
 
 extension HTTPTransportRequest {
-    /// The body's octets, for closures that answer by them; `nil` if there is no body.
+    /// Returns the body, for closures whose response depends on it, or `nil` without a body.
     ///
-    /// - Returns: The octets.
+    /// - Returns: The body.
     public func bodyData() -> Data? {
         switch body.source {
         case .none: nil
@@ -256,7 +260,7 @@ extension HTTPTransportRequest {
         }
     }
 
-    /// The same request with the parts of its body made, as a transport makes them while it sends them.
+    /// Returns the request with its body in memory, produced part by part as a transport would.
     fileprivate func withBodyInMemory() async throws -> Self {
         guard case .stream = body.source else { return self }
         var request = self
@@ -268,7 +272,7 @@ extension HTTPTransportRequest {
         return request
     }
 
-    /// Method and path, without the query, which may have secrets in it.
+    /// The method and path, without the query, which may contain secrets.
     fileprivate var summary: String {
         "\(method) \(url.path.isEmpty ? "/" : url.path)"
     }

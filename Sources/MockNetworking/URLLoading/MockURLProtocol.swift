@@ -2,7 +2,8 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// Answers the requests of a `URLSession` by a closure instead of the network.
+/// A URL protocol that responds to the requests of a `URLSession` with a closure instead of the
+/// network.
 ///
 /// ```swift
 /// let configuration = URLSessionConfiguration.ephemeral
@@ -10,13 +11,14 @@ import Synchronization
 /// MockURLProtocol.handler = { (Data("hello".utf8), HTTPURLResponse(statusCode: 200)) }
 /// ```
 ///
-/// `URLSession` makes the instances, so handler and record belong to the whole process. Tests that run in parallel use
-/// ``withHandler(_:perform:)``, which lets one of them at a time have them; ``MockTransport`` needs nothing of the kind,
-/// and is the better choice wherever the client can be given a transport.
+/// `URLSession` creates the instances, so the handler and the record are global. Tests that run in
+/// parallel should use ``withHandler(_:perform:)``, which gives one test at a time exclusive
+/// access. If the client accepts a transport, ``MockTransport`` is the better choice, because it
+/// isn't global.
 ///
-/// The closure runs on the queue that all sessions of the process share, so it must not wait for another request.
-/// Foundation 6.3 itself breaks on stubs of two kinds: a download task crashes, and a response with the status 401 and
-/// `WWW-Authenticate: Basic` never arrives.
+/// The closure runs on the queue that all sessions of the process share, so it must not wait for
+/// another request. Foundation 6.3 fails on two kinds of stubs: a download task crashes, and a
+/// response with the status 401 and `WWW-Authenticate: Basic` never arrives.
 public final class MockURLProtocol: URLProtocol {
     private struct State: Sendable {
         var handler: (@Sendable () throws -> (Data, URLResponse))?
@@ -30,37 +32,39 @@ public final class MockURLProtocol: URLProtocol {
 
     private let isStopped = Mutex(false)
 
-    /// What answers a request, without seeing it.
+    /// The closure that responds to requests without seeing them.
     public static var handler: (@Sendable () throws -> (Data, URLResponse))? {
         get { state.withLock { $0.handler } }
         set { change { $0.handler = newValue } }
     }
 
-    /// What answers a request, seeing it; it goes before ``handler``.
+    /// The closure that responds to requests; takes precedence over ``handler``.
     public static var requestHandler: (@Sendable (URLRequest) throws -> (Data, URLResponse))? {
         get { state.withLock { $0.requestHandler } }
         set { change { $0.requestHandler = newValue } }
     }
 
-    /// The requests that were loaded, each once, in order.
+    /// The requests so far, in order, each listed once.
     public static var requests: [URLRequest] {
         state.withLock { $0.requests }
     }
 
-    /// Forgets the handlers and the requests.
+    /// Removes the handlers and the recorded requests.
     public static func clear() {
         change { $0 = State() }
     }
 
-    /// Has the handler and the record to itself while a closure runs; others that ask for the same wait.
+    /// Gives a closure exclusive access to the handler and the record.
     ///
-    /// Handlers and record are empty at the beginning and at the end. Don't nest it.
+    /// Other callers wait. Handlers and record are empty at the beginning and at the end. Calls
+    /// can't be nested.
     ///
     /// - Parameters:
-    ///   - handler: What answers requests meanwhile.
-    ///   - body: Makes the requests.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; `CancellationError` if the task is cancelled while it waits for its turn.
+    ///   - handler: The closure that responds to requests.
+    ///   - body: A closure that makes the requests.
+    /// - Returns: The closure's result.
+    /// - Throws: The closure's error, or `CancellationError` if the task is canceled while it
+    ///   waits.
     public static func withHandler<Result>(
         _ handler: @escaping @Sendable (URLRequest) throws -> (Data, URLResponse),
         perform body: () async throws -> Result
@@ -80,19 +84,19 @@ public final class MockURLProtocol: URLProtocol {
         return try await body()
     }
 
-    /// Whether this class loads a request: always.
+    /// Returns `true`: this class loads every request.
     ///
     /// - Parameter request: The request.
     /// - Returns: `true`.
     public override class func canInit(with request: URLRequest) -> Bool { true }
 
-    /// The request as it is.
+    /// Returns the request unchanged.
     ///
     /// - Parameter request: The request.
     /// - Returns: The same request.
     public override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Records the request and answers it by the handler, with one outcome.
+    /// Records the request and responds with the handler.
     public override func startLoading() {
         let request = self.request
         let answer: (@Sendable () throws -> (Data, URLResponse))? = Self.state.withLock { state in
@@ -105,7 +109,7 @@ public final class MockURLProtocol: URLProtocol {
             let (data, response) = try answer()
             guard !isStopped.withLock({ $0 }) else { return }
             client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
-            // In one piece: Foundation keeps only the last one for the async functions.
+            // In one piece, because Foundation's async functions keep only the last one.
             client?.urlProtocol(self, didLoad: data)
             client?.urlProtocolDidFinishLoading(self)
         } catch {
@@ -114,13 +118,14 @@ public final class MockURLProtocol: URLProtocol {
         }
     }
 
-    /// Says nothing more to the session.
+    /// Suppresses further responses.
     public override func stopLoading() {
         isStopped.withLock { $0 = true }
     }
 
     private static func change(_ change: (inout State) -> Void) {
-        // What is replaced is released after the lock: a closure may own something whose end comes back here.
+        // The old state is released outside the lock, because a closure may own an object whose
+        // deinit calls this type.
         _ = state.withLock { state in
             let old = state
             change(&state)

@@ -2,12 +2,12 @@ public import Foundation
 public import FoundationNetworking
 
 extension URLRequest {
-    /// The octets of the body, wherever Foundation keeps them.
+    /// Returns the body, from wherever Foundation stores it.
     ///
-    /// A body stream is read to its end, which uses it up. Otherwise it is `httpBody`, where Foundation on Linux leaves
-    /// the body even when a `URLProtocol` loads the request.
+    /// This reads a body stream to its end, after which it's used up. Without a stream, the body is
+    /// `httpBody`, where Foundation on Linux keeps it even if a `URLProtocol` loads the request.
     ///
-    /// - Returns: The octets; `nil` if there is no body or its stream fails.
+    /// - Returns: The body, or `nil` if the request has none or its stream fails.
     public func httpBodyData() -> Data? {
         guard let stream = httpBodyStream else { return httpBody }
         stream.open()
@@ -18,7 +18,7 @@ extension URLRequest {
             let count = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
                 unsafe buffer.baseAddress.map { unsafe stream.read($0, maxLength: buffer.count) } ?? -1
             }
-            // Part of a body would pass for all of it.
+            // A partial body must not pass for the whole one.
             guard count >= 0 else { return nil }
             guard count > 0 else { return data }
             data.append(contentsOf: buffer.prefix(count))

@@ -1,4 +1,4 @@
-/// A gate that holds answers back until a test opens it.
+/// A gate that holds responses back until a test opens it.
 ///
 /// ```swift
 /// let gate = ResponseGate()
@@ -15,38 +15,38 @@ public final class ResponseGate: Sendable {
 
     private let state = Watched(State())
 
-    /// Makes a closed gate.
+    /// Creates a closed gate.
     public init() {}
 
-    /// Whether the gate is open.
+    /// A Boolean value that indicates whether the gate is open.
     public var isOpen: Bool { state.read(\.isOpen) }
 
-    /// How many tasks wait at the gate.
+    /// The number of tasks that wait at the gate.
     package var waiterCount: Int { state.read(\.waiting) }
 
-    /// Opens the gate for everyone who waits and everyone who comes.
+    /// Opens the gate for waiting and future tasks.
     public func open() {
         state.update { $0.isOpen = true }
     }
 
-    /// Closes the gate for those who come from now on.
+    /// Closes the gate for future tasks.
     public func close() {
         state.update { $0.isOpen = false }
     }
 
     /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func wait() async throws {
         state.update { $0.waiting += 1 }
         defer { state.update { $0.waiting -= 1 } }
         try await state.wait { $0.isOpen }
     }
 
-    /// Waits until at least so many tasks wait at the gate.
+    /// Waits until at least the given number of tasks wait at the gate.
     ///
     /// - Parameter count: The number of tasks.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForWaiters(count: Int) async throws {
         try await state.wait { $0.waiting >= count }
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value behind a lock on which tasks can wait: they resume when it comes to satisfy their condition.
+/// A lock-protected value that tasks can wait on until it satisfies a condition.
 final class Watched<Value: Sendable>: Sendable {
     private struct Waiter {
         let condition: @Sendable (Value) -> Bool
@@ -19,23 +19,23 @@ final class Watched<Value: Sendable>: Sendable {
         state = Mutex(State(value: value))
     }
 
-    /// The value at this moment.
+    /// The current value.
     var value: Value { state.withLock { $0.value } }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-    /// Reads from the value without copying all of it.
+    /// Reads from the value without copying it.
     func read<Result: Sendable>(_ body: (borrowing Value) -> Result) -> Result {
         state.withLock { body($0.value) }
     }
 
-    /// Changes the value, then wakes the tasks whose condition holds.
+    /// Changes the value, then resumes the tasks whose condition holds.
     @discardableResult
     func update<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         let (result, ready) = state.withLock { state in
             let result = body(&state.value)
-            // Most changes happen while nobody waits.
+            // Most changes happen without any waiters.
             guard !state.waiters.isEmpty else { return (result, [Waiter]()) }
             let ready = state.waiters.filter { $0.value.condition(state.value) }
             for id in ready.keys { state.waiters[id] = nil }
@@ -45,7 +45,7 @@ final class Watched<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until the condition holds; throws `CancellationError` at once when the task is cancelled.
+    /// Waits until a condition holds; throws `CancellationError` at once if the task is canceled.
     func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
         let id = nextID()
         try await withTaskCancellationHandler {
@@ -56,9 +56,9 @@ final class Watched<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until the condition holds, even if the task is cancelled.
+    /// Waits until a condition holds, even if the task is canceled.
     func waitUninterrupted(until condition: @escaping @Sendable (Value) -> Bool) async {
-        // The waiter of this id is never removed by a cancellation, so nothing is thrown.
+        // Cancellation never removes a waiter with this ID, so this never throws.
         try? await enqueue(nextID(), condition, ignoringCancellation: true)
     }
 
@@ -76,7 +76,8 @@ final class Watched<Value: Sendable>: Sendable {
     ) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             let outcome: Result<Void, any Error>? = state.withLock { state in
-                // Read under the lock: a cancellation before this moment is seen here, a later one finds the waiter.
+                // Checked under the lock: an earlier cancellation is detected here, and a later one
+                // finds the waiter.
                 if !ignoringCancellation, Task.isCancelled { return .failure(CancellationError()) }
                 if condition(state.value) { return .success(()) }
                 state.waiters[id] = Waiter(condition: condition, continuation: continuation)

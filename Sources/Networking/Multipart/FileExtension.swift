@@ -1,13 +1,14 @@
-/// What the extension of a file's name says about its content.
+/// The media types of file name extensions.
 enum FileExtension {
-    /// The media type of a file, or `application/octet-stream` if its name says nothing: a guess would mislead whoever relies on it.
+    /// Returns a file's media type, or `application/octet-stream` for an unknown extension, because
+    /// a wrong guess would mislead the server.
     ///
     /// - Parameter name: The name of the file.
-    /// - Returns: The media type, as [IANA](https://www.iana.org/assignments/media-types/) registered it; for a few archives, of which
-    ///   it registered none, the one in use.
+    /// - Returns: The media type that [IANA](https://www.iana.org/assignments/media-types/)
+    ///   registered, or, for a few archive formats without a registration, the customary one.
     static func mediaType(ofFileNamed name: String) -> String {
         let name = name.lowercased()
-        // A name that only begins with a dot has no extension.
+        // A name whose only dot is the first character has no extension.
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return fallback }
         return types[String(name[name.index(after: dot)...])] ?? fallback
     }
@@ -15,7 +16,7 @@ enum FileExtension {
     private static let fallback = "application/octet-stream"
 
     private static let types: [String: String] = [
-        // Text. No charset is claimed: the content may have any.
+        // Text. Without a charset, because the content may use any.
         "csv": "text/csv", "css": "text/css", "htm": "text/html", "html": "text/html", "ics": "text/calendar",
         "js": "text/javascript", "md": "text/markdown", "mjs": "text/javascript", "txt": "text/plain",
         "vcf": "text/vcard",
@@ -38,12 +39,12 @@ enum FileExtension {
         "avif": "image/avif", "bmp": "image/bmp", "gif": "image/gif", "heic": "image/heic",
         "ico": "image/vnd.microsoft.icon", "jpeg": "image/jpeg", "jpg": "image/jpeg", "png": "image/png",
         "svg": "image/svg+xml", "tif": "image/tiff", "tiff": "image/tiff", "webp": "image/webp",
-        // Sound and film.
+        // Audio and video.
         "aac": "audio/aac", "flac": "audio/flac", "m4a": "audio/mp4", "mid": "audio/midi", "mp3": "audio/mpeg",
         "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/ogg", "wav": "audio/vnd.wave", "weba": "audio/webm",
         "avi": "video/vnd.avi", "mov": "video/quicktime", "mp4": "video/mp4", "mpeg": "video/mpeg",
         "mpg": "video/mpeg", "ogv": "video/ogg", "webm": "video/webm",
-        // Archives. The parts of a name such as a.tar.gz say the coding; the type is that of the outermost one.
+        // Archives. For a name such as a.tar.gz, the type is that of the outermost format.
         "7z": "application/x-7z-compressed", "bz2": "application/x-bzip2", "gz": "application/gzip",
         "jar": "application/java-archive", "tar": "application/x-tar", "tgz": "application/gzip",
         "xz": "application/x-xz", "zip": "application/zip", "zst": "application/zstd",

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A form of named parts — values, data, files and streams — in the format `multipart/form-data`
+/// A form of named parts (values, data, files and streams) in the `multipart/form-data` format
 /// ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)).
 ///
 /// ```swift
@@ -10,43 +10,47 @@ public import Foundation
 /// let body = EndpointBody.multipart(form)
 /// ```
 ///
-/// Parts are sent in the order in which they were appended. Files are read while they are sent, and never held in memory.
+/// The form sends its parts in the order in which you append them. It reads files while sending and
+/// never holds them in memory.
 ///
-/// Names and file names are sent as UTF-8, as browsers do it
-/// ([HTML §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)): a quotation mark is
-/// `%22`, and a line break `%0D` or `%0A`, so that no name can end its field. Other control characters, which no header field may have,
-/// are percent-encoded too, and so is a backslash: servers read it in different ways, some so that the name does not end where it should.
+/// Names and file names are sent as UTF-8, like browsers do
+/// ([HTML §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
+/// A quotation mark becomes `%22`, and a line break becomes `%0D` or `%0A`, so that a name can't
+/// end its field. Other control characters, which header fields can't contain, are percent-encoded
+/// too. So is a backslash, which some servers interpret so that the name ends elsewhere.
 public struct MultipartFormData: Sendable {
-    /// What separates the parts.
+    /// The delimiter between the parts.
     public let boundary: String
     private var parts: [MultipartPart] = []
 
-    /// Makes an empty form with a random boundary, which no part can have in it but by an accident that does not happen.
+    /// Creates an empty form with a random boundary, which is practically certain not to occur in
+    /// any part.
     public init() {
         boundary = "form-" + (0..<2).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
     }
 
-    /// Makes an empty form with a boundary of the caller's, for bodies that must be the same each time.
+    /// Creates an empty form with a given boundary, for bodies that must be reproducible.
     ///
-    /// - Parameter boundary: 1 to 70 of the characters of [RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1). No line of
-    ///   a part may begin with it after two hyphens: that is for the caller to see to.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no boundary.
+    /// - Parameter boundary: 1 to 70 of the characters of
+    ///   [RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1). The caller must
+    ///   make sure that no line of a part begins with two hyphens and the boundary.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the boundary is invalid.
     public init(boundary: String) throws(NetworkError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(\.isBoundaryCharacter),
             boundary.utf8.last != UInt8(ascii: " ")
         else {
             throw NetworkError(
                 .invalidRequest,
-                "a boundary has 1 to 70 letters, digits and '()+_,-./:=? and does not end with a space (RFC 2046 §5.1.1)"
+                "a boundary must have 1 to 70 letters, digits, spaces and '()+_,-./:=? and not end in a space (RFC 2046 §5.1.1)"
             )
         }
         self.boundary = boundary
     }
 
-    /// Appends a value, as a text field of a form has one.
+    /// Appends a value, like a form's text field.
     ///
     /// - Parameters:
-    ///   - value: The value, sent as UTF-8 exactly as it is, line breaks included.
+    ///   - value: The value, sent as UTF-8 without changes, including line breaks.
     ///   - name: The name of the field.
     public mutating func append(_ value: String, name: String) {
         parts.append(MultipartPart(name: name, fileName: nil, contentType: nil, content: .data(Data(value.utf8))))
@@ -55,12 +59,13 @@ public struct MultipartFormData: Sendable {
     /// Appends data.
     ///
     /// - Parameters:
-    ///   - data: The octets.
+    ///   - data: The data.
     ///   - name: The name of the field.
-    ///   - fileName: The name under which a server sees a file; `nil`, the default, for a part that is none.
-    ///   - contentType: The media type; `nil`, the default, for what the file name's extension says, `application/octet-stream` if that
-    ///     says nothing, and no type without a file name.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the media type is none.
+    ///   - fileName: The file name that the server sees. With `nil`, the default, the part isn't a
+    ///     file.
+    ///   - contentType: The media type. By default, the file name's extension determines it, with
+    ///     `application/octet-stream` as the fallback; without a file name, the part has none.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the media type is invalid.
     public mutating func append(
         _ data: Data,
         name: String,
@@ -70,14 +75,17 @@ public struct MultipartFormData: Sendable {
         try append(.data(data), name: name, fileName: fileName, contentType: contentType)
     }
 
-    /// Appends a file, which is read while it is sent.
+    /// Appends a file, which is read while it's sent.
     ///
     /// - Parameters:
-    ///   - file: The file. It must not change until it is sent: if it has become shorter, the request fails.
+    ///   - file: The file. It must not change before it's sent: if it becomes shorter, the request
+    ///     fails.
     ///   - name: The name of the field.
-    ///   - fileName: The name under which a server sees it; `nil`, the default, for its own.
-    ///   - contentType: The media type; `nil`, the default, for what the file name's extension says, or `application/octet-stream`.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read, or the media type is none.
+    ///   - fileName: The file name that the server sees. The default is the file's own name.
+    ///   - contentType: The media type. By default, the file name's extension determines it, with
+    ///     `application/octet-stream` as the fallback.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the file isn't a readable
+    ///   regular file or the media type is invalid.
     public mutating func append(
         file: URL,
         name: String,
@@ -90,16 +98,17 @@ public struct MultipartFormData: Sendable {
 
     /// Appends any content, such as a stream.
     ///
-    /// A stream without a length leaves the form without one, and a stream that comes only once makes it a form that can be sent only
-    /// once.
+    /// With a stream of unknown length, the form's length is unknown. With a stream that can be
+    /// sent only once, so can the form.
     ///
     /// - Parameters:
-    ///   - content: The octets.
+    ///   - content: The content.
     ///   - name: The name of the field.
-    ///   - fileName: The name under which a server sees a file; `nil`, the default, for a part that is none.
-    ///   - contentType: The media type; `nil`, the default, for what the file name's extension says, `application/octet-stream` if that
-    ///     says nothing, and no type without a file name.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the media type is none.
+    ///   - fileName: The file name that the server sees. With `nil`, the default, the part isn't a
+    ///     file.
+    ///   - contentType: The media type. By default, the file name's extension determines it, with
+    ///     `application/octet-stream` as the fallback; without a file name, the part has none.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the media type is invalid.
     public mutating func append(
         _ content: HTTPBody,
         name: String,
@@ -107,13 +116,13 @@ public struct MultipartFormData: Sendable {
         contentType: String? = nil
     ) throws(NetworkError) {
         if let contentType, MediaType(contentType) == nil || !HTTPSyntax.isFieldValue(contentType) {
-            throw NetworkError(.invalidRequest, "the content type of a part is no media type, such as image/png")
+            throw NetworkError(.invalidRequest, "a part's content type must be a media type, such as image/png")
         }
         let contentType = contentType ?? fileName.map(FileExtension.mediaType(ofFileNamed:))
         parts.append(MultipartPart(name: name, fileName: fileName, contentType: contentType, content: content))
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     public var count: Int { parts.count }
 
     /// The value of `Content-Type`: the media type with the boundary.
@@ -122,7 +131,8 @@ public struct MultipartFormData: Sendable {
         return "multipart/form-data; boundary=" + (isToken ? boundary : "\"\(boundary)\"")
     }
 
-    /// The length of the whole body in octets, found without reading a file; `nil` if a stream does not know its own.
+    /// The length of the whole body in bytes, computed without reading files; `nil` if a stream's
+    /// length is unknown.
     public var contentLength: Int? {
         var length = closing.count
         for part in parts {
@@ -132,13 +142,14 @@ public struct MultipartFormData: Sendable {
         return length
     }
 
-    /// Whether the form can be sent again, as a retry must.
+    /// A Boolean value that indicates whether the form can be sent again, which a retry requires.
     package var isReplayable: Bool { parts.allSatisfy(\.content.isReplayable) }
 
-    /// What is sent.
+    /// Returns the form as a request body.
     ///
-    /// - Parameter threshold: A form of data alone is put together in memory if it has no more octets than this; everything else is put
-    ///   together part by part while it is sent. 64 KiB by default.
+    /// - Parameter threshold: The maximum size in bytes up to which a form that consists only of
+    ///   data is assembled in memory. All other forms are assembled part by part while they are
+    ///   sent. The default is 64 KiB.
     /// - Returns: The body.
     public func body(inMemoryUpTo threshold: Int = 64 << 10) -> HTTPBody {
         let (parts, boundary, closing) = (parts, boundary, closing)
@@ -155,7 +166,7 @@ public struct MultipartFormData: Sendable {
         )
     }
 
-    /// The whole body, if all parts are in memory already.
+    /// Returns the whole body if all parts are already in memory.
     private func whole(length: Int) -> Data? {
         var whole = Data(capacity: length)
         for part in parts {
@@ -172,7 +183,7 @@ public struct MultipartFormData: Sendable {
 }
 
 extension EndpointBody {
-    /// A form of named parts, in the format `multipart/form-data`.
+    /// Returns a body with a form in the `multipart/form-data` format.
     ///
     /// - Parameter form: The form.
     /// - Returns: The body.
@@ -182,7 +193,7 @@ extension EndpointBody {
 }
 
 extension HTTPBody {
-    /// The octets, if they are in memory.
+    /// The data, if it's in memory.
     var held: Data? {
         switch source {
         case .none: Data()
@@ -193,7 +204,7 @@ extension HTTPBody {
 }
 
 extension UInt8 {
-    /// Whether it is one of the `bchars`.
+    /// A Boolean value that indicates whether the byte is one of the `bchars`.
     fileprivate var isBoundaryCharacter: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -9,11 +9,11 @@ struct MultipartPart: Sendable {
     let contentType: String?
     let content: HTTPBody
 
-    /// The delimiter line and the header section.
+    /// Returns the delimiter line and the part's header.
     ///
-    /// The two hyphens belong to the delimiter and not to the boundary
-    /// ([RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)). There is no `filename*`, which
-    /// [RFC 7578 §4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2) forbids.
+    /// The two hyphens belong to the delimiter, not to the boundary
+    /// ([RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
+    /// [RFC 7578 §4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2) forbids `filename*`.
     func head(boundary: String) -> Data {
         var text = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
         if let fileName { text += "; filename=\"\(Self.escaped(fileName))\"" }
@@ -22,9 +22,10 @@ struct MultipartPart: Sendable {
         return Data((text + "\r\n").utf8)
     }
 
-    /// Hands the content on, and holds it to the length it was said to have.
+    /// Delivers the content, and checks it against its declared length.
     ///
-    /// The length of the whole form would not tell a part that is too long from the next one that is too short.
+    /// The length of the whole form wouldn't reveal a part that's too long before one that's too
+    /// short.
     func deliverContent(_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws {
         switch content.source {
         case .none: break
@@ -53,11 +54,11 @@ struct MultipartPart: Sendable {
     private func mismatch(_ how: String, _ count: Int, _ length: Int) -> NetworkError {
         NetworkError(
             .invalidRequest,
-            "a part of the form is \(how) than its length: \(count) octets instead of \(length); it must not change meanwhile"
+            "a part of the form is \(how) than its length: \(count) bytes instead of \(length); don't change it while it's being sent"
         )
     }
 
-    /// A name between quotation marks.
+    /// Returns a name escaped for use between quotation marks.
     private static func escaped(_ name: String) -> String {
         var text = ""
         for scalar in name.unicodeScalars {

@@ -1,27 +1,29 @@
-/// Where and why a response could not be decoded; the cause of a ``NetworkError`` with the code `decoding`.
+/// The reason why a response couldn't be decoded: the cause of a ``NetworkError`` with the code
+/// `decoding`.
 ///
-/// Its text names the place, but nothing of the response: Foundation's own texts quote values.
+/// The description contains the coding path but nothing from the response. Foundation's
+/// descriptions quote values.
 public struct DecodingFailure: Error {
-    /// What is wrong at the place.
+    /// The kind of a decoding failure.
     @nonexhaustive
     public enum Kind: Sendable, Hashable {
-        /// A member that must be there is missing.
+        /// A required member is missing.
         case missingMember
-        /// There is `null` where a value must be.
+        /// A required value is `null`.
         case missingValue
-        /// A value is of another type.
+        /// A value has the wrong type.
         case typeMismatch
-        /// The text is not of the format, or a value is not what it must be.
+        /// The input is malformed, or a value is invalid.
         case dataCorrupted
-        /// The decoding threw an error of its own.
+        /// The decoding threw another error.
         case other
     }
 
-    /// What is wrong.
+    /// The kind of failure.
     public let kind: Kind
-    /// The place, such as `items[3].owner`; empty for the whole.
+    /// The coding path, such as `items[3].owner`; empty for the top-level value.
     public let codingPath: String
-    /// What was thrown; its description may quote the response.
+    /// The underlying error; its description may quote the response.
     public let underlying: any Error
 
     init(_ error: any Error) {
@@ -40,7 +42,8 @@ public struct DecodingFailure: Error {
         }
     }
 
-    /// Names are cut and stripped of control characters: those of a dictionary are the response's.
+    /// Keys are truncated and stripped of control characters, because a dictionary's keys come from
+    /// the response.
     private static func text(_ path: [any CodingKey]) -> String {
         var text = ""
         for key in path {
@@ -59,21 +62,21 @@ public struct DecodingFailure: Error {
 }
 
 extension DecodingFailure: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What is wrong where, for a person to read.
+    /// A description of the failure and its coding path.
     public var description: String {
-        let place = codingPath.isEmpty ? "the whole" : "“\(codingPath)”"
+        let place = codingPath.isEmpty ? "the top-level value" : "“\(codingPath)”"
         return switch kind {
         case .missingMember: "\(place) is missing"
         case .missingValue: "\(place) is null"
-        case .typeMismatch: "\(place) is of another type"
-        case .dataCorrupted: "\(place) is not what it must be"
+        case .typeMismatch: "\(place) has the wrong type"
+        case .dataCorrupted: "\(place) is invalid"
         case .other: "the decoding threw \(type(of: underlying))"
         }
     }
 
-    /// The same text; a dump would quote the response.
+    /// The same as ``description``; a dump would quote the response.
     public var debugDescription: String { description }
 
-    /// What is wrong where, without what was thrown.
+    /// The kind and the coding path, without the underlying error.
     public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "codingPath": codingPath]) }
 }

@@ -1,8 +1,9 @@
 public import Foundation
 
-/// What the body of a response that is not accepted means.
+/// A way to decode an API's error from the body of a response whose status the client doesn't
+/// accept.
 ///
-/// The decoded error is ``ServerError/apiError`` of the error that the client throws:
+/// The client stores the decoded error in ``ServerError/apiError`` of the error that it throws:
 ///
 /// ```swift
 /// do {
@@ -12,21 +13,23 @@ public import Foundation
 /// }
 /// ```
 public struct ErrorDecoding: Sendable {
-    /// Decodes; see ``init(_:)``.
+    /// The decoding closure; see ``init(_:)``.
     public let decode: @Sendable (HTTPResponse) -> (any Error)?
 
-    /// Makes a decoding of the user's own.
+    /// Creates a custom decoding.
     ///
-    /// - Parameter decode: Makes an error of a response whose status is not accepted, or `nil` if it says nothing.
+    /// - Parameter decode: Returns the error that a response with an unaccepted status describes,
+    ///   or `nil` if it doesn't describe one.
     public init(_ decode: @escaping @Sendable (HTTPResponse) -> (any Error)?) {
         self.decode = decode
     }
 
-    /// The API's own type of error, as JSON.
+    /// Returns a decoding of the API's own error type from JSON.
     ///
     /// - Parameters:
-    ///   - type: The type. What does not decode as it is no such error, and not a failure of its own.
-    ///   - decoder: What decodes it; a plain one by default.
+    ///   - type: The error type. A body that doesn't decode as this type gives no API error; the
+    ///     decoding itself never fails.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
     /// - Returns: The decoding.
     public static func json<Failure: Error & Decodable>(
         _ type: Failure.Type,
@@ -37,15 +40,16 @@ public struct ErrorDecoding: Sendable {
         }
     }
 
-    /// Problem details, if the response says that it has some ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+    /// A decoding of problem details ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), the
+    /// default.
     ///
-    /// It is what clients do unless they are told otherwise.
+    /// It only decodes responses that declare problem details.
     public static let problemDetails = Self { ProblemDetails($0) }
 
-    /// Nothing: bodies of errors are not looked at.
+    /// A decoding that ignores the bodies of errors.
     public static let none = Self { _ in nil }
 
-    /// The first of several decodings that finds an error.
+    /// Returns a decoding that tries several decodings and uses the first that finds an error.
     ///
     /// - Parameter decodings: The decodings, in order.
     /// - Returns: The decoding.

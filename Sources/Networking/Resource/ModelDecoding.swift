@@ -1,45 +1,48 @@
 public import Foundation
 
-/// How a response becomes a model.
+/// A way to decode a model from a response.
 ///
 /// ```swift
 /// let user = try await client.fetch(resource, decoding: .json(User.self))
 /// let page = try await client.fetch(resource, decoding: .string)
 /// ```
 ///
-/// The client turns what a decoding throws into a ``NetworkError`` with the code `decoding`, from which the response can be
-/// reached.
+/// If the decoding throws, the client throws a ``NetworkError`` with the code `decoding` and the
+/// response attached.
 public struct ModelDecoding<Model>: Sendable {
-    /// Decodes; see ``init(_:)``.
+    /// The decoding closure; see ``init(_:)``.
     public let decode: @Sendable (HTTPResponse) throws -> Model
 
-    /// Makes a decoding of the user's own.
+    /// Creates a custom decoding.
     ///
-    /// - Parameter decode: Makes a model of a response whose status is accepted, or throws. A ``NetworkError`` reaches the caller as it
-    ///   is, with the response attached; any other error becomes the cause of one with the code `decoding`.
+    /// - Parameter decode: Returns the model of a response whose status is accepted, or throws. The
+    ///   caller gets a ``NetworkError`` unchanged, with the response attached; any other error
+    ///   becomes the cause of one with the code `decoding`.
     public init(_ decode: @escaping @Sendable (HTTPResponse) throws -> Model) {
         self.decode = decode
     }
 
-    /// Makes something else of the model.
+    /// Returns a decoding that transforms the model.
     ///
-    /// - Parameter transform: What to make of it.
-    /// - Returns: The decoding of both steps.
+    /// - Parameter transform: Transforms the decoded model.
+    /// - Returns: A decoding that decodes and then transforms.
     public func map<Other>(_ transform: @escaping @Sendable (Model) throws -> Other) -> ModelDecoding<Other> {
         ModelDecoding<Other> { response in try transform(decode(response)) }
     }
 
-    /// Has a model for responses without content: with the status 204 or 205, to `HEAD`, or with an empty body.
+    /// Returns a decoding that uses a fallback model for a response without content: one with the
+    /// status 204 or 205, to a `HEAD` request, or with an empty body.
     ///
-    /// - Parameter model: Makes the model.
-    /// - Returns: A decoding that decodes only what there is.
+    /// - Parameter model: Creates the fallback model.
+    /// - Returns: A decoding that only decodes responses with content.
     public func whenEmpty(_ model: @escaping @Sendable () -> Model) -> Self {
         Self { response in response.hasContent ? try decode(response) : model() }
     }
 
-    /// Is `nil` for responses without content: with the status 204 or 205, to `HEAD`, or with an empty body.
+    /// Returns a decoding whose model is `nil` for a response without content: one with the status
+    /// 204 or 205, to a `HEAD` request, or with an empty body.
     ///
-    /// - Parameter decoding: Decodes the others.
+    /// - Parameter decoding: The decoding for the other responses.
     /// - Returns: The decoding.
     public static func optional<Wrapped>(_ decoding: ModelDecoding<Wrapped>) -> Self where Model == Wrapped? {
         Self { response in response.hasContent ? try decoding.decode(response) : nil }
@@ -47,14 +50,14 @@ public struct ModelDecoding<Model>: Sendable {
 }
 
 extension ModelDecoding where Model: Decodable & SendableMetatype {
-    /// Decodes JSON.
+    /// Returns a decoding of JSON.
     ///
-    /// A response without content (204, 205, to `HEAD`, or an empty body) is `nil` for an optional model; for others it is a
-    /// ``NetworkError`` with the code `noData`.
+    /// A response without content (204, 205, to `HEAD`, or an empty body) gives `nil` for an
+    /// optional model. For other models, it throws a ``NetworkError`` with the code `noData`.
     ///
     /// - Parameters:
     ///   - model: The type of the model.
-    ///   - decoder: What decodes it; a plain one by default.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
     /// - Returns: The decoding.
     public static func json(_ model: Model.Type = Model.self, decoder: JSONDecoder = JSONDecoder()) -> Self {
         Self { response in
@@ -65,8 +68,8 @@ extension ModelDecoding where Model: Decodable & SendableMetatype {
                 }
                 throw NetworkError(
                     .noData,
-                    "a \(Model.self) was expected, but the response (status \(response.status)) has no content; "
-                        + "decode an optional if that is right"
+                    "the response (status \(response.status)) has no content to decode as \(Model.self); "
+                        + "decode an optional to allow this"
                 )
             }
             return try decoder.decode(Model.self, from: response.body)
@@ -79,22 +82,22 @@ extension ExpressibleByNilLiteral {
 }
 
 extension ModelDecoding<Data> {
-    /// The body as it is; empty if there is none.
+    /// A decoding that returns the body unchanged, or empty data for a response without a body.
     public static var data: Self { Self { $0.body } }
 }
 
 extension ModelDecoding<String> {
-    /// The body as text, empty if there is none.
+    /// A decoding of the body as text, or an empty string for a response without a body.
     ///
-    /// The encoding is what `Content-Type` says, or UTF-8. Text that is not in that encoding is a ``NetworkError`` with the code
-    /// `decoding`.
+    /// The encoding is the `charset` of `Content-Type`, or UTF-8 without one. Text that isn't valid
+    /// in that encoding throws a ``NetworkError`` with the code `decoding`.
     public static var string: Self {
         Self { response in
             guard let encoding = response.textEncoding, let text = String(data: response.body, encoding: encoding)
             else {
                 throw NetworkError(
                     .decoding,
-                    "the response (status \(response.status)) is not text in the encoding that it says it has"
+                    "the response (status \(response.status)) isn't valid text in the encoding that it declares"
                 )
             }
             return text
@@ -103,22 +106,23 @@ extension ModelDecoding<String> {
 }
 
 extension ModelDecoding<Void> {
-    /// Nothing: the body is not looked at.
+    /// A decoding that ignores the body.
     public static var void: Self { Self { _ in } }
 }
 
 extension ModelDecoding<HTTPResponse> {
-    /// The response itself.
+    /// A decoding that returns the response itself.
     public static var response: Self { Self { $0 } }
 }
 
 extension HTTPResponse {
-    /// Whether there is something to decode; a 204 or 205 has nothing, whatever it brings along
+    /// A Boolean value that indicates whether the response has content; a 204 or 205 never has
     /// ([RFC 9110 §15.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.5)).
     fileprivate var hasContent: Bool { status != 204 && status != 205 && !body.isEmpty }
 
-    /// The encoding of the `charset` parameter ([RFC 9110 §8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.2));
-    /// `nil` for one that is not known here.
+    /// The encoding of the `charset` parameter
+    /// ([RFC 9110 §8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.2)), or `nil` if it
+    /// isn't supported.
     fileprivate var textEncoding: String.Encoding? {
         switch MediaType(headers["Content-Type"] ?? "")?.parameters["charset"]?.lowercased() {
         case nil, "utf-8", "utf8", "us-ascii", "ascii": .utf8

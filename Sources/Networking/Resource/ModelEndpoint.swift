@@ -1,4 +1,4 @@
-/// An endpoint that knows what it answers with, so that `client.request(endpoint)` is the model.
+/// An endpoint with a model type, so that `client.request(endpoint)` returns the model.
 ///
 /// ```swift
 /// struct GetBook: ModelEndpoint {
@@ -10,9 +10,9 @@
 /// let book = try await client.request(GetBook(id: 42))
 /// ```
 public protocol ModelEndpoint: HTTPEndpoint {
-    /// What a response becomes.
+    /// The model that a response decodes to.
     associatedtype Model
-    /// How a response becomes a model; JSON by default where the model is `Decodable`.
+    /// The decoding of the response; the default is JSON if the model is `Decodable`.
     var decoding: ModelDecoding<Model> { get }
 }
 
@@ -22,6 +22,6 @@ extension ModelEndpoint where Model: Decodable & SendableMetatype {
 }
 
 extension ModelEndpoint where Model == Void {
-    /// Doesn't look at the body.
+    /// Ignores the body.
     public var decoding: ModelDecoding<Void> { .void }
 }

@@ -3,48 +3,53 @@ import Foundation
 extension NetworkClient {
     /// Fetches a resource.
     ///
-    /// - Parameter resource: What to fetch.
+    /// - Parameter resource: The resource to fetch.
     /// - Returns: A response with a status that the resource accepts.
-    /// - Throws: ``ServerError`` for any other status, with the decoded API error; ``NetworkError`` if there was no response.
+    /// - Throws: ``ServerError`` for any other status, with the decoded API error. ``NetworkError``
+    ///   if no response arrived.
     public func fetch(_ resource: Resource) async throws -> HTTPResponse {
         try await AttemptLoop(client: self, resource: resource).run(resource.makeBase)
     }
 
-    /// Fetches a resource and returns its response as soon as its header is there; the body is received while it is read.
+    /// Fetches a resource and returns its response when the header has arrived.
     ///
-    /// - Parameter resource: What to fetch.
+    /// Reading the body receives it.
+    ///
+    /// - Parameter resource: The resource to fetch.
     /// - Returns: A response with a status that the resource accepts.
-    /// - Throws: What ``fetch(_:)`` throws.
+    /// - Throws: The errors of ``fetch(_:)``.
     public func stream(_ resource: Resource) async throws -> HTTPResponse {
         var loop = AttemptLoop(client: self, resource: resource)
         loop.isStreamed = true
         return try await loop.run(resource.makeBase)
     }
 
-    /// Fetches a resource and decodes it.
+    /// Fetches a resource and decodes its response.
     ///
-    /// Decoding comes after the last attempt: a response that can't be decoded is not fetched again.
+    /// Decoding follows the last attempt. The client doesn't retry a response that can't be
+    /// decoded.
     ///
     /// - Parameters:
-    ///   - resource: What to fetch.
-    ///   - decoding: How the response becomes a model.
+    ///   - resource: The resource to fetch.
+    ///   - decoding: The decoding of the response.
     /// - Returns: The model.
-    /// - Throws: What ``fetch(_:)`` throws; ``NetworkError`` with the code `decoding` or `noData`, which has the response.
+    /// - Throws: The errors of ``fetch(_:)``. ``NetworkError`` with the code `decoding` or `noData`
+    ///   and the response attached.
     public func fetch<Model>(_ resource: Resource, decoding: ModelDecoding<Model>) async throws -> Model {
         try decoding.model(of: await fetch(resource))
     }
 
-    /// Fetches a resource and decodes JSON; the model is inferred from the type of the result.
+    /// Fetches a resource and decodes JSON; the model is inferred from the result type.
     ///
     /// ```swift
     /// let user: User = try await client.fetch(resource)
     /// ```
     ///
     /// - Parameters:
-    ///   - resource: What to fetch.
+    ///   - resource: The resource to fetch.
     ///   - model: The type of the model.
     /// - Returns: The model.
-    /// - Throws: What ``fetch(_:decoding:)`` throws.
+    /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func fetch<Model: Decodable & SendableMetatype>(
         _ resource: Resource,
         as model: Model.Type = Model.self
@@ -54,23 +59,23 @@ extension NetworkClient {
 
     /// Calls an endpoint and returns the whole response.
     ///
-    /// - Parameter endpoint: What to call.
+    /// - Parameter endpoint: The endpoint to call.
     /// - Returns: A response with a status that the endpoint accepts.
-    /// - Throws: What ``fetch(_:)`` throws.
+    /// - Throws: The errors of ``fetch(_:)``.
     public func response(for endpoint: some HTTPEndpoint) async throws -> HTTPResponse {
         try await fetch(Resource(endpoint))
     }
 
-    /// Calls an endpoint that knows what it answers with.
+    /// Calls an endpoint and returns its model.
     ///
-    /// - Parameter endpoint: What to call.
+    /// - Parameter endpoint: The endpoint to call.
     /// - Returns: The model.
-    /// - Throws: What ``fetch(_:decoding:)`` throws.
+    /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func request<Endpoint: ModelEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Model {
         try await fetch(Resource(endpoint), decoding: endpoint.decoding)
     }
 
-    /// Calls an endpoint and decodes JSON; the model is inferred from what is asked for.
+    /// Calls an endpoint and decodes JSON; the model is inferred from the result type.
     ///
     /// ```swift
     /// let book: Book = try await client.request(Library.book(id: 42))
@@ -78,10 +83,10 @@ extension NetworkClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - endpoint: What to call.
+    ///   - endpoint: The endpoint to call.
     ///   - model: The type of the model.
     /// - Returns: The model.
-    /// - Throws: What ``fetch(_:decoding:)`` throws.
+    /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func request<Model: Decodable & SendableMetatype>(
         _ endpoint: some HTTPEndpoint,
         as model: Model.Type = Model.self
@@ -92,10 +97,10 @@ extension NetworkClient {
     /// Calls an endpoint and decodes its response.
     ///
     /// - Parameters:
-    ///   - endpoint: What to call.
-    ///   - decoding: How the response becomes a model.
+    ///   - endpoint: The endpoint to call.
+    ///   - decoding: The decoding of the response.
     /// - Returns: The model.
-    /// - Throws: What ``fetch(_:decoding:)`` throws.
+    /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func request<Model>(
         _ endpoint: some HTTPEndpoint,
         decoding: ModelDecoding<Model>
@@ -103,10 +108,10 @@ extension NetworkClient {
         try await fetch(Resource(endpoint), decoding: decoding)
     }
 
-    /// Calls an endpoint whose answer has no content that matters.
+    /// Calls an endpoint and ignores the content of its response.
     ///
-    /// - Parameter endpoint: What to call.
-    /// - Throws: What ``fetch(_:)`` throws.
+    /// - Parameter endpoint: The endpoint to call.
+    /// - Throws: The errors of ``fetch(_:)``.
     @_disfavoredOverload
     public func request(_ endpoint: some HTTPEndpoint) async throws {
         _ = try await fetch(Resource(endpoint))
@@ -114,7 +119,8 @@ extension NetworkClient {
 }
 
 extension AttemptLoop {
-    /// The loop of a resource: the client's interceptors come first, without authenticators if none is required.
+    /// Creates the loop for a resource: the client's interceptors come first, without
+    /// authenticators if the resource doesn't require authentication.
     init(client: NetworkClient, resource: Resource) {
         let shared = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
         self.init(
@@ -128,7 +134,7 @@ extension AttemptLoop {
 }
 
 extension ModelDecoding {
-    /// Decodes, and attaches the response to what goes wrong.
+    /// Decodes the response, and attaches it to errors.
     func model(of response: HTTPResponse) throws -> Model {
         do {
             return try decode(response)
@@ -140,7 +146,7 @@ extension ModelDecoding {
                 let cause = DecodingFailure(error)
                 failure = NetworkError(
                     .decoding,
-                    "the response (status \(response.status)) could not be decoded as \(Model.self)",
+                    "the response (status \(response.status)) couldn't be decoded as \(Model.self)",
                     cause: cause
                 )
             }

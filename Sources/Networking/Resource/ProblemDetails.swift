@@ -1,22 +1,28 @@
 public import Foundation
 
-/// An API's error in the format `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+/// An API error in the `application/problem+json` format
+/// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 ///
-/// Members of another type than the RFC's are ignored, as §3.1 asks. The texts are the server's; ``description`` has none of them.
+/// Members whose type differs from the RFC's are ignored, as §3.1 requires. The strings are the
+/// server's; ``description`` contains none of them.
 public struct ProblemDetails: Error, Sendable {
-    /// What kind of problem it is, a URI reference; `about:blank` says that it is what the status says.
+    /// The kind of problem, as a URI reference; `about:blank` refers to the status code.
     public let type: String
-    /// A short summary of the kind of problem, for people.
+    /// A short, human-readable summary of the kind of problem.
     public let title: String?
-    /// The status code that the server's author meant; intermediaries may have changed the response's.
+    /// The status code that the origin server generated.
+    ///
+    /// An intermediary may have changed the response's status.
     public let status: Int?
-    /// What is particular about this occurrence, for people.
+    /// A human-readable explanation of this occurrence.
     public let detail: String?
-    /// Which occurrence it is, a URI reference.
+    /// The URI reference that identifies this occurrence.
     public let instance: String?
     private let content: Data
 
-    /// Reads the problem of a response; `nil` if its `Content-Type` is another or its body no JSON object.
+    /// Creates problem details from a response.
+    ///
+    /// Returns `nil` if the `Content-Type` differs or the body isn't a JSON object.
     ///
     /// - Parameter response: The response.
     public init?(_ response: HTTPResponse) {
@@ -26,9 +32,9 @@ public struct ProblemDetails: Error, Sendable {
         self.init(json: response.body)
     }
 
-    /// Reads a problem; `nil` if the octets are no JSON object.
+    /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
     ///
-    /// - Parameter json: The octets.
+    /// - Parameter json: The JSON data.
     public init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type ?? "about:blank"
@@ -39,23 +45,25 @@ public struct ProblemDetails: Error, Sendable {
         content = json
     }
 
-    /// Reads an extension member ([RFC 9457 §3.2](https://www.rfc-editor.org/rfc/rfc9457#section-3.2)).
+    /// Returns the value of an extension member
+    /// ([RFC 9457 §3.2](https://www.rfc-editor.org/rfc/rfc9457#section-3.2)).
     ///
     /// - Parameters:
     ///   - name: The member's name.
-    ///   - type: What it is.
-    ///   - decoder: What decodes it.
-    /// - Returns: The value; `nil` if there is none or it is something else.
+    ///   - type: The member's type.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    /// - Returns: The value, or `nil` if the member is missing or has another type.
     public func member<Value: Decodable>(
         _ name: String,
         as type: Value.Type = Value.self,
         decoder: JSONDecoder = JSONDecoder()
     ) -> Value? {
-        // A decoder's userInfo can't be set on a shared decoder, so the member is taken out of a dictionary.
+        // The decoder may be shared, so its userInfo can't carry the member's name. Hence the
+        // dictionary.
         try? decoder.decode([String: Lenient<Value>].self, from: content)[name]?.value
     }
 
-    /// A value, or nothing if it is of another type.
+    /// A value, or `nil` if the member has another type.
     private struct Lenient<Value: Decodable>: Decodable {
         let value: Value?
 
@@ -85,14 +93,14 @@ public struct ProblemDetails: Error, Sendable {
 }
 
 extension ProblemDetails: CustomStringConvertible, CustomReflectable, LocalizedError {
-    /// That it is a problem, and of which status; the server's texts are in ``title`` and ``detail``.
+    /// A text with the status code only; the server's texts are in ``title`` and ``detail``.
     public var description: String {
         status.map { "the server described a problem (status \($0))" } ?? "the server described a problem"
     }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``.
     public var errorDescription: String? { description }
 
-    /// Only the status: the others are the response's body.
+    /// The status only; the other members come from the response's body.
     public var customMirror: Mirror { Mirror(self, children: ["status": status as Any]) }
 }

@@ -1,15 +1,18 @@
-/// What is particular about the requests of an operation; interceptors see it in their ``InterceptorContext``.
+/// The properties of an operation's requests, which interceptors find in their
+/// ``InterceptorContext``.
 public struct RequestTraits: Sendable, Hashable {
-    /// The statuses that are not an error; 200…299 by default.
+    /// The status codes that aren't errors; the default is 200…299.
     public var acceptedStatuses: AcceptedStatuses
-    /// Whether sending the request twice has the effect of sending it once; `nil`, the default, for what its method says.
+    /// A Boolean value that indicates whether sending the request twice has the same effect as
+    /// sending it once; with `nil`, the default, the method decides.
     public var isIdempotent: Bool?
 
-    /// Makes traits.
+    /// Creates traits.
     ///
     /// - Parameters:
-    ///   - acceptedStatuses: The statuses that are not an error.
-    ///   - isIdempotent: Whether sending the request twice has the effect of sending it once; `nil` for what its method says.
+    ///   - acceptedStatuses: The status codes that aren't errors. The default is 200…299.
+    ///   - isIdempotent: Whether sending the request twice has the same effect as sending it once.
+    ///     With `nil`, the default, the method decides.
     public init(acceptedStatuses: AcceptedStatuses = .successful, isIdempotent: Bool? = nil) {
         self.acceptedStatuses = acceptedStatuses
         self.isIdempotent = isIdempotent

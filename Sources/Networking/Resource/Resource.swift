@@ -1,37 +1,40 @@
 public import FoundationNetworking
 
-/// What to fetch and how: how its request is made, who intercepts it, which statuses are accepted, and what an error's body means.
+/// A request to make, together with its interceptors, the accepted status codes and the decoding of
+/// errors.
 ///
 /// ```swift
 /// let resource = Resource(Library.book(id: 42), interceptors: [audit], errorDecoding: .json(LibraryError.self))
 /// let book = try await client.fetch(resource, decoding: .json(Book.self))
 /// ```
 ///
-/// The client's interceptors come first, then the resource's, in each step of ``RequestInterceptor``.
+/// In each step of ``RequestInterceptor``, the client's interceptors run before the resource's.
 public struct Resource: Sendable {
-    /// Makes the base request; asked anew for each attempt.
+    /// A closure that creates the base request; the client calls it for each attempt.
     public typealias RequestMaker = @Sendable () async throws -> URLRequest
 
-    /// Makes the base request, with a body that a `URLRequest` has no room for.
+    /// Creates the base request, with a body that doesn't fit in a `URLRequest`.
     let makeBase: @Sendable () async throws -> AttemptLoop.Base
-    /// What hooks into every attempt after the client's interceptors, in order.
+    /// The interceptors that run after the client's for every attempt, in order.
     public var interceptors: [any RequestInterceptor]
-    /// What the body of a response with another status means; `nil` for what the client's options say.
+    /// The decoding of error bodies; with `nil`, the client's options decide.
     public var errorDecoding: ErrorDecoding?
-    /// What is particular about its requests.
+    /// The traits of the resource's requests.
     public var traits: RequestTraits
-    /// Whether the client's authenticators take part; the resource's own interceptors always do.
+    /// A Boolean value that indicates whether the client's authenticators run.
+    ///
+    /// The resource's own interceptors always do.
     public var requiresAuthentication: Bool
-    /// What it does otherwise than the client.
+    /// The options that override the client's.
     public var options: RequestOptions
 
-    /// Makes a resource of an endpoint.
+    /// Creates a resource from an endpoint.
     ///
     /// - Parameters:
-    ///   - endpoint: What to call. It is asked for its request anew for each attempt.
-    ///   - interceptors: What hooks into every attempt after the client's interceptors.
-    ///   - errorDecoding: What the body of a response with another status means; `nil` for what the client's options say.
-    ///   - options: What it does otherwise than the client; a body in it takes the place of the endpoint's.
+    ///   - endpoint: The endpoint to call. It creates a new request for each attempt.
+    ///   - interceptors: The interceptors that run after the client's for every attempt.
+    ///   - errorDecoding: The decoding of error bodies. With `nil`, the client's options decide.
+    ///   - options: The options that override the client's. A body in them replaces the endpoint's.
     public init(
         _ endpoint: some HTTPEndpoint,
         interceptors: [any RequestInterceptor] = [],
@@ -48,16 +51,16 @@ public struct Resource: Sendable {
         )
     }
 
-    /// Makes a resource of anything that makes requests.
+    /// Creates a resource from a closure that makes requests.
     ///
     /// - Parameters:
-    ///   - interceptors: What hooks into every attempt after the client's interceptors.
-    ///   - errorDecoding: What the body of a response with another status means; `nil` for what the client's options say.
-    ///   - traits: What is particular about its requests.
-    ///   - requiresAuthentication: Whether the client's authenticators take part.
-    ///   - options: What it does otherwise than the client.
-    ///   - urlRequest: Makes the base request; asked anew for each attempt. What it throws fails the operation with
-    ///     ``NetworkError/Code/requestNotMade`` unless an interceptor recovers.
+    ///   - interceptors: The interceptors that run after the client's for every attempt.
+    ///   - errorDecoding: The decoding of error bodies. With `nil`, the client's options decide.
+    ///   - traits: The traits of the resource's requests.
+    ///   - requiresAuthentication: Whether the client's authenticators run. The default is `true`.
+    ///   - options: The options that override the client's.
+    ///   - urlRequest: Creates the base request, for each attempt. If it throws, the operation
+    ///     fails with ``NetworkError/Code/requestNotMade`` unless an interceptor recovers.
     public init(
         interceptors: [any RequestInterceptor] = [],
         errorDecoding: ErrorDecoding? = nil,

@@ -1,11 +1,14 @@
 extension Retry.Action {
-    /// The action of higher priority: `noRetry` over `retryAfter` (the longer one) over `retry` over `none`; of two
-    /// `noRetry` the first.
+    /// Returns the action with the higher priority.
+    ///
+    /// From highest to lowest: `noRetry`, `retryAfter` (the longer delay), `retry`, `none`. If both
+    /// are
+    /// `noRetry`, the first wins.
     ///
     /// - Parameters:
-    ///   - first: One action.
-    ///   - second: The other, which came later.
-    /// - Returns: The action that wins.
+    ///   - first: The earlier action.
+    ///   - second: The later action.
+    /// - Returns: The action that applies.
     public static func highestPriority(_ first: Self, _ second: Self) -> Self {
         switch (first, second) {
         case (.noRetry, _): first
@@ -21,18 +24,18 @@ extension Retry.Action {
 }
 
 extension Retry {
-    /// How an operation that failed came to its end: attached to the error that the caller gets.
+    /// The retry history of a failed operation, attached to the error that the caller gets.
     public struct Outcome: Sendable {
-        /// Why there was no further attempt; `nil` if nobody asked for one.
+        /// The reason for not retrying, or `nil` if no interceptor asked for a retry.
         public let reason: Retry.Error?
-        /// What happened before the last failure.
+        /// The attempts before the last failure.
         public let state: Retry.State
 
-        /// Makes an outcome.
+        /// Creates an outcome.
         ///
         /// - Parameters:
-        ///   - reason: Why there was no further attempt.
-        ///   - state: What happened before the last failure.
+        ///   - reason: The reason for not retrying.
+        ///   - state: The attempts before the last failure.
         public init(reason: Retry.Error?, state: Retry.State) {
             self.reason = reason
             self.state = state

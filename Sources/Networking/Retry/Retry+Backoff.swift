@@ -1,5 +1,5 @@
 extension Retry {
-    /// How long to wait before an attempt, and when to stop.
+    /// The delays between attempts, and the limit at which retries stop.
     public struct Backoff: Sendable {
         private let truncation: Truncation
         private let random: @Sendable () -> Double
@@ -15,11 +15,11 @@ extension Retry {
             self.delay = delay
         }
 
-        /// What to do after a failure.
+        /// Returns the action to take after a failure.
         ///
         /// - Parameters:
-        ///   - state: What happened before.
-        ///   - minimum: How long the server asks to wait.
+        ///   - state: The attempts so far.
+        ///   - minimum: The delay that the server asks for.
         /// - Returns: `retryAfter` or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
             truncation.action(
@@ -29,13 +29,13 @@ extension Retry {
             )
         }
 
-        /// Returns the delay before a retry, whatever the truncation says.
+        /// Returns the delay before a retry, regardless of the truncation.
         ///
         /// - Parameters:
-        ///   - retry: The number of the retry, from 1.
-        ///   - previous: The delay before the retry before this one.
-        ///   - random: A number of 0…1; by default the backoff's own.
-        ///   - minimum: How long the server asks to wait.
+        ///   - retry: The number of the retry, starting at 1.
+        ///   - previous: The delay before the previous retry.
+        ///   - random: A number in 0…1. By default, the backoff draws it from its random source.
+        ///   - minimum: The delay that the server asks for.
         /// - Returns: The delay.
         package func delay(
             retry: Int,
@@ -46,13 +46,13 @@ extension Retry {
             max(delay(retry, previous) { random ?? self.random() }, minimum)
         }
 
-        /// Waits equally long before each retry.
+        /// Returns a backoff with the same delay before every retry.
         ///
         /// - Parameters:
-        ///   - delay: How long to wait.
-        ///   - jitter: How much of it is random; nothing by default.
-        ///   - truncation: When to stop.
-        ///   - random: Numbers of at least 0 and less than 1.
+        ///   - delay: The delay before each retry.
+        ///   - jitter: The random part of the delay. The default is `none`.
+        ///   - truncation: The limit at which retries stop.
+        ///   - random: A source of random numbers in 0..<1.
         /// - Returns: The backoff.
         public static func constant(
             _ delay: Duration,
@@ -63,16 +63,17 @@ extension Retry {
             Self(until: truncation, random: random) { jitter.applied(to: delay, $2) }
         }
 
-        /// Waits longer before each retry.
+        /// Returns a backoff whose delays grow with each retry.
         ///
         /// - Parameters:
-        ///   - baseDelay: How long to wait before the first retry, if the scale doubles.
-        ///   - maximum: The longest delay, before jitter; 20 seconds by default.
-        ///   - jitter: How much of a delay is random; by default all of it, so that clients that failed together do not come back
-        ///     together.
-        ///   - scale: The delay before the n-th retry, n counting from 1; by default the base delay times 2ⁿ⁻¹.
-        ///   - truncation: When to stop.
-        ///   - random: Numbers of at least 0 and less than 1.
+        ///   - baseDelay: The delay before the first retry, with the default scale.
+        ///   - maximum: The longest delay, before jitter. The default is 20 seconds.
+        ///   - jitter: The random part of a delay. The default, `full`, keeps clients that failed
+        ///     together from retrying together.
+        ///   - scale: Returns the delay before the n-th retry, starting at 1. The default is the
+        ///     base delay times 2ⁿ⁻¹.
+        ///   - truncation: The limit at which retries stop.
+        ///   - random: A source of random numbers in 0..<1.
         /// - Returns: The backoff.
         public static func exponential(
             _ baseDelay: Duration,
@@ -89,25 +90,28 @@ extension Retry {
             }
         }
 
-        /// Doubles the delay without an end, for code that counts its attempts itself.
+        /// Returns a backoff that doubles the delay without a limit, for code that counts its own
+        /// attempts.
         ///
         /// - Parameters:
-        ///   - baseDelay: How long to wait before the first retry.
+        ///   - baseDelay: The delay before the first retry.
         ///   - maximum: The longest delay.
-        ///   - jitter: How much of a delay is random.
+        ///   - jitter: The random part of a delay.
         /// - Returns: The backoff.
         package static func doubling(_ baseDelay: Duration, to maximum: Duration, jitter: Jitter = .none) -> Self {
             exponential(baseDelay, maximum: maximum, jitter: jitter, until: .maxRetries(.max))
         }
 
-        /// Waits a random time between the base delay and three times the delay before, so that the delays of clients that failed
-        /// together drift apart.
+        /// Returns a backoff with decorrelated delays: each is a random time between the base delay
+        /// and three times the previous delay.
+        ///
+        /// The delays of clients that failed together drift apart.
         ///
         /// - Parameters:
         ///   - baseDelay: The shortest delay.
-        ///   - maximum: The longest delay; 20 seconds by default.
-        ///   - truncation: When to stop.
-        ///   - random: Numbers of at least 0 and less than 1.
+        ///   - maximum: The longest delay. The default is 20 seconds.
+        ///   - truncation: The limit at which retries stop.
+        ///   - random: A source of random numbers in 0..<1.
         /// - Returns: The backoff.
         public static func decorrelated(
             _ baseDelay: Duration,
@@ -122,14 +126,14 @@ extension Retry {
         }
     }
 
-    /// How much of a delay is random.
+    /// The random part of a delay.
     @nonexhaustive
     public enum Jitter: Sendable {
-        /// Nothing.
+        /// The delay isn't random.
         case none
-        /// All of it: anything between nothing and the delay.
+        /// The whole delay is random: between zero and the full delay.
         case full
-        /// Half of it: anything between half the delay and the delay.
+        /// Half of the delay is random: between half of the delay and the full delay.
         case equal
 
         func applied(to delay: Duration, _ random: () -> Double) -> Duration {
@@ -141,12 +145,12 @@ extension Retry {
         }
     }
 
-    /// When to stop trying.
+    /// The limit at which retries stop.
     @nonexhaustive
     public enum Truncation: Sendable {
-        /// After a number of retries.
+        /// Stops after a number of retries.
         case maxRetries(Int)
-        /// When the delays add up to a duration, which is never exceeded: the last delay is cut to what is left.
+        /// Stops when the delays add up to a duration, shortening the last delay to fit.
         case maxDelay(Duration)
 
         func action(delay: () -> Duration, atLeast minimum: Duration, state: State) -> Action {
@@ -155,7 +159,7 @@ extension Retry {
                 return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retryAfter(delay())
             case .maxDelay(let total):
                 let left = total - state.totalDelay
-                // A server that wants more time than is left would only refuse again.
+                // A retry earlier than the server asked for would only fail again.
                 return left <= .zero || minimum > left ? .noRetry(.delay(total)) : .retryAfter(min(delay(), left))
             }
         }

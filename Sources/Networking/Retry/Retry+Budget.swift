@@ -2,44 +2,46 @@ public import Foundation
 import Synchronization
 
 extension Retry {
-    /// What all operations of a client together may spend on retries, for each origin.
+    /// A limit on the retries of all operations of a client, for each origin.
     ///
-    /// A retry costs tokens; when they are used up, failures are final at once. So a server that fails for everybody gets no more than
-    /// about 7 % additional requests, where each operation by itself would send it several times as many. A retry that succeeds gets its
-    /// tokens back, and every success at the first attempt earns one.
+    /// Each retry costs tokens. When an origin's tokens are used up, failures are final at once. A
+    /// server that fails every request therefore gets at most about 7 % additional requests, not
+    /// the several-fold load that independent retries would cause. A retry that succeeds returns
+    /// its tokens, and each success at the first attempt earns one token.
     public final class Budget: Sendable {
-        /// How many tokens there are at first, and at most.
+        /// The initial and maximum number of tokens.
         public let capacity: Int
-        /// What a retry costs after the server asked to slow down, with 429 or 503.
+        /// The cost of a retry after the server asked to slow down with 429 or 503.
         package let throttlingCost: Int
-        /// What any other retry costs.
+        /// The cost of any other retry.
         package let transientCost: Int
 
-        /// The tokens of origins that have not all of them.
+        /// The balances of the origins that have less than the full capacity.
         private let balances = Mutex<[HTTPOrigin: Int]>([:])
 
-        /// Makes a budget.
+        /// Creates a budget.
         ///
         /// - Parameters:
-        ///   - capacity: How many tokens there are at first, and at most; 500 by default.
-        ///   - transientCost: What a retry costs; 14 by default.
-        ///   - throttlingCost: What a retry costs after 429 or 503; 5 by default.
+        ///   - capacity: The initial and maximum number of tokens. The default is 500.
+        ///   - transientCost: The cost of a retry. The default is 14.
+        ///   - throttlingCost: The cost of a retry after 429 or 503. The default is 5.
         public init(capacity: Int = 500, transientCost: Int = 14, throttlingCost: Int = 5) {
             self.capacity = max(0, capacity)
             self.transientCost = max(0, transientCost)
             self.throttlingCost = max(0, throttlingCost)
         }
 
-        /// How many tokens there are for an origin.
+        /// Returns the number of tokens left for an origin.
         ///
         /// - Parameter url: Any URL of the origin.
-        /// - Returns: The tokens.
+        /// - Returns: The number of tokens.
         public func balance(for url: URL) -> Int {
             guard let origin = HTTPOrigin(url) else { return capacity }
             return balances.withLock { $0[origin] ?? capacity }
         }
 
-        /// Takes what a retry after an error costs; `nil` if there is not enough.
+        /// Withdraws and returns the cost of a retry after an error, or returns `nil` if the
+        /// balance is too low.
         func withdraw(for error: any Swift.Error, _ url: URL?) -> Int? {
             guard let origin = url.flatMap({ HTTPOrigin($0) }) else { return 0 }
             let status = (error as? ServerError)?.errorCode
@@ -52,7 +54,8 @@ extension Retry {
             }
         }
 
-        /// Gives back what the last retry of an operation that succeeded cost, or one token if there was no retry.
+        /// Gives the cost of a successful operation's last retry back, or adds one token if it
+        /// wasn't retried.
         func deposit(_ cost: Int?, _ url: @autoclosure () -> URL?) {
             let isFull = balances.withLock { $0.isEmpty }
             guard !isFull, let origin = url().flatMap({ HTTPOrigin($0) }) else { return }

@@ -2,35 +2,37 @@ public import Foundation
 public import FoundationNetworking
 
 extension Retry {
-    /// A rule that says whether and when a failed attempt is repeated.
+    /// A rule that decides whether and when the client retries a failed attempt.
     ///
-    /// A policy is an interceptor: give it to a client beside the others.
+    /// A policy is an interceptor. Pass it to a client with the other interceptors:
     ///
     /// ```swift
     /// let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(2)])
     /// ```
     public struct Policy: RequestInterceptor {
-        /// A rule of the user's own.
-        ///
-        /// It gets the error, what happened before, and the exchange that failed.
+        /// A custom rule, which gets the error, the attempts so far and the failed attempt.
         public typealias Rule = @Sendable (any Swift.Error, State, Metadata) -> Action
 
-        /// The exchange that failed.
+        /// The failed attempt.
         public struct Metadata: Sendable {
-            /// The request as it was sent.
+            /// The request that the client sent.
             public let request: URLRequest
-            /// The response, if there was one.
+            /// The response, if the client received one.
             public let response: HTTPResponse?
-            /// Whether sending the request twice has the effect of sending it once: what the operation's ``RequestTraits`` say, or else
-            /// its method, or that it has an `Idempotency-Key`.
+            /// A Boolean value that indicates whether sending the request twice has the same effect
+            /// as sending it once.
+            ///
+            /// The operation's ``RequestTraits`` decide. If they don't, the method or an
+            /// `Idempotency-Key` header field does.
             public let isIdempotent: Bool
 
-            /// Makes metadata, for tests of rules.
+            /// Creates metadata, for testing rules.
             ///
             /// - Parameters:
-            ///   - request: The request as it was sent.
+            ///   - request: The request that the client sent.
             ///   - response: The response.
-            ///   - isIdempotent: Whether the request may be sent twice; `nil` for what it says itself.
+            ///   - isIdempotent: Whether the request may be sent twice. If `nil`, the request's
+            ///     method or `Idempotency-Key` decides.
             public init(
                 request: URLRequest,
                 response: HTTPResponse? = nil,
@@ -47,15 +49,18 @@ extension Retry {
 
         private let rule: Rule
 
-        /// Repeats at once, or when the server asks for it, a number of times.
+        /// Returns a policy that retries a number of times: at once, or after the delay that the
+        /// server asks for.
         ///
         /// - Parameters:
-        ///   - retries: How many attempts are made after the first. With 0 the first failure is the last.
-        ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
-        ///   - maximumServerDelay: The longest `Retry-After` that is waited for; a longer one ends the retries. 60 seconds by default.
-        ///   - date: The wall-clock time, which a `Retry-After` can refer to.
-        /// - Returns: A policy that answers `retry`, or `retryAfter` if the server asks for it, until the retries are used up, then
-        ///   `noRetry`.
+        ///   - retries: The maximum number of attempts after the first. With 0, the first failure
+        ///     is final.
+        ///   - condition: The failures to retry. The default is ``Condition/safeToRepeat``.
+        ///   - maximumServerDelay: The longest `Retry-After` to wait for. A longer one ends the
+        ///     retries. The default is 60 seconds.
+        ///   - date: Returns the current date, for a `Retry-After` that contains a date.
+        /// - Returns: A policy that returns `retry`, or `retryAfter` if the server asks for a
+        ///   delay, and `noRetry` when the retries are used up.
         public static func maxRetries(
             _ retries: Int,
             when condition: Condition = .safeToRepeat,
@@ -70,15 +75,17 @@ extension Retry {
             }
         }
 
-        /// Repeats after a delay.
+        /// Returns a policy that retries after a delay.
         ///
         /// - Parameters:
-        ///   - backoff: How long to wait, and when to stop.
-        ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
-        ///   - maximumServerDelay: The longest `Retry-After` that is waited for; a longer one ends the retries. 60 seconds by default.
-        ///     A shorter one is the least that is waited, also if the backoff is shorter.
-        ///   - date: The wall-clock time, which a `Retry-After` can refer to.
-        /// - Returns: A policy that answers `retryAfter` until the backoff's truncation, then `noRetry`.
+        ///   - backoff: The delays, and the limit at which retries stop.
+        ///   - condition: The failures to retry. The default is ``Condition/safeToRepeat``.
+        ///   - maximumServerDelay: The longest `Retry-After` to wait for. A longer one ends the
+        ///     retries. A shorter one is the minimum delay, even if the backoff's is shorter. The
+        ///     default is 60 seconds.
+        ///   - date: Returns the current date, for a `Retry-After` that contains a date.
+        /// - Returns: A policy that returns `retryAfter` until the backoff's truncation, then
+        ///   `noRetry`.
         public static func backoff(
             _ backoff: Backoff,
             when condition: Condition = .safeToRepeat,
@@ -94,21 +101,21 @@ extension Retry {
             }
         }
 
-        /// Applies a rule of the user's own, to every failure.
+        /// Returns a policy that applies a custom rule to every failure.
         ///
-        /// - Parameter rule: What to do after a failure.
-        /// - Returns: A policy that answers what the rule says.
+        /// - Parameter rule: Returns the action to take after a failure.
+        /// - Returns: A policy that returns the rule's action.
         public static func custom(_ rule: @escaping Rule) -> Self {
             Self(rule: rule)
         }
 
-        /// What the policy says of a failure.
+        /// Returns the policy's action for a failure.
         ///
         /// - Parameters:
-        ///   - error: Why the attempt failed.
-        ///   - state: What happened before.
-        ///   - metadata: The exchange that failed.
-        /// - Returns: What should happen.
+        ///   - error: The error that the attempt failed with.
+        ///   - state: The attempts so far.
+        ///   - metadata: The failed attempt.
+        /// - Returns: The action to take.
         public func shouldRetry(after error: any Swift.Error, state: State, metadata: Metadata) -> Action {
             rule(error, state, metadata)
         }
@@ -116,11 +123,11 @@ extension Retry {
         /// Applies the policy to a failed request.
         ///
         /// - Parameters:
-        ///   - request: The request as it was sent.
-        ///   - response: The response, if there was one.
-        ///   - error: Why the attempt failed.
-        ///   - context: What is known about the operation.
-        /// - Returns: What should happen.
+        ///   - request: The request that the client sent.
+        ///   - response: The response, if the client received one.
+        ///   - error: The error that the attempt failed with.
+        ///   - context: The operation's context.
+        /// - Returns: The action to take.
         public func evaluateFailedRequest(
             _ request: URLRequest,
             response: HTTPResponse?,
@@ -135,13 +142,13 @@ extension Retry {
 }
 
 extension Retry {
-    /// Which failures a policy is about.
+    /// The failures that a policy retries.
     public struct Condition: Sendable {
         private let predicate: @Sendable (any Swift.Error, Policy.Metadata) -> Bool
 
-        /// Makes a condition.
+        /// Creates a condition.
         ///
-        /// - Parameter predicate: Whether a policy is about a failure.
+        /// - Parameter predicate: Returns whether the policy applies to a failure.
         public init(_ predicate: @escaping @Sendable (any Swift.Error, Policy.Metadata) -> Bool) {
             self.predicate = predicate
         }
@@ -150,14 +157,17 @@ extension Retry {
             predicate(error, metadata)
         }
 
-        /// Every failure of every request, also of a `POST`.
+        /// A condition that matches every failure of every request, even of a `POST`.
         public static let always = Condition { _, _ in true }
 
-        /// A failure that can pass, of a request that may be sent twice, or that no server has acted on.
+        /// A condition that matches a transient failure of a request that is safe to send again.
         ///
-        /// The transport timed out, found no address, could not connect or lost the connection, or the status is 408, 429, 500, 502, 503
-        /// or 504; and the request is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the error
-        /// says that it was not processed (``NetworkError/isUnprocessed``), which a `POST` may be that found no connection.
+        /// Transient failures are timeouts, failed name resolution, failed or lost connections, and
+        /// the status codes 408, 429, 500, 502, 503 and 504. A request is safe to send again if
+        /// it's idempotent
+        /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) or if the
+        /// error says that no server processed it (``NetworkError/isUnprocessed``). The latter
+        /// includes a `POST` that couldn't connect.
         public static let safeToRepeat = Condition { error, metadata in
             if let server = error as? ServerError {
                 return metadata.isIdempotent && [408, 429, 500, 502, 503, 504].contains(server.errorCode)

@@ -2,10 +2,10 @@ import Foundation
 import FoundationNetworking
 
 extension Retry.Policy.Metadata {
-    /// How long the server asks to wait, see ``RetryAfter``.
+    /// Returns the delay that the server asks for; see ``RetryAfter``.
     ///
-    /// - Parameter now: The current time, for a response without a `Date`.
-    /// - Returns: The time; `nil` if the server did not say, or not in a way that can be read.
+    /// - Parameter now: The current date, for a response without a `Date` header field.
+    /// - Returns: The delay, or `nil` if the header field is missing or invalid.
     func serverDelay(now: Date) -> Duration? {
         RetryAfter.delay(
             response?.headers["Retry-After"],

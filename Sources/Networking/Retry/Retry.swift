@@ -1,23 +1,24 @@
-/// The vocabulary of trying again.
+/// A namespace for retry policies, backoff and budgets.
 public enum Retry {}
 
 extension Retry {
-    /// What should happen after a failed attempt, in one interceptor's opinion.
+    /// An interceptor's decision after a failed attempt.
     ///
-    /// Of several actions the one with the highest priority wins: `noRetry` over `retryAfter` (the longer one) over `retry` over
-    /// `none`; of two `noRetry` the first.
+    /// If interceptors disagree, the action with the highest priority applies: `noRetry`, then
+    /// `retryAfter` (the longer delay), then `retry`, then `none`. Of several `noRetry` actions,
+    /// the first applies.
     public enum Action: Sendable {
-        /// No opinion.
+        /// The interceptor leaves the decision to the others.
         case none
-        /// Do not try again, for the reason given.
+        /// The client doesn't retry, for the given reason.
         case noRetry(Retry.Error)
-        /// Try again at once.
+        /// The client retries at once.
         case retry
-        /// Try again after a delay. A delay of zero or less is the same as ``retry``.
+        /// The client retries after a delay; a delay of zero or less is the same as ``retry``.
         case retryAfter(Duration)
     }
 
-    /// Why there is no further attempt.
+    /// The reason for not retrying.
     @nonexhaustive
     public enum Error: Swift.Error, Sendable {
         /// All retries are used up; the number is the policy's limit.
@@ -26,44 +27,45 @@ extension Retry {
         case delay(Duration)
         /// The request's body can be sent only once.
         case bodyNotReplayable
-        /// The server asks to wait for longer than the policy accepts; the duration is what it asks for.
+        /// The server asks for a longer delay, the given duration, than the policy accepts.
         case serverDelay(Duration)
-        /// The budget that the client's operations share is used up, see ``Retry/Budget``.
+        /// The retry budget that the client's operations share is used up; see ``Retry/Budget``.
         case budget
-        /// An interceptor's or authenticator's own reason.
+        /// An interceptor or authenticator rejected the retry with its own error.
         case custom(any Swift.Error)
     }
 
-    /// What has happened so far.
+    /// The history of an operation's attempts.
     public struct State: Sendable {
-        /// The failures that counted as ordinary attempts, oldest first; the current one is not in it.
+        /// The failures that counted as ordinary attempts, oldest first, without the current
+        /// failure.
         public internal(set) var errors: [any Swift.Error] = []
-        /// The failures after which an authenticator asked for another attempt, oldest first.
+        /// The failures that an authenticator asked to retry, oldest first.
         ///
-        /// They are counted apart, so that a used-up policy can't suppress the retry that a fresh token needs, and a 401
-        /// does not use up a policy.
+        /// They count separately: an exhausted policy can't prevent the retry that a fresh token
+        /// needs, and a 401 doesn't use up a policy.
         public internal(set) var authenticationErrors: [any Swift.Error] = []
-        /// The delays waited for so far, oldest first; retries at once have none.
+        /// The delays so far, oldest first; immediate retries add none.
         public internal(set) var delays: [Duration] = []
-        /// The sum of the delays waited for so far.
+        /// The sum of the delays so far.
         public internal(set) var totalDelay: Duration = .zero
-        /// When the operation began.
+        /// The time at which the operation began.
         public internal(set) var started: ContinuousClock.Instant?
 
-        /// A state in which nothing has happened yet.
+        /// A state without any attempts.
         public static let empty = State()
 
-        /// How many retries have been made; those made for an authenticator do not count.
+        /// The number of retries so far, without those for an authenticator.
         public var retryCount: Int { errors.count }
 
-        /// Makes a state, for tests of policies and authenticators.
+        /// Creates a state, for testing policies and authenticators.
         ///
         /// - Parameters:
         ///   - errors: The failures that counted as ordinary attempts.
-        ///   - authenticationErrors: The failures after which an authenticator asked for another attempt.
-        ///   - delays: The delays waited for so far.
-        ///   - totalDelay: The sum of the delays; by default that of `delays`.
-        ///   - started: When the operation began.
+        ///   - authenticationErrors: The failures that an authenticator asked to retry.
+        ///   - delays: The delays so far.
+        ///   - totalDelay: The sum of the delays. By default, the sum of `delays`.
+        ///   - started: The time at which the operation began.
         public init(
             errors: [any Swift.Error] = [],
             authenticationErrors: [any Swift.Error] = [],
@@ -78,7 +80,7 @@ extension Retry {
             self.started = started
         }
 
-        /// Adds a failure that another attempt follows, or would have.
+        /// Adds a failure that an interceptor asked to retry.
         mutating func append(_ error: any Swift.Error, isForAuthentication: Bool) {
             if isForAuthentication {
                 authenticationErrors.append(error)

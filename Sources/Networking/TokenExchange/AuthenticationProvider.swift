@@ -1,7 +1,9 @@
-/// Who has the token that stands for the user or the service, to be exchanged for tokens of narrower use.
+/// A source of the user's or service's token, which the client exchanges for tokens with a narrower
+/// scope.
 public protocol AuthenticationProvider: Sendable {
-    /// A bearer token that is valid now; it is the subject token of an exchange.
+    /// A currently valid bearer token, used as the subject token of an exchange.
     ///
-    /// - Throws: Why there is none. Nothing is sent then, and it is the cause of a ``NetworkError`` with the code `requestNotMade`.
+    /// - Throws: An error if no token is available. The client then sends nothing and throws a
+    ///   ``NetworkError`` with the code `requestNotMade` and this error as its cause.
     var bearerToken: String { get async throws }
 }

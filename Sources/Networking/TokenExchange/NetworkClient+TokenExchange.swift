@@ -2,23 +2,30 @@ public import Foundation
 public import FoundationNetworking
 
 extension NetworkClient {
-    /// Exchanges the authentication provider's token for one of the given scope, and sends a request with that.
+    /// Exchanges the authentication provider's token for one with the given scope, and sends a
+    /// request with it.
     ///
-    /// The exchange is that of [RFC 8693](https://www.rfc-editor.org/rfc/rfc8693): a `POST` to the exchange request's
-    /// URL, with its header fields, whose form has `grant_type`, `scope`, `subject_token` and `subject_token_type`, in
-    /// this order. The exchanged token is kept for the same endpoint, scope and subject token until it nears its expiry;
-    /// callers that need it at the same time share one exchange. If the server refuses a kept token with 401, it is
-    /// exchanged anew, once.
+    /// The token exchange follows [RFC 8693](https://www.rfc-editor.org/rfc/rfc8693): a `POST` to
+    /// the exchange request's URL, with its header fields and a form of `grant_type`, `scope`,
+    /// `subject_token` and `subject_token_type`, in this order.
+    ///
+    /// The client caches the exchanged token for the same endpoint, scope and subject token until
+    /// shortly before it expires. Concurrent callers share one exchange. If the server rejects a
+    /// cached token with 401, the client exchanges the token again, once.
     ///
     /// - Parameters:
-    ///   - exchangeRequest: Where tokens are exchanged; its method and body are replaced.
-    ///   - scope: The scope asked for.
-    ///   - request: What to send with the exchanged token. An `Authorization` it has already is replaced.
+    ///   - exchangeRequest: The request to the token endpoint. The client replaces its method and
+    ///     body.
+    ///   - scope: The requested scope.
+    ///   - request: The request to send with the exchanged token. The token replaces any
+    ///     `Authorization`.
     /// - Returns: The body of a response with a status of 200…299.
-    /// - Throws: ``NetworkError`` with the code `authenticationProviderNotPresent` if the client has no provider, or
-    ///   `unableToDecodeServiceTokenResponse` if the exchange's answer is not a token response; ``ServerError`` naming
-    ///   the endpoint that answered with another status: the exchange's, in which case the request is not sent, or the
-    ///   request's; what the provider threw as the cause of a ``NetworkError`` with the code `requestNotMade`.
+    /// - Throws: ``NetworkError`` with the code `authenticationProviderNotPresent` if the client
+    ///   doesn't have a provider, `unableToDecodeServiceTokenResponse` if the token endpoint's
+    ///   response isn't a token response, or `requestNotMade` if the provider throws, with its
+    ///   error as the cause. ``ServerError`` if the token endpoint or the server responds with
+    ///   another status; it names the endpoint. If the token exchange fails, the request isn't
+    ///   sent.
     public func makeAuthorizedRequest(
         exchangeRequest: URLRequest,
         scope: String,
@@ -27,7 +34,7 @@ extension NetworkClient {
         guard let authenticationProvider else {
             throw NetworkError(
                 .authenticationProviderNotPresent,
-                "the client has no token to exchange; make it with an authenticationProvider"
+                "the client has no token to exchange; create it with an authenticationProvider"
             )
         }
         let authenticator = ServiceTokenAuthenticator(

@@ -2,13 +2,13 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Puts an exchanged token on the request of one operation.
+/// An authenticator that adds an exchanged token to the requests of one operation.
 final class ServiceTokenAuthenticator: URLRequestAuthenticator {
     let credentialFields: Set = ["Authorization"]
     private let client: NetworkClient
     private let provider: any AuthenticationProvider
     private let exchange: TokenExchange
-    /// The token of the last attempt, if it had been kept from before the operation.
+    /// The token of the last attempt, if the cache already had it.
     private let keptToken = Mutex<(key: ServiceTokenKey, accessToken: String)?>(nil)
 
     init(client: NetworkClient, provider: any AuthenticationProvider, exchange: TokenExchange) {
@@ -26,7 +26,7 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
             if let kept { kept } else {
                 try await client.serviceTokens.value(for: key, until: context.deadline) { [client, exchange] in
                     let requested = timeSource.now()
-                    // A redirect would carry the subject token, which is in the body, to wherever it points.
+                    // A redirect would send the subject token in the body to another server.
                     let options = RequestOptions(redirects: .never)
                     let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
                     let response = try await loop.run { (exchange.request(subjectToken: subjectToken), nil) }

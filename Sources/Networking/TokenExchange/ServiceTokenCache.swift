@@ -2,10 +2,10 @@ import Foundation
 import FoundationNetworking
 internal import OpenSSLCrypto
 
-/// The exchanged tokens of a client, and the exchanges under way.
+/// The exchanged tokens of a client, and the token exchanges in progress.
 typealias ServiceTokenCache = SingleFlightCache<ServiceTokenKey, ServiceToken>
 
-/// The use that a token is good for; a token of one subject is never used for another.
+/// The key of a cached token, which includes the subject so that subjects never share a token.
 struct ServiceTokenKey: Hashable {
     let url: URL?
     let scope: String

@@ -1,14 +1,16 @@
 import Foundation
 import FoundationNetworking
 
-/// The exchange of a token for one of narrower use ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
+/// The exchange of a token for one with a narrower scope
+/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 struct TokenExchange {
-    /// Where tokens are exchanged.
+    /// The request to the token endpoint.
     let request: URLRequest
-    /// The scope asked for.
+    /// The requested scope.
     let scope: String
 
-    /// The request as it goes over the wire ([RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
+    /// Returns the request to send
+    /// ([RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
     func request(subjectToken: String) -> URLRequest {
         var request = request
         request.httpMethod = "POST"
@@ -26,39 +28,41 @@ struct TokenExchange {
     }
 }
 
-/// A token got by an exchange.
+/// The token that a token exchange returned.
 struct ServiceToken: Sendable {
     let accessToken: String
-    /// When it should no longer be used, on the monotonic clock.
+    /// The time after which the token is no longer used, on the monotonic clock.
     let expiry: ContinuousClock.Instant
 
-    /// Reads the answer of an exchange ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
+    /// Parses the response of a token exchange
+    /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - requested: When the exchange was sent; the lifetime counts from then.
+    ///   - requested: The time at which the request was sent. The lifetime counts from it.
     /// - Throws: ``NetworkError`` with the code `unableToDecodeServiceTokenResponse`.
     init(decoding data: Data, requested: ContinuousClock.Instant) throws(NetworkError) {
         let response: Response
         do { response = try JSONDecoder().decode(Response.self, from: data) } catch {
             throw NetworkError(
                 .unableToDecodeServiceTokenResponse,
-                "the exchange's answer must be a JSON object with access_token, token_type and expires_in",
+                "the token exchange's response must be a JSON object with access_token, token_type and expires_in",
                 cause: error
             )
         }
         guard !response.accessToken.isEmpty, HTTPSyntax.isFieldValue(response.accessToken) else {
-            throw NetworkError(.unableToDecodeServiceTokenResponse, "the exchange's access_token is not a bearer token")
+            throw NetworkError(.unableToDecodeServiceTokenResponse, "the exchanged access_token isn't a bearer token")
         }
-        // Sent as a bearer token, a token of one of these types could not be accepted, or would be laid open.
+        // As bearer tokens, these types would be rejected or exposed.
         guard !["dpop", "n_a", "mac", "pop"].contains(response.tokenType.asciiOnly.lowercased()) else {
             throw NetworkError(
                 .unableToDecodeServiceTokenResponse,
-                "the exchanged token is of a type that can't be used as a bearer token"
+                "the exchanged token's type can't be used as a bearer token"
             )
         }
         accessToken = response.accessToken
-        // Early enough for the request to arrive while the token is valid, and never more than a tenth of a short life.
+        // Expires up to 30 s early, so that the request arrives while the token is valid, but at
+        // most a tenth of its lifetime.
         let lifetime = min(max(response.expiresIn, 0), Double(Int32.max))
         expiry = requested + .seconds(lifetime - min(30, lifetime / 10))
     }
@@ -84,7 +88,7 @@ struct ServiceToken: Sendable {
                     throw DecodingError.dataCorruptedError(
                         forKey: .expiresIn,
                         in: container,
-                        debugDescription: "expires_in is not a number of seconds"
+                        debugDescription: "expires_in isn't a number of seconds"
                     )
                 }
                 expiresIn = seconds

@@ -1,13 +1,15 @@
 import Foundation
 
-/// The name that a `Content-Disposition` field suggests for a file
+/// The file name that a `Content-Disposition` header field suggests
 /// ([RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)).
 enum ContentDisposition {
-    /// The suggested name as the server wrote it, which must not be trusted; `nil` if there is none.
+    /// Returns the suggested name as the server wrote it, which must not be trusted, or `nil` if
+    /// the field has none.
     ///
-    /// `filename*` goes before `filename` ([RFC 6266 §4.3](https://www.rfc-editor.org/rfc/rfc6266#section-4.3)).
+    /// `filename*` takes precedence over `filename`
+    /// ([RFC 6266 §4.3](https://www.rfc-editor.org/rfc/rfc6266#section-4.3)).
     static func fileName(_ field: String) -> String? {
-        // The field is a token with parameters; a media type is the same with a slash in the token.
+        // The field is a token with parameters, so with "a/" in front it parses as a media type.
         guard let end = field.unicodeScalars.firstIndex(of: ";"),
             let type = MediaType("a/" + field[..<end] + field[end...])
         else {
@@ -17,7 +19,9 @@ enum ContentDisposition {
         return type.parameters["filename"]
     }
 
-    /// Reads `UTF-8''…` or `ISO-8859-1''…` ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)); `nil` for anything else.
+    /// Decodes `UTF-8''…` or `ISO-8859-1''…`
+    /// ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)), or returns `nil` for
+    /// anything else.
     private static func decoded(_ text: String) -> String? {
         let parts = text.asciiOnly.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let octets = PercentEncoding.decode(parts[2]) else { return nil }
@@ -30,11 +34,13 @@ enum ContentDisposition {
 }
 
 extension HTTPResponse {
-    /// The name that the server suggests for a file with the body, made safe; what the URL's path ends in if it suggests none.
+    /// A safe file name for the body: the server's suggestion or else the last component of the
+    /// URL's path.
     ///
-    /// It is taken from `Content-Disposition` ([RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)) without any folder, control characters
-    /// and characters that change the direction of writing, never begins with a dot and has 255 octets at most. Where nothing is left it is
-    /// `download`.
+    /// The suggestion comes from `Content-Disposition`
+    /// ([RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)), without folders, control characters
+    /// and characters that change the writing direction. The name never begins with a dot and has
+    /// at most 255 bytes. If nothing remains, it's `download`.
     public var suggestedFileName: String {
         headers["Content-Disposition"].flatMap(ContentDisposition.fileName).flatMap(FileName.sanitized)
             ?? FileName.sanitized(url.lastPathComponent) ?? "download"

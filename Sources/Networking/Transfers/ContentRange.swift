@@ -1,8 +1,9 @@
-/// Which octets of a representation a response has ([RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)).
+/// The byte range of a representation that a response contains
+/// ([RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)).
 struct ContentRange: Equatable {
-    /// The first and the last octet's position.
+    /// The positions of the first and the last byte.
     let range: ClosedRange<Int>
-    /// The length of the whole representation; `nil` if the server does not know it.
+    /// The length of the whole representation, or `nil` if the server doesn't know it.
     let total: Int?
 
     init(_ range: ClosedRange<Int>, of total: Int?) {
@@ -10,7 +11,7 @@ struct ContentRange: Equatable {
         self.total = total
     }
 
-    /// Reads a satisfied range in octets; `nil` if the text is anything else, or contradicts itself.
+    /// Parses a satisfied byte range, or returns `nil` for anything else and for contradictions.
     init?(_ text: String) {
         let parts = text.asciiOnly.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -29,7 +30,7 @@ struct ContentRange: Equatable {
         }
     }
 
-    /// Reads `1*DIGIT`; unlike `Int.init` it takes no sign.
+    /// Parses `1*DIGIT`, which, unlike for `Int.init`, can't have a sign.
     private static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(text)

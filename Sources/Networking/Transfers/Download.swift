@@ -1,7 +1,7 @@
 public import Foundation
 import Synchronization
 
-/// A download to a file, which survives interruptions.
+/// A resumable download to a file.
 ///
 /// ```swift
 /// let download = client.download(url, to: .file(archive))
@@ -9,19 +9,23 @@ import Synchronization
 /// let file = try await download.value
 /// ```
 ///
-/// It begins at once, or when it is its turn (see ``NetworkClient/Options/maximumTransfers``). The octets go to a hidden file beside the
-/// target, which only the owner of the process can read. When they are whole, and their digest is right if one is known, they get the
-/// target's name in one step: under that name there is never anything incomplete.
+/// The download begins at once, or when the client's limit permits (see
+/// ``NetworkClient/Options/maximumTransfers``). It writes to a hidden file next to the target,
+/// which only the process's owner can read. Once all bytes have arrived, and their digest is
+/// correct if one is known, the file gets the target's name in a single step. The target never
+/// contains an incomplete file.
 ///
-/// After a pause, a failure, or in another process that downloads the same URL to the same target, the download goes on where it stopped, if
-/// the server gave a strong validator (`ETag`, or `Last-Modified` of a while ago), the length, and takes ranges
-/// ([RFC 9110 §14](https://www.rfc-editor.org/rfc/rfc9110#section-14)). If the resource has changed meanwhile, or the server takes no ranges,
-/// it starts over. So do the attempts that a ``Retry/Policy`` of the client asks for: they ask for what is missing only.
+/// After a pause or a failure, or in another process that downloads the same URL to the same
+/// target, the download continues where it stopped. This requires that the server supports range
+/// requests ([RFC 9110 §14](https://www.rfc-editor.org/rfc/rfc9110#section-14)) and sent the length
+/// and a strong validator (an `ETag`, or a `Last-Modified` from a while ago). If the resource has
+/// changed or the server doesn't support ranges, the download starts over. The attempts of the
+/// client's ``Retry/Policy`` also request only the missing part.
 ///
-/// The handle holds the download: when its last reference goes, and nobody waits for ``value`` or reads ``progress``, the download is
-/// cancelled. What there is by then is kept for a later one.
+/// The handle owns the download. Releasing its last reference cancels the download, unless a task
+/// awaits ``value`` or reads ``progress``. The bytes received so far are kept for a later download.
 public final class Download: Transfer {
-    /// A number that no other transfer of the client has; later ones have higher numbers.
+    /// A number that's unique among the client's transfers and increases with each transfer.
     public var id: UInt64 { core.id }
     private let core: TransferCore<DownloadedFile>
     private let remains: DownloadResumeState
@@ -35,70 +39,75 @@ public final class Download: Transfer {
         core.cancel()
     }
 
-    /// The file, once it is there.
+    /// The file, once the download has completed.
     ///
-    /// If the task that waits for it is cancelled, so is the download.
+    /// Canceling the awaiting task cancels the download.
     ///
-    /// - Throws: ``ServerError`` for a status that is not accepted; ``NetworkError``: `cancelled`, `fileExists`, `cannotUseFile`,
-    ///   `transferInProgress`, `rangeMismatch`, `digestMismatch`, or what ended the last attempt.
+    /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
+    ///   `cancelled`, `fileExists`, `cannotUseFile`, `transferInProgress`, `rangeMismatch` or
+    ///   `digestMismatch`, or the error of the last attempt.
     public var value: DownloadedFile {
         get async throws { try await core.value() }
     }
 
-    /// How far the download is now.
+    /// The current progress.
     public var currentProgress: TransferProgress { core.monitor.progress }
 
-    /// How far the download is from now on.
+    /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }
 
-    /// Stops receiving until ``resume()``; harmless if the download is paused or over.
+    /// Pauses the download until ``resume()``.
     ///
-    /// The connection is given up, and the place among those in progress. What can't be gone on with starts over.
+    /// The download gives up its connection and its turn. If it can't be resumed, it starts over.
+    /// Has no effect on a paused or finished download.
     public func pause() { core.pause() }
 
-    /// Goes on after a ``pause()``; harmless otherwise.
+    /// Resumes a paused download; has no effect otherwise.
     public func resume() { core.resume() }
 
-    /// Ends the download, and waits until it has ended.
+    /// Cancels the download, and waits until it has ended.
     ///
-    /// - Returns: With what another download can go on; `nil` if there is nothing, or the file is there already. What is not needed any
-    ///   more should be discarded.
+    /// - Returns: The data to resume from in another download, or `nil` if it doesn't exist or the
+    ///   file is complete. Discard it when you no longer need it.
     @discardableResult
     public func cancel() async -> ResumeData? {
         await core.end()
         return remains.data
     }
 
-    /// Ends the download, and waits until it has ended; see ``cancel()``.
+    /// Cancels the download, and waits until it has ended; see ``cancel()``.
     public func end() async { await cancel() }
 }
 
-/// A file that was downloaded.
+/// A downloaded file.
 public struct DownloadedFile: Sendable {
-    /// Where it is.
+    /// The file's URL.
     public let url: URL
-    /// The head of the response that completed it: one to a range, of status 206, if the download was interrupted.
+    /// The head of the response that completed the download.
+    ///
+    /// After an interruption, it has the status 206 and describes a range.
     public let response: HTTPResponse
-    /// How many octets it has.
+    /// The length of the file in bytes.
     public let length: Int
-    /// How many octets were there already when the download began, or was resumed for the last time.
+    /// The number of bytes that already existed when the download began or was last resumed.
     public let resumedFrom: Int
 }
 
 extension Download {
-    /// What a download left, to go on with it later; see ``DownloadOptions/resumeData``.
+    /// The part of a download that's kept for resuming it later; see
+    /// ``DownloadOptions/resumeData``.
     public struct ResumeData: Sendable, Hashable, Codable {
         let partPath: String
         let resource: String
         let count: Int
         let total: Int
 
-        /// How many octets there are.
+        /// The number of bytes received so far.
         public var completedBytes: Int { count }
-        /// How many octets there will be.
+        /// The total number of bytes.
         public var totalBytes: Int { total }
 
-        /// Removes what there is.
+        /// Removes the files of the partial download.
         public func discard() {
             try? FileManager.default.removeItem(atPath: partPath + ".resume")
             try? FileManager.default.removeItem(atPath: partPath)

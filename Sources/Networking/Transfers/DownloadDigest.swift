@@ -1,7 +1,7 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// What the octets of a download must be.
+/// The expected digest of a download.
 public struct DownloadDigest: Sendable, Hashable {
     enum Wrapped: Sendable, Hashable {
         case offered
@@ -11,34 +11,37 @@ public struct DownloadDigest: Sendable, Hashable {
 
     let wrapped: Wrapped
 
-    /// What the server says in `Repr-Digest` ([RFC 9530 §3](https://www.rfc-editor.org/rfc/rfc9530#section-3)) or in the older `Digest`
-    /// ([RFC 3230 §4.3.2](https://www.rfc-editor.org/rfc/rfc3230#section-4.3.2)), if it says it with SHA-256 or SHA-512.
+    /// The digest that the server sends in `Repr-Digest`
+    /// ([RFC 9530 §3](https://www.rfc-editor.org/rfc/rfc9530#section-3)) or in the older `Digest`
+    /// ([RFC 3230 §4.3.2](https://www.rfc-editor.org/rfc/rfc3230#section-4.3.2)), if it's SHA-256
+    /// or SHA-512.
     public static let offered = Self(wrapped: .offered)
-    /// Nothing is compared.
+    /// No digest, which disables the check.
     public static let unchecked = Self(wrapped: .none)
 
-    /// A digest that is known before.
+    /// Returns a digest that's known in advance.
     ///
-    /// - Parameter digest: The 32 octets of the SHA-256; of another number no download succeeds.
+    /// - Parameter digest: The 32 bytes of the SHA-256 hash. With any other length, every download
+    ///   fails.
     /// - Returns: The digest.
     public static func sha256(_ digest: Data) -> Self {
         Self(wrapped: .known(FileDigest(function: .sha256, octets: Array(digest))))
     }
 
-    /// A digest that is known before, as the `sha256sum` command prints it.
+    /// Returns a digest that's known in advance, in the format of the `sha256sum` command.
     ///
-    /// - Parameter hexadecimal: The 64 hexadecimal digits of the SHA-256, in either case.
+    /// - Parameter hexadecimal: The 64 hexadecimal digits of the SHA-256 hash, in either case.
     /// - Returns: The digest.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is anything else.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` for any other text.
     public static func sha256(hexadecimal: String) throws(NetworkError) -> Self {
         let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count == 64, hexadecimal.utf8.count == 64 else {
-            throw NetworkError(.invalidRequest, "a SHA-256 has 64 hexadecimal digits; this text is something else")
+            throw NetworkError(.invalidRequest, "a SHA-256 hash must have 64 hexadecimal digits")
         }
         return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }))
     }
 
-    /// The digest to compare with, if there is one.
+    /// Returns the digest to compare with, if there is one.
     func expected(_ headers: HTTPHeaders) -> FileDigest? {
         switch wrapped {
         case .none: nil
@@ -58,7 +61,7 @@ struct FileDigest: Sendable, Hashable {
         self.octets = octets
     }
 
-    /// Takes the strongest digest of the representation that a response's header has; `nil` if it has none that is understood.
+    /// Returns the strongest supported digest in a response's header, or `nil` without one.
     init?(_ headers: HTTPHeaders) {
         let offers =
             headers.values(for: "Repr-Digest").flatMap { Self.digests($0, opening: ":", closing: ":") }
@@ -67,7 +70,7 @@ struct FileDigest: Sendable, Hashable {
         self = best
     }
 
-    /// Reads the octets of a file and compares.
+    /// Returns whether a file has this digest.
     func matches(_ file: PartFile) throws -> Bool {
         let state = try HashState(function)
         var (position, count) = (0, file.count)
@@ -81,7 +84,8 @@ struct FileDigest: Sendable, Hashable {
         return try state.finish() == octets
     }
 
-    /// Reads members such as `sha-256=:base64:`, or `SHA-256=base64`; leaves out what it does not understand.
+    /// Parses members such as `sha-256=:base64:` or `SHA-256=base64`, and skips those that it
+    /// doesn't support.
     private static func digests(_ field: String, opening: String, closing: String) -> [FileDigest] {
         field.asciiOnly.split(separator: ",").compactMap { member in
             let member = member.trimmingCharacters(in: .whitespaces)

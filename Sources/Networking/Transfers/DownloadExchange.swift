@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The requests and responses of one operation of a download: what is asked for, and whether that is what comes.
+/// The requests and responses of one operation of a download, and the checks that they match.
 final class DownloadExchange: Sendable {
     private struct Asked {
         let offset: Int
@@ -10,7 +10,7 @@ final class DownloadExchange: Sendable {
     }
 
     private struct State {
-        /// The range of the latest request; `nil` if it was for everything.
+        /// The range of the latest request, or `nil` if it requested everything.
         var asked: Asked?
         var isIncomplete = false
     }
@@ -28,12 +28,14 @@ final class DownloadExchange: Sendable {
         self.resource = resource
     }
 
-    /// Whether another request is needed although none has failed: the range was refused, or the server sent less than all of it.
+    /// A Boolean value that indicates whether the download needs another request without a failure,
+    /// because the server rejected the range or sent only a part of it.
     var isIncomplete: Bool { state.withLock(\.isIncomplete) }
 
-    /// Makes the request for what is missing.
+    /// Returns the request for the missing part.
     ///
-    /// No content coding is accepted: a range of a coded representation has nothing to do with the octets that are there.
+    /// It accepts no content coding, because a range of a coded representation doesn't correspond
+    /// to the bytes in the file.
     func urlRequest() async throws -> AttemptLoop.Base {
         let base = try await resource.makeBase()
         var request = base.request.withoutDefaultTimeout()
@@ -51,7 +53,7 @@ final class DownloadExchange: Sendable {
         return (request, base.body)
     }
 
-    /// Receives a response, as far as it comes.
+    /// Receives a response.
     func receive(_ response: HTTPResponse) async throws {
         let asked = state.withLock(\.asked)
         let part = part
@@ -65,10 +67,10 @@ final class DownloadExchange: Sendable {
             state.withLock { $0.isIncomplete = true }
         case (206, nil):
             response.stream.cancel()
-            throw mismatch("a part of the resource where all of it was asked for")
+            throw mismatch("a part of the resource, but the client requested all of it")
         case (206, let asked?):
             let range = try checkedRange(response, asked)
-            // What is there beyond the offset is asked for again.
+            // Bytes beyond the offset are requested again.
             try await offloading { try part.truncate(to: asked.offset) }
             try await store(response.stream, upTo: range.range.upperBound + 1, of: part.total)
         default:
@@ -79,7 +81,7 @@ final class DownloadExchange: Sendable {
         }
     }
 
-    /// What is needed to go on later: a response that says neither how long it is nor what it is can't be gone on with.
+    /// Returns the record for resuming later, which requires a length and a strong validator.
     private func record(_ response: HTTPResponse, _ length: Int?) -> PartFile.Record? {
         guard canResume, response.status == 200, let length, length > 0,
             let validator = ResumeValidator(response.headers),
@@ -101,26 +103,26 @@ final class DownloadExchange: Sendable {
         }
         let fields = response.headers.values(for: "Content-Range")
         guard fields.count == 1, let range = ContentRange(fields[0]) else {
-            throw refuse("a part of the resource, and does not say which")
+            throw refuse("a part of the resource without a valid Content-Range")
         }
         guard range.range.lowerBound == asked.offset else {
-            throw refuse("octets from \(range.range.lowerBound) where those from \(asked.offset) were asked for")
+            throw refuse("bytes from \(range.range.lowerBound) instead of \(asked.offset)")
         }
         let total = part.total
         guard range.total ?? total == total, range.range.upperBound < total ?? .max else {
-            throw refuse("a part of a resource of another length than before")
+            throw refuse("a part of a resource whose length has changed")
         }
         if let length = response.headers["Content-Length"].flatMap({ Int($0) }), length != range.range.count {
-            throw refuse("a part of another length than it says")
+            throw refuse("a part whose length differs from its Content-Range")
         }
         guard !asked.validator.isContradicted(by: response.headers) else {
-            throw refuse("a part of a changed resource as if it had not changed")
+            throw refuse("a part of a changed resource")
         }
         return range
     }
 
     private func mismatch(_ what: String) -> NetworkError {
-        NetworkError(.rangeMismatch, "the server sent \(what); what there was is discarded, start the download again")
+        NetworkError(.rangeMismatch, "the server sent \(what); its part was deleted, so start the download again")
     }
 
     private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
@@ -129,14 +131,14 @@ final class DownloadExchange: Sendable {
             for try await octets in body {
                 if let end, octets.count > end - part.count {
                     body.cancel()
-                    throw mismatch("more octets than it said")
+                    throw mismatch("more bytes than it declared")
                 }
                 try part.append(octets)
                 monitor.move(to: part.count, of: total)
             }
         }
         if let end, part.count < end {
-            throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) octets")
+            throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) bytes")
         }
         if let total, part.count < total { state.withLock { $0.isIncomplete = true } }
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the last run of a download left on the disk.
+/// The resume data of a download's last run.
 final class DownloadResumeState: Sendable {
     private let state = Mutex<Download.ResumeData?>(nil)
 

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 internal import OpenSSLCrypto
 
-/// One run of a download, from its beginning or a resumption to its end or a pause.
+/// One run of a download, from its start or resumption to its end or a pause.
 struct DownloadRun: Sendable {
     let client: NetworkClient
     let resource: Resource
@@ -41,7 +41,7 @@ struct DownloadRun: Sendable {
             throw error
         } catch {
             if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
-            throw NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+            throw NetworkError(.requestNotMade, "creating the request failed; nothing was sent", cause: error)
         }
     }
 
@@ -51,7 +51,7 @@ struct DownloadRun: Sendable {
         let path = target.partPath(resource: identity)
         let partPath = options.resumeData?.partPath ?? path
         guard Self.folder(partPath) == Self.folder(path) else {
-            throw NetworkError(.invalidRequest, "the resume data is of a download to another folder; nothing was sent")
+            throw NetworkError(.invalidRequest, "the resume data is for another folder; nothing was sent")
         }
         PartFile.removeLeftover(partPath)
         if let path = target.path { try options.existing.check(path) }
@@ -60,7 +60,7 @@ struct DownloadRun: Sendable {
 
     private static func folder(_ path: String) -> String { (path as NSString).deletingLastPathComponent }
 
-    /// What stands for a URL on the disk.
+    /// Returns the identifier of a URL on the disk.
     private static func identity(of url: URL) -> String {
         let digest = try? Array(url.absoluteString.utf8).withBytes { bytes throws(CryptoError) in
             try HashFunction.sha256.hash(bytes)
@@ -86,7 +86,7 @@ struct DownloadRun: Sendable {
             if let digest = options.digest.expected(response.headers), try !digest.matches(part) {
                 throw NetworkError(
                     .digestMismatch,
-                    "“\(part.name)” was received whole and has another digest than it should; nothing was kept"
+                    "the digest of “\(part.name)” doesn't match; the file was deleted"
                 )
             }
             let mode = UInt32(truncatingIfNeeded: options.permissions & 0o777)
@@ -97,7 +97,7 @@ struct DownloadRun: Sendable {
 
     // MARK: Requests
 
-    /// Receives until the part is whole.
+    /// Receives responses until the file is complete.
     private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
         while true {
             let exchange = DownloadExchange(part: part, canResume: canResume, monitor: monitor, resource: resource)
@@ -108,21 +108,22 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// The resource with what a transfer does otherwise than a request.
+    /// Returns the resource with the options of a transfer.
     private func prepared(_ resource: Resource) -> Resource {
         var resource = resource
         resource.options = options.request.forTransfer(maximumBodySize: Int.max)
-        // Whether the range was refused is for the exchange to say.
+        // The exchange handles a rejected range itself.
         resource.traits.acceptedStatuses = resource.traits.acceptedStatuses.union([416])
         return resource
     }
 }
 
 extension RequestOptions {
-    /// The options with the limits of a transfer where they say nothing: no timeout for the whole, and one for a peer that is silent.
+    /// Returns the options with the defaults of a transfer: no timeout for the whole transfer, and
+    /// an idle timeout.
     func forTransfer(maximumBodySize size: Int?) -> Self {
         var options = self
-        // As good as never, and still an instant that a clock has.
+        // Practically never, but still an instant that a clock can represent.
         options.timeout = timeout ?? .seconds(86_400 * 3650)
         options.idleTimeout = idleTimeout ?? .seconds(60)
         options.maximumBodySize = maximumBodySize ?? size
@@ -131,7 +132,8 @@ extension RequestOptions {
 }
 
 extension URLRequest {
-    /// The request without the timeout that a `URLRequest` has if nobody sets one: a transfer may take longer.
+    /// Returns the request without the default timeout of `URLRequest`, because a transfer may take
+    /// longer.
     func withoutDefaultTimeout() -> Self {
         guard timeoutInterval == 60 else { return self }
         var request = self

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Where a download's file goes.
+/// The destination of a download.
 public struct DownloadTarget: Sendable, Hashable {
     enum Wrapped: Sendable, Hashable {
         case file(URL)
@@ -9,33 +9,35 @@ public struct DownloadTarget: Sendable, Hashable {
 
     let wrapped: Wrapped
 
-    /// A file of this name.
+    /// Returns the target for a file.
     ///
     /// - Parameter url: The file.
     /// - Returns: The target.
     public static func file(_ url: URL) -> Self { Self(wrapped: .file(url)) }
 
-    /// A file in this folder, of the name that the server suggests; see ``HTTPResponse/suggestedFileName``.
+    /// Returns the target for a file in a folder, named as the server suggests; see
+    /// ``HTTPResponse/suggestedFileName``.
     ///
-    /// - Parameter url: The folder, which must be there.
+    /// - Parameter url: The folder, which must exist.
     /// - Returns: The target.
     public static func folder(_ url: URL) -> Self { Self(wrapped: .folder(url)) }
 
-    /// The path of the target, if it is known before there is a response.
+    /// The path of the target, if it's known before the response.
     var path: String? {
         if case .file(let url) = wrapped { Self.path(url) } else { nil }
     }
 
-    /// Its name for messages.
+    /// The target's name, for messages.
     var name: String {
         switch wrapped {
         case .file(let url), .folder(let url): url.lastPathComponent
         }
     }
 
-    /// The path of the hidden file that the octets go to at first, in the folder of the target.
+    /// Returns the path of the hidden file in the target's folder that receives the bytes first.
     ///
-    /// The same target and the same URL have the same one in every process, so that each can go on where another one stopped.
+    /// It's the same in every process for the same target and URL, so each can resume another's
+    /// download.
     func partPath(resource: String) -> String {
         let mark = resource.prefix(16)
         switch wrapped {
@@ -48,7 +50,7 @@ public struct DownloadTarget: Sendable, Hashable {
         }
     }
 
-    /// The path of the target, now that there is a response.
+    /// Returns the path of the target for a response.
     func path(for response: HTTPResponse) -> String {
         switch wrapped {
         case .file(let url): Self.path(url)
@@ -57,7 +59,7 @@ public struct DownloadTarget: Sendable, Hashable {
         }
     }
 
-    /// Checks that it is one.
+    /// Throws an error unless the target is a file URL.
     func check() throws(NetworkError) {
         switch wrapped {
         case .file(let url), .folder(let url):
@@ -72,32 +74,36 @@ public struct DownloadTarget: Sendable, Hashable {
     }
 }
 
-/// What a download does otherwise than by default.
+/// The options of a download.
 public struct DownloadOptions: Sendable {
-    /// What happens where there is a file of the target's name already; ``ExistingFilePolicy/fail`` by default.
+    /// The handling of an existing file with the target's name; the default is
+    /// ``ExistingFilePolicy/fail``.
     public var existing: ExistingFilePolicy
-    /// What the octets must be, compared before the file gets its name; ``DownloadDigest/offered`` by default.
+    /// The expected digest, checked before the file gets its name; the default is
+    /// ``DownloadDigest/offered``.
     public var digest: DownloadDigest
-    /// The permissions of the file; `0o600`, for its owner only, by default.
+    /// The permissions of the file; the default is `0o600`, which gives access to its owner only.
     public var permissions: Int
-    /// What an earlier download left, to go on with it although the URL is another one now, such as a newly signed one.
+    /// The data to resume an earlier download from, if its URL has changed, for example because it
+    /// was signed again.
     ///
-    /// It is not needed for the same URL and the same target: those find by themselves what there is.
+    /// Downloads of the same URL to the same target resume without it.
     public var resumeData: Download.ResumeData?
-    /// What its requests do otherwise than the client.
+    /// The options that override the client's.
     ///
-    /// Other than the client's requests, those of a transfer have no timeout for the whole and no largest body, unless these options say so;
-    /// and an idle timeout of 60 seconds, unless these say otherwise.
+    /// Unlike the client's other requests, a transfer has no overall timeout and no maximum body
+    /// size, and its idle timeout is 60 seconds, unless these options specify them.
     public var request: RequestOptions
 
-    /// Makes options.
+    /// Creates options.
     ///
     /// - Parameters:
-    ///   - existing: What happens where there is a file of the target's name already.
-    ///   - digest: What the octets must be.
-    ///   - permissions: The permissions of the file.
-    ///   - resumeData: What an earlier download left.
-    ///   - request: What its requests do otherwise than the client.
+    ///   - existing: The handling of an existing file with the target's name. The default is
+    ///     `fail`.
+    ///   - digest: The expected digest. The default is `offered`.
+    ///   - permissions: The permissions of the file. The default is `0o600`.
+    ///   - resumeData: The data to resume an earlier download from.
+    ///   - request: The options that override the client's.
     public init(
         existing: ExistingFilePolicy = .fail,
         digest: DownloadDigest = .offered,

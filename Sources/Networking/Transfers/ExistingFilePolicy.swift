@@ -1,22 +1,24 @@
 import Foundation
 import Glibc
 
-/// What a download does where there is a file of its target's name already.
+/// The handling of an existing file with the name of a download's target.
 public struct ExistingFilePolicy: Sendable, Hashable {
     private enum Wrapped: Sendable { case fail, replace, unique }
 
     private let wrapped: Wrapped
 
-    /// The download fails with ``NetworkError/Code/fileExists``: before anything is sent if the file is there then, and otherwise at its end.
+    /// A policy to fail with ``NetworkError/Code/fileExists``, before sending anything if the file
+    /// exists by then, otherwise at the end of the download.
     public static let fail = Self(wrapped: .fail)
-    /// The file is replaced in one step at the end of the download.
+    /// A policy to replace the file in a single step at the end of the download.
     ///
-    /// A link is replaced, and not what it leads to. What is neither, such as a folder or a device, never is.
+    /// It replaces a symbolic link itself, not the link's target. It never replaces anything else,
+    /// such as a folder or a device.
     public static let replace = Self(wrapped: .replace)
-    /// The file gets another name: `report (1).pdf`, `report (2).pdf` and so on.
+    /// A policy to use another name: `report (1).pdf`, `report (2).pdf` and so on.
     public static let unique = Self(wrapped: .unique)
 
-    /// Fails early if the download could only fail in the end.
+    /// Fails early if the download would fail at its end.
     func check(_ target: String) throws(NetworkError) {
         switch wrapped {
         case .replace: try Self.checkIsReplaceable(target)
@@ -33,11 +35,11 @@ public struct ExistingFilePolicy: Sendable, Hashable {
         switch status.st_mode & S_IFMT {
         case S_IFREG, S_IFLNK: return
         case S_IFDIR: throw isFolder(target)
-        default: throw NetworkError(.fileExists, "“\(name(target))” is a device or the like, which no file replaces")
+        default: throw NetworkError(.fileExists, "“\(name(target))” isn't a regular file and can't be replaced")
         }
     }
 
-    /// Gives a file its name, in one step.
+    /// Renames a file in a single step.
     func rename(_ path: String, to target: String) throws(NetworkError) -> String {
         switch wrapped {
         case .replace:
@@ -60,10 +62,10 @@ public struct ExistingFilePolicy: Sendable, Hashable {
         }
     }
 
-    /// Gives a file a name that no file has; false if one has it.
+    /// Renames a file without replacing another; returns `false` if the name is in use.
     ///
-    /// A second link never replaces anything. Where the file system has no links, the name is taken with an empty file first, which
-    /// then is replaced.
+    /// A hard link never replaces a file. If the file system doesn't support hard links, this
+    /// creates an empty file with the name and then replaces it.
     private static func renameKeeping(_ path: String, to target: String) throws(NetworkError) -> Bool {
         if unsafe link(path, target) == 0 {
             _ = unsafe unlink(path)
@@ -84,7 +86,7 @@ public struct ExistingFilePolicy: Sendable, Hashable {
         throw .file(name(target), cannotBe: "made", number: number)
     }
 
-    /// `folder/report (1).pdf`.
+    /// Returns a name such as `folder/report (1).pdf`.
     private static func numbered(_ target: String, _ number: Int) -> String {
         let folder = (target as NSString).deletingLastPathComponent
         let last = name(target)
@@ -99,7 +101,7 @@ public struct ExistingFilePolicy: Sendable, Hashable {
     private static func exists(_ target: String) -> NetworkError {
         NetworkError(
             .fileExists,
-            "“\(name(target))” is there already; remove it, or let the download replace it or choose another name"
+            "“\(name(target))” already exists; remove it, or use the policy replace or unique"
         )
     }
 

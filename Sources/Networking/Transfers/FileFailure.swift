@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 
 extension NetworkError {
-    /// What the system said when a file of a transfer could not be used.
+    /// Returns the error for a failed system call on a transfer's file.
     ///
     /// - Parameters:
     ///   - name: The name of the file, without its folder.
-    ///   - action: What was tried, such as `written`.
+    ///   - action: The action that failed, such as `written`.
     ///   - number: The value of `errno`.
     /// - Returns: The error.
     static func file(_ name: String, cannotBe action: String, number: Int32) -> NetworkError {
@@ -14,10 +14,10 @@ extension NetworkError {
         let words = unsafe String(cString: strerror(number))
         let advice =
             switch number {
-            case ENOSPC, EDQUOT: "; make room on the disk and start the transfer again"
-            case EFBIG: "; the file would be larger than the process or the file system allows"
-            case EACCES, EPERM, EROFS: "; choose a folder in which files can be made"
-            case ENOENT, ENOTDIR: "; make the folder first"
+            case ENOSPC, EDQUOT: "; free up disk space and start the transfer again"
+            case EFBIG: "; the file exceeds the size limit of the process or the file system"
+            case EACCES, EPERM, EROFS: "; choose a writable folder"
+            case ENOENT, ENOTDIR: "; create the folder first"
             default: ""
             }
         return NetworkError(

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 
 extension FileHandle {
-    /// Opens a file that no other program inherits; Foundation's initializers let every program inherit it that the process starts.
+    /// Opens a file with close-on-exec; Foundation's initializers let child processes inherit the
+    /// file.
     static func opened(_ path: String, _ flags: Int32) throws -> FileHandle {
         let descriptor = unsafe open(path, flags | O_CLOEXEC)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }

@@ -1,18 +1,21 @@
 import Foundation
 
-/// Names of files that somebody else suggests.
+/// The handling of file names that a server suggests.
 enum FileName {
-    /// The longest name that Linux's file systems have, in octets.
+    /// The longest file name of Linux's file systems, in bytes.
     static let maximumLength = 255
-    /// The longest suggestion that is read, in Unicode scalars.
+    /// The length to which suggestions are truncated, in Unicode scalars.
     private static let maximumScalars = 1_024
 
-    /// Makes a suggestion a name that can only be that of a new ordinary file in the folder it is put into; `nil` if nothing is left.
+    /// Turns a suggestion into the name of an ordinary file in the target folder.
     ///
-    /// Only what follows the last separator counts, of Unix or Windows. Control characters go, and so do those that change the direction
-    /// of writing, with which `exe` can be shown at another place than the end. A name never begins with a dot, which would hide it.
+    /// Returns `nil` if nothing remains. Only the part after the last Unix or Windows separator
+    /// counts. Control characters are removed, as are characters that change the writing direction,
+    /// which can disguise an `exe` extension. The name never begins with a dot, which would hide
+    /// the file.
     static func sanitized(_ suggestion: String) -> String? {
-        // Scalars, and few of them: finding the characters of a text that combines takes quadratic time.
+        // Works on a limited number of scalars: splitting a text of combining characters takes
+        // quadratic time.
         let all = suggestion.unicodeScalars
         let start = all.lastIndex { $0 == "/" || $0 == "\\" }.map(all.index(after:)) ?? all.startIndex
         var scalars = String.UnicodeScalarView()
@@ -25,7 +28,8 @@ enum FileName {
         return shortened(stem, to: maximumLength - ending.utf8.count) + ending
     }
 
-    /// The stem and the extension with its dot; an extension that is unusually long is part of the stem.
+    /// Splits a name into its stem and its extension with the dot, unless the extension is
+    /// unusually long.
     static func split(_ name: String) -> (stem: String, ending: String) {
         guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 32
         else {
@@ -34,7 +38,7 @@ enum FileName {
         return (String(name[..<dot]), String(name[dot...]))
     }
 
-    /// The beginning of a text that has at most so many octets, characters kept whole.
+    /// Truncates a text to a number of bytes without splitting characters.
     static func shortened(_ text: String, to count: Int) -> String {
         let count = max(count, 1)
         guard text.utf8.count > count else { return text }
@@ -44,7 +48,7 @@ enum FileName {
             guard index <= limit else { break }
             end = index
         }
-        // One character can be longer than any name.
+        // A single character can be longer than any file name.
         return end == text.startIndex ? "_" : String(text[..<end])
     }
 

@@ -6,8 +6,8 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - file: The file, in a folder that is there.
-    ///   - options: What it does otherwise than by default.
+    ///   - file: The file. Its folder must exist.
+    ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
     public func download(_ url: URL, to file: URL, options: DownloadOptions = DownloadOptions()) -> Download {
         download(url, to: .file(file), options: options)
@@ -17,8 +17,8 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - target: The file, or the folder for a file of the name that the server suggests.
-    ///   - options: What it does otherwise than by default.
+    ///   - target: The file, or a folder for a file with the name that the server suggests.
+    ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
     public func download(
         _ url: URL,
@@ -28,12 +28,12 @@ extension NetworkClient {
         download(Resource { URLRequest(url: url) }, to: target, options: options)
     }
 
-    /// Downloads what an endpoint answers to a file.
+    /// Downloads an endpoint's response to a file.
     ///
     /// - Parameters:
-    ///   - endpoint: What to call. Its timeout holds for each attempt; without one there is none.
-    ///   - file: The file, in a folder that is there.
-    ///   - options: What it does otherwise than by default.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
+    ///   - file: The file. Its folder must exist.
+    ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
     public func download(
         _ endpoint: some HTTPEndpoint,
@@ -43,12 +43,12 @@ extension NetworkClient {
         download(Resource(endpoint), to: .file(file), options: options)
     }
 
-    /// Downloads what an endpoint answers to a file.
+    /// Downloads an endpoint's response to a file.
     ///
     /// - Parameters:
-    ///   - endpoint: What to call. Its timeout holds for each attempt; without one there is none.
-    ///   - target: The file, or the folder for a file of the name that the server suggests.
-    ///   - options: What it does otherwise than by default.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
+    ///   - target: The file, or a folder for a file with the name that the server suggests.
+    ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
     public func download(
         _ endpoint: some HTTPEndpoint,
@@ -61,10 +61,10 @@ extension NetworkClient {
     /// Downloads a resource to a file.
     ///
     /// - Parameters:
-    ///   - resource: What to fetch. The options of the download take the place of its own. A request's `timeoutInterval` of 60 seconds, which
-    ///     is what a `URLRequest` has by itself, does not count.
-    ///   - target: The file, or the folder for a file of the name that the server suggests.
-    ///   - options: What it does otherwise than by default.
+    ///   - resource: The resource to fetch. The download's options replace its own. A
+    ///     `timeoutInterval` of 60 seconds, the default of `URLRequest`, is ignored.
+    ///   - target: The file, or a folder for a file with the name that the server suggests.
+    ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
     public func download(
         _ resource: Resource,

@@ -2,14 +2,15 @@ public import Foundation
 import FoundationNetworking
 
 extension NetworkClient {
-    /// Uploads something to a URL.
+    /// Uploads a body to a URL.
     ///
     /// - Parameters:
-    ///   - source: What to send and what it is: `.data(…)`, `.file(…)`, `.multipart(…)`, `.json(…)`, or an `EndpointBody` of a stream.
+    ///   - source: The body: `.data(…)`, `.file(…)`, `.multipart(…)`, `.json(…)`, or an
+    ///     `EndpointBody` of a stream.
     ///   - url: The URL.
-    ///   - method: The method; `POST` by default.
-    ///   - headers: More header fields; a `Content-Type` in them wins over the source's.
-    ///   - options: What it does otherwise than by default.
+    ///   - method: The method. The default is `POST`.
+    ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
+    ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the response.
     public func upload(
         _ source: EndpointBody,
@@ -21,15 +22,15 @@ extension NetworkClient {
         upload(source, to: Self.resource(url, method, headers), options: options) { $0 }
     }
 
-    /// Uploads something to a URL, and decodes the response.
+    /// Uploads a body to a URL, and decodes the response.
     ///
     /// - Parameters:
-    ///   - source: What to send and what it is.
+    ///   - source: The body.
     ///   - url: The URL.
-    ///   - method: The method; `POST` by default.
-    ///   - headers: More header fields; a `Content-Type` in them wins over the source's.
-    ///   - decoding: How the response becomes a model.
-    ///   - options: What it does otherwise than by default.
+    ///   - method: The method. The default is `POST`.
+    ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
+    ///   - decoding: The decoding of the response.
+    ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
         _ source: EndpointBody,
@@ -42,12 +43,14 @@ extension NetworkClient {
         upload(source, to: Self.resource(url, method, headers), options: options) { try decoding.model(of: $0) }
     }
 
-    /// Uploads something to an endpoint, whose method, headers and accepted statuses count; the source takes the place of its body.
+    /// Uploads a body to an endpoint.
+    ///
+    /// The endpoint provides the method, header fields and accepted statuses, but not the body.
     ///
     /// - Parameters:
-    ///   - source: What to send and what it is.
-    ///   - endpoint: What to call. Its timeout holds for each attempt; without one there is none.
-    ///   - options: What it does otherwise than by default.
+    ///   - source: The body, which replaces the endpoint's.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
+    ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the response.
     public func upload(
         _ source: EndpointBody,
@@ -57,13 +60,13 @@ extension NetworkClient {
         upload(source, to: Self.resource(endpoint), options: options) { $0 }
     }
 
-    /// Uploads something to an endpoint, and decodes the response.
+    /// Uploads a body to an endpoint, and decodes the response.
     ///
     /// - Parameters:
-    ///   - source: What to send and what it is.
-    ///   - endpoint: What to call. Its timeout holds for each attempt; without one there is none.
-    ///   - decoding: How the response becomes a model.
-    ///   - options: What it does otherwise than by default.
+    ///   - source: The body, which replaces the endpoint's.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
+    ///   - decoding: The decoding of the response.
+    ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
         _ source: EndpointBody,
@@ -112,7 +115,7 @@ extension NetworkClient {
     }
 }
 
-/// An endpoint without its body, which the source of an upload takes the place of.
+/// An endpoint without its body, which the upload's source replaces.
 private struct UploadEndpoint<Endpoint: HTTPEndpoint>: HTTPEndpoint {
     let endpoint: Endpoint
 

@@ -1,19 +1,21 @@
 import Foundation
 import Glibc
 
-/// A file that is open for a transfer, and locked against every other.
+/// A file that's open and exclusively locked for a transfer.
 ///
-/// It is closed with its last reference, which also gives up the lock; so does the end of the process, however it ends.
+/// Releasing the last reference closes the file and releases the lock, as does the end of the
+/// process, even if it's killed.
 final class OpenFile: Sendable {
     let path: String
     private let descriptor: Int32
 
-    /// Opens a file for reading and writing, or makes it with access for its owner only.
+    /// Opens a file for reading and writing, or creates it with access for its owner only.
     ///
-    /// A link is not followed, and a file that others could have planted or could read is not used: it is removed, and another takes
-    /// its place.
+    /// Symbolic links aren't followed. A file that others could have planted or could read is
+    /// removed and created again.
     ///
-    /// - Throws: ``NetworkError`` with the code `transferInProgress` if another transfer has it, `cannotUseFile` if the system refuses.
+    /// - Throws: ``NetworkError`` with the code `transferInProgress` if another transfer uses the
+    ///   file, or `cannotUseFile` if a system call fails.
     init(path: String, name: String) throws(NetworkError) {
         self.path = path
         descriptor = try Self.open(path, name: name)
@@ -23,18 +25,18 @@ final class OpenFile: Sendable {
         close(descriptor)
     }
 
-    /// Gives up the lock before the last reference goes.
+    /// Releases the lock while references remain.
     func unlock() {
         flock(descriptor, LOCK_UN)
     }
 
-    /// How many octets it has.
+    /// The length of the file in bytes.
     var length: Int {
         var status = stat()
         return unsafe fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// Writes octets at a position.
+    /// Writes bytes at a position.
     func write(_ octets: Data, at position: Int, name: String) throws(NetworkError) {
         var (written, number) = (0, Int32(0))
         unsafe octets.withUnsafeBytes { octets in
@@ -51,7 +53,7 @@ final class OpenFile: Sendable {
         guard number == 0 else { throw .file(name, cannotBe: "written", number: number) }
     }
 
-    /// Reads octets from a position; fewer at the end of the file.
+    /// Reads bytes from a position, or fewer at the end of the file.
     func read(_ count: Int, at position: Int, name: String) throws(NetworkError) -> Data {
         var part = Data(count: count)
         let result = unsafe part.withUnsafeMutableBytes { buffer in
@@ -64,24 +66,25 @@ final class OpenFile: Sendable {
         return part.prefix(result)
     }
 
-    /// Leaves so many octets.
+    /// Truncates the file to a length.
     func truncate(to length: Int, name: String) throws(NetworkError) {
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw .file(name, cannotBe: "shortened", number: errno)
         }
     }
 
-    /// Brings everything to the disk.
+    /// Flushes the file to the disk.
     func synchronize(name: String) throws(NetworkError) {
         guard fsync(descriptor) == 0 else { throw .file(name, cannotBe: "written", number: errno) }
     }
 
-    /// Sets who may read and write it.
+    /// Sets the file's permissions.
     func setPermissions(_ mode: mode_t, name: String) throws(NetworkError) {
         guard fchmod(descriptor, mode) == 0 else { throw .file(name, cannotBe: "given its permissions", number: errno) }
     }
 
-    /// The octets of a small file that nobody else could have written; `nil` if there is none.
+    /// Returns the contents of a small file that only its owner could have written, or `nil` if it
+    /// doesn't exist.
     static func privateContents(_ path: String) -> Data? {
         let limit = 64 << 10
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -95,7 +98,8 @@ final class OpenFile: Sendable {
     }
 
     private static func open(_ path: String, name: String) throws(NetworkError) -> Int32 {
-        // Whoever had the file may remove it between the opening and the locking; then there is a new one to open.
+        // The previous owner may remove the file between opening and locking. Then a new one must
+        // be opened.
         for _ in 0..<100 {
             let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
             guard descriptor >= 0 else {
@@ -110,7 +114,7 @@ final class OpenFile: Sendable {
                 guard number == EWOULDBLOCK else { throw .file(name, cannotBe: "locked", number: number) }
                 throw NetworkError(
                     .transferInProgress,
-                    "another transfer is writing “\(name)”; wait for its end, or choose another target"
+                    "another transfer is writing “\(name)”; wait until it ends, or choose another target"
                 )
             }
             if isOurs(descriptor, path) { return descriptor }
@@ -119,7 +123,8 @@ final class OpenFile: Sendable {
         throw .file(name, cannotBe: "made", number: EAGAIN)
     }
 
-    /// Whether the open file is the one of that name, and nobody else's; what is somebody else's is removed.
+    /// Returns whether the open file is private and still has this name; removes a file that isn't
+    /// private.
     private static func isOurs(_ descriptor: Int32, _ path: String) -> Bool {
         var (opened, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0,
@@ -130,7 +135,8 @@ final class OpenFile: Sendable {
         return isPrivate
     }
 
-    /// Whether it is an ordinary file of ours that nobody else can open, under this name or another.
+    /// Returns whether the file is a regular file that only this user can open, without other hard
+    /// links.
     private static func isPrivate(_ status: stat) -> Bool {
         status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink == 1
             && status.st_mode & 0o077 == 0

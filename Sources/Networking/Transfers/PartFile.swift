@@ -2,21 +2,23 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// The octets of a download until they are whole, in a hidden file beside the target, and what is needed to go on after them.
+/// The hidden file next to the target that contains a download's bytes until it's complete, and the
+/// record for resuming it.
 ///
-/// Beside the octets is a second file with the validator of their representation. It is written when the octets have been discarded
-/// and before the first new one is written, so that at every moment the octets there are belong to the validator there is. It is
-/// removed before the octets get the target's name: a process that is killed in between begins anew, and leaves nothing behind.
+/// The record is a second file with the validator of the representation. It's written after the old
+/// bytes are discarded and before new ones are written, so the bytes always belong to the recorded
+/// validator. It's removed before the file gets the target's name: if the process is killed in
+/// between, the next download starts over and nothing is left behind.
 final class PartFile: Sendable {
-    /// What is kept beside the octets.
+    /// The record for resuming the download.
     struct Record: Codable, Hashable {
-        /// The SHA-256 of the URL: the URL itself may have a secret in it.
+        /// The SHA-256 hash of the URL, because the URL itself may contain a secret.
         var resource: String
         var validator: ResumeValidator
         var total: Int
-        /// How many octets are known to be on the disk, even if the machine stopped.
+        /// The number of bytes that are certainly on the disk, even after a crash of the machine.
         var synchronized: Int
-        /// Which run of the machine wrote this.
+        /// The identifier of the boot during which the record was written.
         var boot: String
     }
 
@@ -29,20 +31,20 @@ final class PartFile: Sendable {
     /// The name of the target, for messages.
     let name: String
     let path: String
-    /// The SHA-256 of the URL.
+    /// The SHA-256 hash of the URL.
     let resource: String
     private let file: OpenFile
     private let state = Mutex(State())
 
     private var recordPath: String { path + ".resume" }
 
-    /// Opens the part file of a download, and finds out what can be used of it.
+    /// Opens the part file of a download, and determines how much of it is usable.
     ///
     /// - Parameters:
-    ///   - path: Its path.
+    ///   - path: The path of the part file.
     ///   - name: The name of the target.
-    ///   - resource: The SHA-256 of the URL.
-    /// - Throws: ``NetworkError``: `transferInProgress` or `cannotUseFile`.
+    ///   - resource: The SHA-256 hash of the URL.
+    /// - Throws: ``NetworkError`` with the code `transferInProgress` or `cannotUseFile`.
     init(path: String, name: String, resource: String) throws(NetworkError) {
         self.path = path
         self.name = name
@@ -53,35 +55,36 @@ final class PartFile: Sendable {
             let record = try? JSONDecoder().decode(Record.self, from: octets), record.resource == resource, count > 0,
             record.total > 0, count <= record.total
         else { return }
-        // What the machine had not written to the disk before it stopped may be gone, or zeros.
+        // After a crash, bytes that weren't flushed to the disk may be missing or zero.
         let usable = record.boot == Self.boot ? count : min(count, record.synchronized)
         guard usable > 0 else { return }
         state.withLock { $0 = State(record: record, count: usable) }
     }
 
-    /// Removes the part file of a download that was killed in the moment in which its octets had both names.
+    /// Removes the part file of a download that was killed while its file had both names.
     static func removeLeftover(_ path: String) {
         var status = stat()
         if unsafe lstat(path, &status) == 0, status.st_nlink > 1 { _ = unsafe unlink(path) }
     }
 
-    /// How many octets there are.
+    /// The number of bytes received so far.
     var count: Int { state.withLock(\.count) }
-    /// How many octets there will be, if that is known.
+    /// The total number of bytes, if known.
     var total: Int? { state.withLock { $0.record?.total } }
-    /// Whether a download can go on after the octets, in this process or another.
+    /// The record, if this process or another can resume the download.
     var record: Record? { state.withLock { $0.count > 0 ? $0.record : nil } }
 
-    /// Where to go on, and with which validator; `nil` to begin anew.
+    /// The offset and the validator to resume with, or `nil` to start over.
     ///
-    /// Of a part that is whole already, the last octet is asked for again: that is how the server says that nothing has changed.
+    /// For a complete part, the last byte is requested again, so that the server confirms that
+    /// nothing has changed.
     var resumePoint: (offset: Int, validator: ResumeValidator)? {
         record.map { (min(count, $0.total - 1), $0.validator) }
     }
 
-    /// Discards the octets, and takes down what the next ones belong to.
+    /// Discards the bytes, and writes the record for the next ones.
     ///
-    /// - Parameter record: What is needed to go on later; `nil` if that will not be possible.
+    /// - Parameter record: The record for resuming, or `nil` if the download can't be resumed.
     /// - Throws: ``NetworkError`` with the code `cannotUseFile`.
     func begin(_ record: Record?) throws(NetworkError) {
         try truncate(to: 0)
@@ -89,25 +92,25 @@ final class PartFile: Sendable {
         try writeRecord()
     }
 
-    /// Discards what follows the first octets.
+    /// Truncates the file to a number of bytes.
     func truncate(to count: Int) throws(NetworkError) {
         try file.truncate(to: count, name: name)
         state.withLock { $0.count = count }
     }
 
-    /// Appends octets.
+    /// Appends bytes.
     func append(_ octets: Data) throws(NetworkError) {
         let position = count
         try file.write(octets, at: position, name: name)
         state.withLock { $0.count = position + octets.count }
     }
 
-    /// Reads octets from a position.
+    /// Reads bytes from a position.
     func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
         try file.read(count, at: position, name: name)
     }
 
-    /// Keeps what can be gone on with later, or else removes everything.
+    /// Saves the state for resuming later, or removes everything if the download can't be resumed.
     func suspend() {
         guard var record else { return remove() }
         guard (try? file.synchronize(name: name)) != nil else { return }
@@ -117,7 +120,7 @@ final class PartFile: Sendable {
         try? writeRecord()
     }
 
-    /// Removes everything.
+    /// Removes the part file and its record.
     func remove() {
         let isRemoved = state.withLock { state in
             defer { state = State(isRemoved: true) }
@@ -128,21 +131,22 @@ final class PartFile: Sendable {
         _ = unsafe unlink(path)
     }
 
-    /// Lets another transfer have the file; the last thing that is done with it.
+    /// Releases the file for other transfers.
     ///
-    /// The last reference may go later: a queue that ran work on the file releases it when it likes.
+    /// Must be the last use of the file. The last reference may live longer, because a queue that
+    /// ran work on the file releases it at any time.
     func unlock() {
         file.unlock()
     }
 
-    /// Gives the octets the target's name.
+    /// Gives the file the target's name.
     ///
     /// - Parameters:
-    ///   - target: The path.
-    ///   - existing: What happens to a file that has the name already.
+    ///   - target: The target's path.
+    ///   - existing: The handling of an existing file with that name.
     ///   - mode: The permissions of the file.
-    /// - Returns: The path that it has got.
-    /// - Throws: ``NetworkError``: `fileExists` or `cannotUseFile`.
+    /// - Returns: The file's final path.
+    /// - Throws: ``NetworkError`` with the code `fileExists` or `cannotUseFile`.
     func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)
         try file.truncate(to: count, name: name)
@@ -155,7 +159,8 @@ final class PartFile: Sendable {
             Self.synchronizeFolder(of: path)
             return path
         } catch {
-            // Nothing is lost: whoever makes room for the name does not have to receive everything again.
+            // Restores the record, so that the download can be completed without receiving
+            // everything again.
             state.withLock { $0.record = whole }
             try? writeRecord()
             throw error
@@ -175,13 +180,13 @@ final class PartFile: Sendable {
         try file.truncate(to: octets.count, name: name)
     }
 
-    /// The identity of this run of the machine; empty if the system does not say.
+    /// The identifier of the current boot, or an empty string if the system doesn't provide it.
     static let boot: String = {
         let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         return text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
     }()
 
-    /// The new name is on the disk only when the folder is.
+    /// Flushes the folder, without which the new name isn't on the disk.
     private static func synchronizeFolder(of path: String) {
         let folder = unsafe open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }

@@ -1,17 +1,21 @@
 import Foundation
 
-/// What says that two responses are octet for octet of the same representation, so that one can go on where the other ended.
+/// The strong validator that shows that two responses have identical bytes, so that one can
+/// continue the other.
 ///
-/// Only strong validators do: a weak one promises no more than the same meaning
+/// Weak validators aren't sufficient, because they only promise the same meaning
 /// ([RFC 9110 §8.8.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.1)).
 struct ResumeValidator: Codable, Hashable, Sendable {
-    /// The value of `If-Range` ([RFC 9110 §13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
+    /// The value of `If-Range`
+    /// ([RFC 9110 §13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
     let value: String
 
-    /// Takes the strong validator of a response; `nil` if it has none.
+    /// Creates the strong validator of a response; returns `nil` if it has none.
     ///
-    /// A time is strong if the response was made so long after it that a second change in the same second can be ruled out, clocks that
-    /// differ included ([RFC 9110 §8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)). It counts only without an entity tag.
+    /// A `Last-Modified` is strong if the response's date is so much later that a second change in
+    /// the same second is impossible, even with clock differences
+    /// ([RFC 9110 §8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)). It only
+    /// counts without an entity tag.
     init?(_ headers: HTTPHeaders) {
         if let tag = headers["ETag"] {
             guard Self.isStrongTag(tag) else { return nil }
@@ -25,14 +29,14 @@ struct ResumeValidator: Codable, Hashable, Sendable {
         }
     }
 
-    /// Whether a response says that it is of another representation than the validator's.
+    /// Returns whether a response has a validator that differs from this one.
     func isContradicted(by headers: HTTPHeaders) -> Bool {
         let isTag = value.utf8.first == UInt8(ascii: "\"")
         guard let other = headers[isTag ? "ETag" : "Last-Modified"] else { return false }
         return !other.utf8.elementsEqual(value.utf8)
     }
 
-    /// Whether the text is an entity tag without `W/`, and nothing that another field could follow.
+    /// Returns whether the text is a single entity tag without `W/`.
     private static func isStrongTag(_ text: String) -> Bool {
         let octets = text.utf8
         guard octets.count >= 2, octets.first == 0x22, octets.last == 0x22 else { return false }

@@ -1,18 +1,18 @@
-/// A download or an upload that a client has begun.
+/// A download or an upload of a client.
 public protocol Transfer: AnyObject, Sendable {
-    /// A number that no other transfer of the client has; later ones have higher numbers.
+    /// A number that's unique among the client's transfers and increases with each transfer.
     var id: UInt64 { get }
-    /// How far it is now.
+    /// The current progress.
     var currentProgress: TransferProgress { get }
-    /// How far it is from now on.
+    /// The progress from now on.
     var progress: TransferUpdates { get }
-    /// Ends it, and waits until it has ended; harmless if it is over.
+    /// Cancels the transfer, if it hasn't ended, and waits for its end.
     func end() async
 }
 
 extension NetworkClient {
-    /// The downloads and uploads that are waiting, in progress or paused, oldest first.
+    /// The waiting, running and paused downloads and uploads, oldest first.
     ///
-    /// Only those count whose handle somebody still has: the others have ended.
+    /// A transfer is listed as long as its handle exists. Without a handle, it has ended.
     public var transfers: [any Transfer] { transferQueue.all }
 }

@@ -1,14 +1,15 @@
 import Synchronization
 
-/// What a transfer is doing, apart from its handle: the task that runs must not keep the handle alive.
+/// The state of a transfer, separate from its handle, because the running task must not keep the
+/// handle alive.
 final class TransferCore<Value: Sendable>: Sendable {
-    /// What the owner of the handle wants.
+    /// The state that the handle's owner requests.
     private enum Intent { case run, pause, cancel }
 
     private struct State {
         var intent = Intent.run
         var task: Task<Void, Never>?
-        /// Whether the current run was told to stop.
+        /// A Boolean value that indicates whether the current run was told to stop.
         var isStopped = false
     }
 
@@ -18,11 +19,11 @@ final class TransferCore<Value: Sendable>: Sendable {
     private let run: @Sendable (TransferMonitor<Value>) async throws -> Value
     private let state = Mutex(State())
 
-    /// Makes a transfer that ``start()`` begins.
+    /// Creates a transfer that ``start()`` begins.
     ///
     /// - Parameters:
-    ///   - client: Whose transfer it is.
-    ///   - run: One run, which ends early when its task is cancelled.
+    ///   - client: The client.
+    ///   - run: Performs one run, which ends early when its task is canceled.
     init(client: NetworkClient, run: @escaping @Sendable (TransferMonitor<Value>) async throws -> Value) {
         queue = client.transferQueue
         self.run = run
@@ -30,13 +31,13 @@ final class TransferCore<Value: Sendable>: Sendable {
         monitor = TransferMonitor(timeSource: client.options.timeSource)
     }
 
-    /// Begins, and lets the client list the transfer under its handle.
+    /// Begins the transfer, and adds its handle to the client's list.
     func start(_ handle: any Transfer) {
         queue.add(handle)
         state.withLock { begin(&$0) }
     }
 
-    /// Waits for the end; if the task that waits is cancelled, so is the transfer.
+    /// Waits for the result; canceling the waiting task cancels the transfer.
     func value() async throws -> Value {
         try await withTaskCancellationHandler {
             try await monitor.value()
@@ -45,7 +46,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         }
     }
 
-    /// The progress, which keeps the handle for as long as it is watched.
+    /// Returns the progress; the sequence keeps the handle alive while it's being read.
     func updates(of handle: any Transfer) -> TransferUpdates {
         TransferUpdates(owner: handle) { [monitor] in monitor.updates() }
     }
@@ -63,7 +64,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         state.withLock { state in
             guard state.intent == .pause else { return }
             state.intent = .run
-            // A run that is still stopping is followed by the next one when it has stopped.
+            // If the previous run is still stopping, the next one begins when it has stopped.
             if state.task == nil { begin(&state) }
         }
     }
@@ -77,17 +78,18 @@ final class TransferCore<Value: Sendable>: Sendable {
             state.task?.cancel()
             return isPaused
         }
-        // Of what is paused there is no run that could end.
+        // A paused transfer has no run whose end would finish it.
         if isPaused { finish(.failure(NetworkError.cancelled(endpoint: nil))) }
     }
 
-    /// Ends the transfer, and waits until it has ended.
+    /// Cancels the transfer, and waits until it has ended.
     func end() async {
         cancel()
         _ = try? await monitor.value()
     }
 
-    /// Begins anew after a failure or a cancellation; false if there was none.
+    /// Restarts the transfer after a failure or a cancellation; returns `false` if there was
+    /// neither.
     func restart(_ handle: any Transfer) -> Bool {
         state.withLock { state in
             guard state.task == nil, monitor.restart() else { return false }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What is known of a transfer, for those who watch it and those who wait for its end.
+/// The progress and the result of a transfer, for observers and awaiting tasks.
 final class TransferMonitor<Value: Sendable>: Sendable {
     private struct State {
         var progress = TransferProgress(state: .waiting)
@@ -21,7 +21,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
     var progress: TransferProgress { state.withLock(\.progress) }
     var isOver: Bool { state.withLock { $0.outcome != nil } }
 
-    /// Tells how many octets there are, and will be.
+    /// Updates the completed and the total number of bytes.
     func move(to count: Int, of total: Int?) {
         let now = timeSource.now()
         change { state in
@@ -32,7 +32,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// Tells what the transfer is doing; nothing after its end.
+    /// Changes the transfer's state, unless it has ended.
     func enter(_ phase: TransferProgress.State) {
         change { state in
             guard state.outcome == nil else { return }
@@ -42,7 +42,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// Begins anew after a failure or a cancellation; false if there was none.
+    /// Resets the transfer after a failure or a cancellation; returns `false` if there was neither.
     func restart() -> Bool {
         state.withLock { state in
             guard case .failure = state.outcome else { return false }
@@ -53,7 +53,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends the transfer: who waits is told, and the sequences of progress end.
+    /// Ends the transfer, resumes the waiting tasks and finishes the progress sequences.
     func finish(_ outcome: Result<Value, any Error>) {
         let phase: TransferProgress.State =
             switch outcome {
@@ -77,7 +77,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(with: outcome) }
     }
 
-    /// Waits for the end.
+    /// Waits for the result.
     func value() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let outcome = state.withLock { state in
@@ -88,9 +88,8 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// The progress from now on, beginning with the current one.
-    ///
-    /// Who is slow misses some, and holds up nothing.
+    /// Returns the progress from now on; a slow reader misses updates but doesn't block the
+    /// transfer.
     func updates() -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,
@@ -116,7 +115,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            // A watcher's buffer has room for one, so that this never waits.
+            // Yielding never waits, because each stream buffers only the newest element.
             for watcher in state.watchers.values { watcher.yield(state.progress) }
         }
     }

@@ -1,48 +1,50 @@
-/// How far a transfer is.
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Equatable {
-    /// What a transfer is doing.
+    /// The state of a transfer.
     public struct State: Sendable, Hashable, CustomStringConvertible {
         private enum Wrapped: String { case waiting, running, paused, completed, failed, cancelled }
 
         private let wrapped: Wrapped
 
-        /// It waits until fewer others are in progress.
+        /// The transfer waits until fewer others are running.
         public static let waiting = Self(wrapped: .waiting)
-        /// It is in progress; a delay between two attempts counts.
+        /// The transfer is running or waiting between two attempts.
         public static let running = Self(wrapped: .running)
-        /// It was paused, and goes on when it is resumed.
+        /// The transfer is paused until it's resumed.
         public static let paused = Self(wrapped: .paused)
-        /// It has succeeded.
+        /// The transfer has succeeded.
         public static let completed = Self(wrapped: .completed)
-        /// It has failed.
+        /// The transfer has failed.
         public static let failed = Self(wrapped: .failed)
-        /// It was cancelled.
+        /// The transfer was canceled.
         public static let cancelled = Self(wrapped: .cancelled)
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
-        /// Whether nothing more happens by itself.
+        /// A Boolean value that indicates whether the transfer has ended.
         public var isFinal: Bool { self == .completed || self == .failed || self == .cancelled }
     }
 
-    /// What the transfer is doing.
+    /// The state of the transfer.
     public var state: State
-    /// How many octets there are: of a download on the disk, those of earlier runs included; of an upload sent.
+    /// The number of bytes so far: on the disk for a download, including earlier runs; sent for an
+    /// upload.
     ///
-    /// It goes back to 0 where a transfer has to start over.
+    /// It returns to 0 if the transfer starts over.
     public var completedBytes: Int
-    /// How many octets there will be; `nil` if that is not known.
+    /// The total number of bytes, or `nil` if it's unknown.
     public var totalBytes: Int?
-    /// The octets per second lately; `nil` at the beginning and while nothing moves.
+    /// The recent transfer rate in bytes per second, or `nil` at the beginning and while no data
+    /// moves.
     public var bytesPerSecond: Double?
 
-    /// Makes a progress, for tests of what shows it.
+    /// Creates a progress, for testing code that displays it.
     ///
     /// - Parameters:
-    ///   - state: What the transfer is doing.
-    ///   - completedBytes: How many octets there are.
-    ///   - totalBytes: How many octets there will be; `nil` if that is not known.
-    ///   - bytesPerSecond: The octets per second lately.
+    ///   - state: The state of the transfer.
+    ///   - completedBytes: The number of bytes so far.
+    ///   - totalBytes: The total number of bytes, or `nil` if it's unknown.
+    ///   - bytesPerSecond: The recent transfer rate in bytes per second.
     public init(
         state: State,
         completedBytes: Int = 0,
@@ -55,36 +57,38 @@ public struct TransferProgress: Sendable, Equatable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// How much is done, 0 to 1, and 1 of a completed transfer; `nil` if the total is not known.
+    /// The completed fraction from 0 to 1, and 1 for a completed transfer; `nil` if the total is
+    /// unknown.
     public var fractionCompleted: Double? {
         if state == .completed { return 1 }
         guard let totalBytes else { return nil }
         return totalBytes > 0 ? min(1, Double(completedBytes) / Double(totalBytes)) : 0
     }
 
-    /// How long it will take if it goes on like this; `nil` if the total or the rate is not known.
+    /// The estimated remaining time at the current rate, or `nil` if the total or the rate is
+    /// unknown.
     public var estimatedTimeRemaining: Duration? {
         guard let totalBytes, let bytesPerSecond, bytesPerSecond > 0 else { return nil }
-        // A `Duration` traps on what it can't hold; a year says enough.
+        // `Duration` traps on values that it can't represent, so the time is capped at a year.
         return .seconds(min(Double(max(0, totalBytes - completedBytes)) / bytesPerSecond, 31_536_000))
     }
 }
 
-/// The octets per second of the last few seconds.
+/// The average transfer rate of the last few seconds, in bytes per second.
 struct TransferRate {
-    /// How quickly older times are forgotten.
+    /// The time constant of the average, in seconds.
     private static let memory = 3.0
 
     private var last: (time: ContinuousClock.Instant, count: Int)?
     private(set) var bytesPerSecond: Double?
 
-    /// Begins anew, as after a pause.
+    /// Resets the rate, for example after a pause.
     mutating func reset() {
         last = nil
         bytesPerSecond = nil
     }
 
-    /// Takes how many octets there are now.
+    /// Adds a measurement of the number of bytes so far.
     mutating func add(_ count: Int, at time: ContinuousClock.Instant) {
         guard let last, count >= last.count else {
             reset()
@@ -92,7 +96,7 @@ struct TransferRate {
             return
         }
         let seconds = (time - last.time) / .seconds(1)
-        // The shorter the time, the less a measurement says.
+        // Shorter intervals are too inaccurate.
         guard seconds >= 0.1 else { return }
         let current = Double(count - last.count) / seconds
         let weight = min(1, seconds / Self.memory)

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The transfers of a client: which there are, and which may be in progress.
+/// The transfers of a client, and the limit on how many run at once.
 ///
-/// They begin in the order in which they came. What waits between two attempts, or for a slow server, keeps its place; what is paused
-/// gives it up.
+/// Transfers run in the order of their creation. A transfer that waits between two attempts or for
+/// a slow server keeps its turn. A paused transfer gives it up.
 final class TransferQueue: Sendable {
     private struct Entry {
         weak var transfer: (any Transfer)?
@@ -17,7 +17,7 @@ final class TransferQueue: Sendable {
     private struct State {
         var free: Int
         var waiting: [Waiter] = []
-        /// Those that gave up before they waited.
+        /// The transfers that were canceled before they began to wait.
         var abandoned: Set<UInt64> = []
         var entries: [UInt64: Entry] = [:]
         var last: UInt64 = 0
@@ -29,12 +29,12 @@ final class TransferQueue: Sendable {
         state = Mutex(State(free: max(1, limit)))
     }
 
-    /// The transfers that are not over, oldest first.
+    /// The transfers that haven't ended, oldest first.
     var all: [any Transfer] {
         state.withLock { $0.entries.sorted { $0.key < $1.key }.compactMap(\.value.transfer) }
     }
 
-    /// A number for a transfer, or for one run of it.
+    /// Returns an identifier for a transfer or one run of it.
     func makeID() -> UInt64 {
         state.withLock { state in
             state.last += 1
@@ -47,15 +47,17 @@ final class TransferQueue: Sendable {
     }
 
     func remove(_ id: UInt64) {
-        // What is released may be the last reference to a transfer, whose end comes back here.
+        // The entry may have the last reference to a transfer, whose end calls this method again.
+        // So release it outside the lock.
         _ = state.withLock { $0.entries.removeValue(forKey: id) }
     }
 
-    /// Runs something when it is its turn.
+    /// Waits for a turn, and runs a closure.
     ///
-    /// - Parameter body: What runs; its place is free again when it ends.
-    /// - Returns: What the body returns.
-    /// - Throws: ``NetworkError`` with the code `cancelled` if the task is cancelled before its turn, or what the body throws.
+    /// - Parameter body: The closure. Its end ends the turn.
+    /// - Returns: The closure's result.
+    /// - Throws: ``NetworkError`` with the code `cancelled` if the task is canceled before its
+    ///   turn, or the closure's error.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         let id = makeID()
         let hasTurn = await withTaskCancellationHandler {
@@ -93,7 +95,7 @@ final class TransferQueue: Sendable {
         waiter?.continuation.resume(returning: false)
     }
 
-    /// A cancellation during the turn is the body's business.
+    /// Clears a cancellation that came during the turn, which the closure handles.
     private func forget(_ id: UInt64) {
         _ = state.withLock { $0.abandoned.remove(id) }
     }

@@ -1,11 +1,13 @@
-/// The progress of a transfer as it changes: first what it is now, then each newer one, until the transfer is over.
+/// An asynchronous sequence of a transfer's progress: the current one, then each update until the
+/// transfer ends.
 ///
-/// Who reads slowly gets the newest and misses those in between; the transfer never waits. Of a transfer that is over already there is one
-/// element, its last. The sequence keeps the transfer alive while it is read.
+/// A slow reader gets the newest progress and misses those in between. The transfer never waits for
+/// it. For a transfer that has already ended, the sequence has one element. Reading the sequence
+/// keeps the transfer alive.
 public struct TransferUpdates: AsyncSequence, Sendable {
-    /// What an iteration gives.
+    /// The element type.
     public typealias Element = TransferProgress
-    /// It never fails.
+    /// The failure type; the sequence never fails.
     public typealias Failure = Never
 
     private let owner: any Transfer
@@ -16,14 +18,14 @@ public struct TransferUpdates: AsyncSequence, Sendable {
         self.makeStream = makeStream
     }
 
-    /// Makes an iterator, which begins with the current progress.
+    /// Creates an iterator that begins with the current progress.
     ///
     /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator {
         Iterator(owner: owner, base: makeStream().makeAsyncIterator())
     }
 
-    /// Reads one progress after the other.
+    /// The iterator of a transfer's progress.
     public struct Iterator: AsyncIteratorProtocol {
         private let owner: any Transfer
         private var base: AsyncStream<TransferProgress>.Iterator
@@ -35,17 +37,19 @@ public struct TransferUpdates: AsyncSequence, Sendable {
 
         /// Waits for the next progress.
         ///
-        /// - Returns: The newest progress; `nil` when the transfer is over, or the task is cancelled.
+        /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
+        ///   canceled.
         public mutating func next() async -> TransferProgress? {
-            // The transfer goes on for as long as it is watched.
+            // Keeps the transfer alive while it's being observed.
             defer { withExtendedLifetime(owner) {} }
             return await base.next(isolation: #isolation)
         }
 
         /// Waits for the next progress.
         ///
-        /// - Parameter actor: Where the caller is.
-        /// - Returns: The newest progress; `nil` when the transfer is over, or the task is cancelled.
+        /// - Parameter actor: The caller's actor.
+        /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
+        ///   canceled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
             defer { withExtendedLifetime(owner) {} }
             return await base.next(isolation: actor)

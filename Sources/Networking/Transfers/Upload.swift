@@ -6,14 +6,16 @@
 /// let response = try await upload.value
 /// ```
 ///
-/// It begins at once, or when it is its turn (see ``NetworkClient/Options/maximumTransfers``). Files and streams are read while they are
-/// sent. The status is checked whether or not the answer has a body. What retry policies and authenticators ask for, and redirects, send the
-/// source again if it can be read again; otherwise the upload fails before anything is sent a second time.
+/// The upload begins at once, or when the client's limit permits (see
+/// ``NetworkClient/Options/maximumTransfers``). It reads files and streams while sending them, and
+/// checks the status even if the response has no body. Retries, authenticators and redirects send
+/// the source again if it can be read again. Otherwise, the upload fails before sending anything
+/// twice.
 ///
-/// The handle holds the upload: when its last reference goes, and nobody waits for ``value`` or reads ``progress``, the upload is
-/// cancelled.
+/// The handle owns the upload. Releasing its last reference cancels the upload, unless a task
+/// awaits ``value`` or reads ``progress``.
 public final class Upload<Value: Sendable>: Transfer {
-    /// A number that no other transfer of the client has; later ones have higher numbers.
+    /// A number that's unique among the client's transfers and increases with each transfer.
     public var id: UInt64 { core.id }
     private let core: TransferCore<Value>
     private let source: UploadSource
@@ -27,33 +29,36 @@ public final class Upload<Value: Sendable>: Transfer {
         core.cancel()
     }
 
-    /// The answer, once it is there: the response, or what was decoded from it.
+    /// The response or the model decoded from it, once the upload has completed.
     ///
-    /// If the task that waits for it is cancelled, so is the upload.
+    /// Canceling the awaiting task cancels the upload.
     ///
-    /// - Throws: ``ServerError`` for a status that is not accepted; ``NetworkError``: `cancelled`, `decoding`, `noData`,
-    ///   `bodyNotReplayable`, or what ended the last attempt.
+    /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
+    ///   `cancelled`, `decoding`, `noData` or `bodyNotReplayable`, or the error of the last
+    ///   attempt.
     public var value: Value {
         get async throws { try await core.value() }
     }
 
-    /// How far the upload is now.
+    /// The current progress.
     public var currentProgress: TransferProgress { core.monitor.progress }
 
-    /// How far the upload is from now on.
+    /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }
 
-    /// Ends the upload, and waits until it has ended; harmless if it is over.
+    /// Cancels the upload, if it hasn't ended, and waits for its end.
     public func cancel() async { await core.end() }
 
-    /// Ends the upload, and waits until it has ended; see ``cancel()``.
+    /// Cancels the upload, and waits until it has ended; see ``cancel()``.
     public func end() async { await cancel() }
 
-    /// Sends everything again after a failure or a cancellation; ``value`` and ``progress`` then are those of the new try.
+    /// Sends everything again after a failure or a cancellation.
     ///
-    /// It is harmless if the upload is in progress or has succeeded.
+    /// ``value`` and ``progress`` then belong to the new attempt. Has no effect on an upload that
+    /// is in progress or has succeeded.
     ///
-    /// - Throws: ``NetworkError`` with the code `bodyNotReplayable` if the source can be read only once, and has been.
+    /// - Throws: ``NetworkError`` with the code `bodyNotReplayable` if the source can be read only
+    ///   once and was already read.
     public func retry() throws(NetworkError) {
         guard currentProgress.state != .completed else { return }
         try source.checkIsReadable()

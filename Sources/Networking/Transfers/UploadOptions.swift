@@ -1,22 +1,26 @@
-/// What an upload does otherwise than by default.
+/// The options of an upload.
 public struct UploadOptions: Sendable {
-    /// Whether the server is asked before the body is sent, with `Expect: 100-continue`
-    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)); no by default.
+    /// A Boolean value that indicates whether the client asks the server before it sends the body;
+    /// the default is `false`.
     ///
-    /// A server that refuses the request then does so before it has received everything. One that says nothing gets the body after a
-    /// second, and one that refuses the question (417) is sent the request again without it. Over HTTP/2 there is no question.
+    /// The client then sends `Expect: 100-continue`
+    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)), so that the
+    /// server can reject the request before it receives the body. If the server doesn't respond,
+    /// the client sends the body after a second. If it rejects the expectation (417), the client
+    /// sends the request again without it. Over HTTP/2, the client doesn't send the expectation.
     public var expectsContinue: Bool
-    /// What its requests do otherwise than the client; a body in it is not looked at.
+    /// The options that override the client's; a body in them is ignored.
     ///
-    /// Other than the client's requests, those of a transfer have no timeout for the whole, unless these options say so, and an idle timeout of
-    /// 60 seconds, unless these say otherwise.
+    /// Unlike the client's other requests, a transfer has no overall timeout, and its idle timeout
+    /// is 60 seconds, unless these options specify them.
     public var request: RequestOptions
 
-    /// Makes options.
+    /// Creates options.
     ///
     /// - Parameters:
-    ///   - expectsContinue: Whether the server is asked before the body is sent.
-    ///   - request: What its requests do otherwise than the client.
+    ///   - expectsContinue: Whether the client sends `Expect: 100-continue` before the body. The
+    ///     default is `false`.
+    ///   - request: The options that override the client's.
     public init(expectsContinue: Bool = false, request: RequestOptions = RequestOptions()) {
         self.expectsContinue = expectsContinue
         self.request = request

@@ -29,7 +29,7 @@ struct UploadRun<Value: Sendable>: Sendable {
         return (request, source.content)
     }
 
-    /// The resource with what a transfer does otherwise than a request.
+    /// Returns the resource with the options of a transfer.
     private func prepared() -> Resource {
         var resource = resource
         resource.options = options.request.forTransfer(maximumBodySize: nil)
@@ -40,7 +40,7 @@ struct UploadRun<Value: Sendable>: Sendable {
         resource.options.observer = { event in
             switch event {
             case .started: monitor.move(to: 0, of: length)
-            // Of a body without a length, what frames its chunks is counted too.
+            // For a body without a length, this count includes the chunk framing.
             case .bodySent(let count): monitor.move(to: min(count, length ?? source.readCount), of: length)
             default: break
             }
@@ -50,7 +50,7 @@ struct UploadRun<Value: Sendable>: Sendable {
     }
 }
 
-/// Asks the server before the body is sent, and does without if the server does not like to be asked.
+/// An interceptor that adds `Expect: 100-continue`, and omits it if the server rejects it.
 private struct ContinueExpectation: RequestInterceptor {
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// What an upload sends, which knows how much of it was read.
+/// The body of an upload, which tracks how much of it was read.
 final class UploadSource: Sendable {
-    /// The octets to send.
+    /// The body.
     let content: HTTPBody
     /// The value of `Content-Type`.
     let contentType: String?
@@ -28,10 +28,10 @@ final class UploadSource: Sendable {
         )
     }
 
-    /// How many octets of a stream were read, the last time it was.
+    /// The number of bytes of a stream that the latest attempt has read.
     var readCount: Int { reading.count }
 
-    /// Checks that nothing was read yet of what can be read only once.
+    /// Throws an error if the source can be read only once and was already read.
     func checkIsReadable() throws(NetworkError) {
         guard content.isReplayable || !reading.hasBegun else { throw Self.isUsedUp }
     }
@@ -39,18 +39,18 @@ final class UploadSource: Sendable {
     private static var isUsedUp: NetworkError {
         NetworkError(
             .bodyNotReplayable,
-            "the upload's source can be read only once, and was; begin another upload with a new source"
+            "the upload's source can be read only once and was already read; start another upload with a new source"
         )
     }
 
-    /// How far a stream was read.
+    /// The progress of reading a stream.
     private final class Reading: Sendable {
         private let state = Mutex<Int?>(nil)
 
         var hasBegun: Bool { state.withLock { $0 != nil } }
         var count: Int { state.withLock { $0 ?? 0 } }
 
-        /// Begins at the first octet; false if that is not possible any more.
+        /// Starts at the first byte; returns `false` if that's no longer possible.
         func begin(isReplayable: Bool) -> Bool {
             state.withLock { state in
                 guard isReplayable || state == nil else { return false }

@@ -1,32 +1,35 @@
 extension ClientIdentity {
-    /// Asks for the identity anew for each connection.
+    /// Returns an identity that a closure provides for each new connection.
     ///
-    /// It is meant for identities from a vault, an agent or a sidecar. A connection that exists keeps the identity it was made with;
-    /// ``TLSConfiguration/maximumConnectionAge`` bounds for how long.
+    /// Use this for identities from a vault, an agent or a sidecar. An existing connection keeps
+    /// its identity; ``TLSConfiguration/maximumConnectionAge`` limits for how long.
     ///
-    /// - Parameter provider: Gives the identity. It is called in the middle of a handshake, on the thread that serves all
-    ///   connections: it returns what it has and does not wait. If it throws, the connection is not made, and the failure is
+    /// - Parameter provider: Returns the identity. It's called during a handshake, on the thread
+    ///   that serves all connections, so it must not block. If it throws, the connection fails with
     ///   ``TLSFailure/clientIdentityUnavailable``.
-    /// - Returns: An identity that changes.
+    /// - Returns: An identity that can change.
     public static func reloading(_ provider: @escaping @Sendable () throws -> ClientIdentity) -> ClientIdentity {
         ClientIdentity { try provider().load() }
     }
 
-    /// Reads an identity from PEM files, and again when they have changed.
+    /// Returns an identity that's read from PEM files, and read again when they change.
     ///
-    /// The files are looked at before each connection that needs the identity, so a renewed certificate works without a restart.
-    /// Replace files by renaming new ones. While they are unreadable or don't fit together, the last good identity stays in use.
-    /// Reading happens in the middle of a handshake, on the thread that serves all connections; decrypting a key takes a good part of a
-    /// second of it.
+    /// The client checks the files before each connection that needs the identity, so a renewed
+    /// certificate works without a restart. Replace files by renaming new ones. While the files are
+    /// unreadable or don't match, the last valid identity stays in use. Reading happens during a
+    /// handshake, on the thread that serves all connections; decrypting a key blocks that thread
+    /// for a good part of a second.
     ///
     /// - Parameters:
-    ///   - certificateChainFile: The path of the certificates, as for ``init(certificateChain:privateKey:password:)``.
-    ///   - privateKeyFile: The path of the key; it may be the same.
-    ///   - password: Gives the password of an encrypted key, each time the files are read.
-    ///   - onFailure: Is told why changed files could not be used; called before each connection until they can. It returns at
-    ///     once.
+    ///   - certificateChainFile: The path of the certificates, as for
+    ///     ``init(certificateChain:privateKey:password:)``.
+    ///   - privateKeyFile: The path of the key. It may be the same file.
+    ///   - password: Returns the password of an encrypted key, each time the files are read.
+    ///   - onFailure: Receives the error if changed files can't be used. It's called before each
+    ///     connection until they can, and must return at once.
     /// - Returns: An identity that changes with the files.
-    /// - Throws: As ``init(certificateChainFile:privateKeyFile:password:)``, if the files can't be used now.
+    /// - Throws: The errors of ``init(certificateChainFile:privateKeyFile:password:)``, if the
+    ///   files can't be used now.
     public static func reloading(
         certificateChainFile: String,
         privateKeyFile: String,
@@ -42,14 +45,15 @@ extension ClientIdentity {
         return ClientIdentity { identity.current() }
     }
 
-    /// Reads an identity from a PKCS#12 file, and again when it has changed.
+    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes.
     ///
     /// - Parameters:
     ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
-    ///   - password: Gives the password, each time the file is read.
-    ///   - onFailure: As for ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
+    ///   - password: Returns the password, each time the file is read.
+    ///   - onFailure: Receives the error, as for
+    ///     ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
     /// - Returns: An identity that changes with the file.
-    /// - Throws: As ``init(pkcs12File:password:)``, if the file can't be used now.
+    /// - Throws: The errors of ``init(pkcs12File:password:)``, if the file can't be used now.
     public static func reloading(
         pkcs12File: String,
         password: Password? = nil,

@@ -1,12 +1,13 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Who this process is to servers that ask for a client certificate (mutual TLS): a certificate, those of its issuers, and the
-/// private key.
+/// The certificate, its issuers' certificates and the private key that identify this process to
+/// servers that request a client certificate (mutual TLS).
 ///
-/// Keys may be RSA of 2048 bits or more, on a NIST curve or secp256k1, or Ed25519 or Ed448. The key never shows in a description.
+/// Supported keys are RSA with 2048 bits or more, NIST curves, secp256k1, Ed25519 and Ed448.
+/// Descriptions never contain the key.
 public struct ClientIdentity: Sendable {
-    /// Gives the password of an encrypted key; only called if there is one to decrypt.
+    /// A closure that returns the password of an encrypted key; called only if there is one.
     public typealias Password = @Sendable () throws -> String
 
     let load: @Sendable () throws -> TLSIdentity
@@ -19,28 +20,34 @@ public struct ClientIdentity: Sendable {
         self.init { identity }
     }
 
-    /// Reads an identity from PEM texts.
+    /// Creates an identity from PEM texts.
     ///
     /// - Parameters:
-    ///   - certificateChain: The process's own certificate, then those of its issuers; the root may be missing. At most ten.
+    ///   - certificateChain: The process's own certificate, then its issuers' certificates, with or
+    ///     without the root. At most ten.
     ///   - privateKey: The key of the first certificate: PKCS#8, encrypted or not, PKCS#1 or SEC 1.
-    ///   - password: Gives the password of an encrypted key.
-    /// - Throws: ``TrustConfigurationError`` with the code `malformedCertificate`, `malformedKey`, `unsupportedKey`,
-    ///   `keyMismatch`, `passwordRequired`, `incorrectPassword` or `cryptography`; and what `password` throws.
+    ///   - password: Returns the password of an encrypted key.
+    /// - Throws: ``TrustConfigurationError`` with the code `malformedCertificate`, `malformedKey`,
+    ///   `unsupportedKey`, `keyMismatch`, `passwordRequired`, `incorrectPassword` or
+    ///   `cryptography`, and the errors of `password`.
     public init(certificateChain: String, privateKey: String, password: Password? = nil) throws {
         try self.init(
             IdentitySource.pem(certificates: certificateChain, privateKey: privateKey, password: password)
         )
     }
 
-    /// Reads an identity from PEM files, once; see ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)`` for
-    /// files that are replaced while the process runs.
+    /// Creates an identity from PEM files, which are read once.
+    ///
+    /// For files that are replaced while the process runs, use
+    /// ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
     ///
     /// - Parameters:
-    ///   - certificateChainFile: The path of the certificates, as for ``init(certificateChain:privateKey:password:)``.
-    ///   - privateKeyFile: The path of the key; it may be the same.
-    ///   - password: Gives the password of an encrypted key.
-    /// - Throws: As ``init(certificateChain:privateKey:password:)``, and ``TrustConfigurationError/Code/unreadableFile``.
+    ///   - certificateChainFile: The path of the certificates, as for
+    ///     ``init(certificateChain:privateKey:password:)``.
+    ///   - privateKeyFile: The path of the key. It may be the same file.
+    ///   - password: Returns the password of an encrypted key.
+    /// - Throws: The errors of ``init(certificateChain:privateKey:password:)``, and
+    ///   ``TrustConfigurationError/Code/unreadableFile``.
     public init(certificateChainFile: String, privateKeyFile: String, password: Password? = nil) throws {
         let source = IdentitySource.pemFiles(
             certificates: certificateChainFile,
@@ -50,24 +57,27 @@ public struct ClientIdentity: Sendable {
         try self.init(source.load())
     }
 
-    /// Reads an identity from PKCS#12 ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
+    /// Creates an identity from PKCS#12 data ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
     ///
     /// - Parameters:
-    ///   - pkcs12: The octets of a `.p12` or `.pfx` file, at most 1 MiB, with one private key and its certificate. The
-    ///     certificates of its issuers are put into order.
-    ///   - password: Gives the password; not called if the file opens without one.
-    /// - Throws: As ``init(certificateChain:privateKey:password:)``.
+    ///   - pkcs12: The contents of a `.p12` or `.pfx` file of at most 1 MiB, with one private key
+    ///     and its certificate. The issuers' certificates may be in any order.
+    ///   - password: Returns the password. Not called if the file opens without one.
+    /// - Throws: The errors of ``init(certificateChain:privateKey:password:)``.
     public init(pkcs12: Data, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12([UInt8](pkcs12), password: password))
     }
 
-    /// Reads an identity from a PKCS#12 file, once; see ``reloading(pkcs12File:password:onFailure:)`` for a file that is
-    /// replaced while the process runs.
+    /// Creates an identity from a PKCS#12 file, which is read once.
+    ///
+    /// For a file that's replaced while the process runs, use
+    /// ``reloading(pkcs12File:password:onFailure:)``.
     ///
     /// - Parameters:
     ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
-    ///   - password: Gives the password; not called if the file opens without one.
-    /// - Throws: As ``init(certificateChain:privateKey:password:)``, and ``TrustConfigurationError/Code/unreadableFile``.
+    ///   - password: Returns the password. Not called if the file opens without one.
+    /// - Throws: The errors of ``init(certificateChain:privateKey:password:)``, and
+    ///   ``TrustConfigurationError/Code/unreadableFile``.
     public init(pkcs12File: String, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12File(pkcs12File, password: password).load())
     }

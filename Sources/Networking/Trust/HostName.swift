@@ -1,7 +1,7 @@
 internal import Foundation
 internal import OpenSSLCrypto
 
-/// A host's name or address in the one form in which two spellings of the same host are equal.
+/// A host name or address in canonical form, so that different spellings of a host are equal.
 struct HostName: Hashable, Sendable {
     private enum Form: Hashable {
         case labels([String])
@@ -10,12 +10,13 @@ struct HostName: Hashable, Sendable {
 
     private let form: Form
 
-    /// Reads a host.
+    /// Creates a host name from a text, or returns `nil` if it is neither a name nor an address.
     ///
-    /// Letters of any case, a final dot, the brackets of an IPv6 address and international names
-    /// ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) or their ASCII form are one and the same.
+    /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an
+    /// international name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form
+    /// don't matter.
     ///
-    /// - Parameter text: The host; `nil` if it is no name and no address.
+    /// - Parameter text: The host.
     init?(_ text: String) {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         if let address = IPAddress(isBracketed ? String(text.dropFirst().dropLast()) : text) {
@@ -26,18 +27,18 @@ struct HostName: Hashable, Sendable {
         var labels = name.lowercased().split(separator: ".", omittingEmptySubsequences: false)
         if labels.last == "" { labels.removeLast() }
         guard !labels.isEmpty, labels.allSatisfy(Self.isLabel), name.utf8.count <= 254 else { return nil }
-        // Resolvers take a name that ends in a number for an address, written in one way or another.
+        // Resolvers take a name that ends in a number for an address in one notation or another.
         guard let last = labels.last, !Self.isNumber(last) else { return nil }
         form = .labels(labels.map(String.init))
     }
 
-    /// Whether the name is below another, by whole labels; an address is below nothing.
+    /// Returns whether the name is a subdomain of another, by whole labels; an address never is.
     func isSubdomain(of parent: HostName) -> Bool {
         guard case .labels(let labels) = form, case .labels(let parentLabels) = parent.form else { return false }
         return labels.count > parentLabels.count && labels.suffix(parentLabels.count).elementsEqual(parentLabels)
     }
 
-    /// How many labels the name has; more for a more specific one.
+    /// The number of labels; a more specific name has more.
     var depth: Int {
         guard case .labels(let labels) = form else { return 0 }
         return labels.count
@@ -45,7 +46,7 @@ struct HostName: Hashable, Sendable {
 
     private static func asciiName(_ text: String) -> String? {
         guard !text.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
-        // Nothing that could end the host in a URL, so that Foundation only converts it.
+        // Rejects characters that could end the host in a URL, so that Foundation only converts it.
         let isPlain = text.unicodeScalars.allSatisfy { scalar in
             !scalar.isASCII || isLabelCharacter(UInt8(truncatingIfNeeded: scalar.value)) || scalar == "."
                 || ("A"..."Z").contains(scalar)

@@ -28,7 +28,7 @@ enum IdentitySource: Sendable {
         }
     }
 
-    /// Joins certificates and a key in PEM; either text may have what belongs into the other.
+    /// Creates an identity from certificates and a key in PEM, in any of the two texts.
     static func pem(
         certificates: String,
         privateKey: String,
@@ -45,7 +45,7 @@ enum IdentitySource: Sendable {
         }
     }
 
-    /// Reads PKCS#12.
+    /// Creates an identity from PKCS#12 data.
     static func pkcs12(
         _ octets: [UInt8],
         password: ClientIdentity.Password?,
@@ -56,7 +56,7 @@ enum IdentitySource: Sendable {
         }
     }
 
-    /// Tries without a password first, so that nobody is asked for one that is not needed.
+    /// Tries without a password first, so that the password is only requested if it's needed.
     private static func withPassword(
         _ password: ClientIdentity.Password?,
         in place: String?,

@@ -1,4 +1,4 @@
-/// A PEM text with blocks of several kinds, such as a certificate and its key in one file.
+/// A PEM text with several kinds of blocks, such as a certificate and its key in one file.
 struct PEMText {
     private let text: String
 
@@ -6,10 +6,10 @@ struct PEMText {
         self.text = text
     }
 
-    /// The blocks of some kinds, each with its boundaries; what is inside is left as it is.
+    /// Returns the blocks with certain labels, including their boundaries, with unchanged content.
     ///
-    /// - Parameter isWanted: Whether the blocks with a label are wanted.
-    /// - Returns: The wanted blocks' lines, empty if there are none.
+    /// - Parameter isWanted: Returns whether to include the blocks with a label.
+    /// - Returns: The lines of the blocks, or an empty string.
     func blocks(where isWanted: (Substring) -> Bool) -> String {
         var lines = ""
         var wantedLabel: Substring?

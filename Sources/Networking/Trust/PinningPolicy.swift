@@ -1,38 +1,43 @@
 public import Foundation
 
-/// Which public keys a domain's servers may have.
+/// The public keys that a domain's servers may have.
 ///
-/// A server is accepted if its verified chain has a certificate with one of the pins, whatever the kind of its key. Pins are an
-/// addition to the ordinary verification, not in place of it ([RFC 7469](https://www.rfc-editor.org/rfc/rfc7469), whose
-/// header field is not used here).
+/// The client accepts a server if its verified chain contains a certificate with one of the pins,
+/// whatever the kind of key. Pinning adds to the ordinary verification and doesn't replace it
+/// ([RFC 7469](https://www.rfc-editor.org/rfc/rfc7469), whose header field isn't used here).
 public struct PinningPolicy: Sendable {
-    /// The host's name or address, as it was given.
+    /// The host's name or address, as passed to the initializer.
     public let domainName: String
-    /// Whether the policy is also about the names below the domain's, at any depth.
+    /// A Boolean value that indicates whether the policy also applies to subdomains at any depth.
     public let includeSubdomains: Bool
-    /// The last moment at which the policy holds; see ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies``.
+    /// The last moment at which the policy applies; see
+    /// ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies``.
     public let expirationDate: Date
     /// The pins.
     public let pins: Set<PublicKeyPin>
 
     let host: HostName
 
-    /// The pins in base64, without a prefix.
+    /// The pins in base64, without the prefix.
     public var pinnedHashes: Set<String> { Set(pins.map(\.base64)) }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - domainName: A host's name, such as `api.example.org`, or its address. Upper case, a final dot and international
-    ///     characters make no difference; no wildcard, port or path.
-    ///   - includeSubdomains: Whether the policy is also about the names below the domain's. A policy for a longer name
-    ///     wins over this one.
-    ///   - expirationDate: The last moment at which the policy holds; by default there is none.
-    ///   - pinnedHashes: The pins: base64 of 32 octets, with `sha256/` before it or not.
-    ///   - enforceBackupPin: Whether one pin is too few. There should be a pin of a key that is in no server's chain yet, or the
-    ///     loss of a key makes the domain unreachable.
-    /// - Throws: ``TrustConfigurationError``, checked in this order: `invalidDomainName`, `emptyPins`, `invalidPins` with the
-    ///   wrong ones in ``TrustConfigurationError/pins``, `duplicatePins` likewise, and `missingBackupPin`.
+    ///   - domainName: A host name, such as `api.example.org`, or an address. Upper case, a
+    ///     trailing dot and international characters don't matter. Wildcards, ports and paths
+    ///     aren't allowed.
+    ///   - includeSubdomains: Whether the policy also applies to subdomains. A policy with a longer
+    ///     name takes precedence. The default is `false`.
+    ///   - expirationDate: The last moment at which the policy applies. By default, it doesn't
+    ///     expire.
+    ///   - pinnedHashes: The pins: 32 bytes each in base64, with or without the prefix `sha256/`.
+    ///   - enforceBackupPin: Whether to require at least two pins. Include a pin for a key that
+    ///     isn't in any server's chain yet; otherwise, losing a key makes the domain unreachable.
+    ///     The default is `true`.
+    /// - Throws: ``TrustConfigurationError`` with one of these codes, checked in this order:
+    ///   `invalidDomainName`, `emptyPins`, `invalidPins`, `duplicatePins`, `missingBackupPin`. With
+    ///   `invalidPins` and `duplicatePins`, ``TrustConfigurationError/pins`` contains the pins.
     public init(
         domainName: String,
         includeSubdomains: Bool = false,
@@ -43,7 +48,7 @@ public struct PinningPolicy: Sendable {
         guard let host = HostName(domainName) else {
             throw TrustConfigurationError(
                 .invalidDomainName,
-                "the domain of a pinning policy must be a host's name or address, without wildcard, port or path: "
+                "a pinning policy's domain must be a host name or address, without a wildcard, port or path: "
                     + String(domainName.debugDescription.prefix(128))
             )
         }
@@ -55,7 +60,7 @@ public struct PinningPolicy: Sendable {
         guard !enforceBackupPin || pins.count > 1 else {
             throw TrustConfigurationError(
                 .missingBackupPin,
-                "the policy of \(domainName) has one pin: add that of a key kept in reserve, or pass enforceBackupPin: false"
+                "the policy for \(domainName) has only one pin; add a backup key's pin or pass enforceBackupPin: false"
             )
         }
     }
@@ -65,13 +70,13 @@ public struct PinningPolicy: Sendable {
         of domainName: String
     ) throws(TrustConfigurationError) -> Set<PublicKeyPin> {
         guard !texts.isEmpty else {
-            throw TrustConfigurationError(.emptyPins, "the policy of \(domainName) has no pins")
+            throw TrustConfigurationError(.emptyPins, "the policy for \(domainName) has no pins")
         }
         let invalid = texts.filter { PublicKeyPin($0) == nil }
         guard invalid.isEmpty else {
             throw TrustConfigurationError(
                 .invalidPins,
-                "\(invalid.count) pins of \(domainName) are not base64 of the 32 octets of a SHA-256 hash",
+                "\(invalid.count) pins for \(domainName) aren't SHA-256 hashes (32 bytes) in base64",
                 pins: Set(invalid)
             )
         }
@@ -80,30 +85,31 @@ public struct PinningPolicy: Sendable {
         guard repeated.isEmpty else {
             throw TrustConfigurationError(
                 .duplicatePins,
-                "the policy of \(domainName) has the same pin more than once: one of them may have been meant to be another",
+                "the policy for \(domainName) repeats a pin; one of them may be meant to be another pin",
                 pins: Set(repeated)
             )
         }
         return Set(texts.compactMap { PublicKeyPin($0) })
     }
 
-    /// Whether the policy is about a host.
+    /// Returns whether the policy applies to a host.
     func covers(_ other: HostName) -> Bool {
         other == host || (includeSubdomains && other.isSubdomain(of: host))
     }
 }
 
 extension PinningPolicy: Hashable {
-    /// Whether two policies are about the same domain, whatever their pins.
+    /// Returns a Boolean value that indicates whether two policies are for the same domain,
+    /// regardless of their pins.
     ///
     /// - Parameters:
-    ///   - left: One policy.
-    ///   - right: The other.
-    /// - Returns: Whether the domains are equal.
+    ///   - left: A policy.
+    ///   - right: Another policy.
+    /// - Returns: `true` if the domains are equal.
     public static func == (left: Self, right: Self) -> Bool { left.host == right.host }
 
     /// Hashes the domain.
     ///
-    /// - Parameter hasher: What takes it.
+    /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) { hasher.combine(host) }
 }

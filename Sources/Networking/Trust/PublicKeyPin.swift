@@ -1,37 +1,38 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// The SHA-256 hash of a certificate's public key, by which it is recognized
+/// The SHA-256 hash that identifies a certificate's public key
 /// ([RFC 7469 §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
 ///
-/// What is hashed is the SubjectPublicKeyInfo, so a renewed certificate with the same key has the same pin. `jwt pin` prints the
-/// pins of a server or a certificate.
+/// The hash covers the SubjectPublicKeyInfo, so a renewed certificate with the same key has the
+/// same pin. `jwt pin` prints the pins of a server or a certificate.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
-    /// The 32 octets of the hash.
+    /// The 32 bytes of the hash.
     let octets: [UInt8]
 
     /// The hash in base64, such as `++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI=`.
     public var base64: String { Data(octets).base64EncodedString() }
 
-    /// The hash as it is customarily written: `sha256/`, then base64.
+    /// The hash in the customary form: `sha256/` followed by base64.
     public var description: String { "sha256/\(base64)" }
 
-    /// Reads a pin.
+    /// Creates a pin from its text.
     ///
-    /// - Parameter text: The base64 encoding of 32 octets, with `sha256/` before it or not; `nil` for anything else.
+    /// - Parameter text: The base64 encoding of 32 bytes, with or without the prefix `sha256/`.
+    ///   Anything else gives `nil`.
     public init?(_ text: some StringProtocol) {
         let base64 = text.hasPrefix(Self.prefix) ? String(text.dropFirst(Self.prefix.count)) : String(text)
         guard let octets = Data(base64Encoded: base64), octets.count == 32 else { return nil }
         self.octets = [UInt8](octets)
     }
 
-    /// Computes the pin of a certificate.
+    /// Creates the pin of a certificate.
     ///
-    /// - Parameter certificate: A certificate, in DER or in PEM; of several, the first.
-    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``; ``TrustConfigurationError/Code/cryptography`` if OpenSSL
-    ///   fails.
+    /// - Parameter certificate: A certificate in DER or PEM. Only the first of several counts.
+    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``, or
+    ///   ``TrustConfigurationError/Code/cryptography`` if OpenSSL fails.
     public init(certificate: Data) throws(TrustConfigurationError) {
-        // A list of certificates is never empty.
+        // The list of certificates is never empty.
         try self.init(TrustFile.certificates(in: [UInt8](certificate), from: nil)[0])
     }
 

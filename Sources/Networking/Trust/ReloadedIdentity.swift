@@ -2,9 +2,9 @@ internal import Glibc
 internal import OpenSSLCrypto
 internal import Synchronization
 
-/// An identity whose files are read again when they have changed.
+/// An identity that's read again when its files change.
 final class ReloadedIdentity: Sendable {
-    /// What tells one state of a file from another: a file that is replaced has another number, one that is rewritten another time.
+    /// The state of a file: replacing it changes the inode number, and rewriting it the time.
     private struct Stamp: Equatable {
         let device: dev_t
         let number: ino_t
@@ -36,15 +36,15 @@ final class ReloadedIdentity: Sendable {
     init(_ source: IdentitySource, onFailure: (@Sendable (any Error) -> Void)?) throws {
         self.source = source
         self.onFailure = onFailure
-        // The stamps come first: a change while the files are read is then noticed the next time.
+        // The stamps come first, so that a change during the reading is detected the next time.
         let stamps = source.paths.map(Stamp.init)
         state = Mutex(State(stamps: stamps, identity: try source.load()))
     }
 
-    /// The identity of the files as they are now, or as they were last in order.
+    /// Returns the current identity of the files, or the last valid one.
     ///
-    /// While certificate and key are being replaced they don't fit together; whoever asks in that moment gets what was before, and the
-    /// files are tried again the next time.
+    /// While certificate and key are being replaced, they don't match. The previous identity is
+    /// returned then, and the next call tries again.
     func current() -> TLSIdentity {
         let (identity, failure) = state.withLock { state -> (TLSIdentity, (any Error)?) in
             let stamps = source.paths.map(Stamp.init)

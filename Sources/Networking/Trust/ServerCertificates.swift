@@ -2,17 +2,17 @@ internal import Foundation
 internal import OpenSSLCrypto
 internal import Synchronization
 
-/// The certificates by which a server proves who it is.
+/// The certificates that identify a server.
 package enum ServerCertificates {
     /// One certificate of a chain.
     package struct Item: Sendable {
-        /// The pin of its key.
+        /// The pin of the certificate's key.
         package let pin: PublicKeyPin
-        /// The subject's name, to show.
+        /// The subject's name, for display.
         package let subject: String
-        /// The first second of its validity, counted from the start of 1970 (UTC).
+        /// The first second of the validity period, in seconds since 1970 (UTC).
         package let notBefore: Int64
-        /// The last second of its validity, counted from the start of 1970 (UTC).
+        /// The last second of the validity period, in seconds since 1970 (UTC).
         package let notAfter: Int64
 
         init(_ certificate: Certificate, pin: PublicKeyPin) {
@@ -23,13 +23,14 @@ package enum ServerCertificates {
         }
     }
 
-    /// Connects to a server, and ends the connection once its chain and its name are verified: no request is sent.
+    /// Connects to a server, verifies its chain and name, and disconnects without sending a
+    /// request.
     ///
     /// - Parameters:
-    ///   - address: An `https` URL; only its host and port count.
-    ///   - tls: Under which roots, and as whom.
-    ///   - timeout: The longest time it may take.
-    /// - Returns: The verified chain, the server's own certificate first.
+    ///   - address: An `https` URL, of which only the host and port are used.
+    ///   - tls: The trust roots and the client identity.
+    ///   - timeout: The maximum time to wait. The default is 15 seconds.
+    /// - Returns: The verified chain, starting with the server's own certificate.
     /// - Throws: ``NetworkError``.
     package static func chain(
         of address: String,
@@ -43,7 +44,7 @@ package enum ServerCertificates {
         let shelf = Shelf()
         var tls = tls
         tls.inspection = { peer in
-            // A proxy on the way is not whom the question is about.
+            // Skips a proxy in between.
             guard HostName(peer.host) == host else { return }
             shelf.put(peer.chain)
             throw Seen()
@@ -59,17 +60,17 @@ package enum ServerCertificates {
         await transport.close()
         if let failure { throw failure }
         guard !shelf.chain.isEmpty else {
-            throw NetworkError(.unknown, "\(origin) answered without having shown its certificates")
+            throw NetworkError(.unknown, "\(origin) responded without presenting its certificates")
         }
         return try shelf.chain.map { link in
             try Item(Certificate(der: link.der), pin: PublicKeyPin(octets: link.publicKeyHash))
         }
     }
 
-    /// The certificates of a file's octets: one in DER, or any number in PEM.
+    /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
     ///
     /// - Parameter octets: The file's contents.
-    /// - Returns: The certificates in their order.
+    /// - Returns: The certificates in order.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
         var items: [Item] = []
@@ -79,16 +80,17 @@ package enum ServerCertificates {
         return items
     }
 
-    /// Reads roots, like ``TrustRoots/pem(_:)`` or ``TrustRoots/der(_:)``.
+    /// Creates trust roots from a file's contents, like ``TrustRoots/pem(_:)`` or
+    /// ``TrustRoots/der(_:)``.
     ///
-    /// - Parameter octets: A file's contents: one certificate in DER, or any number in PEM.
-    /// - Returns: These roots and no others.
+    /// - Parameter octets: The file's contents: one certificate in DER, or any number in PEM.
+    /// - Returns: Trust roots that consist of exactly these certificates.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
         TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
     }
 
-    /// Ends a handshake that has shown what there is to see.
+    /// The error that ends the handshake once the certificates are known.
     private struct Seen: Error {}
 
     private final class Shelf: Sendable {

@@ -1,51 +1,60 @@
 extension ServerTrustEvaluator {
-    /// The policies of an evaluator and what holds where they say nothing.
+    /// The pinning policies of an evaluator, and its behavior for hosts without a valid policy.
     public struct Configuration: Sendable {
-        /// In which order the certificates of a chain are compared with the pins.
+        /// The order in which the evaluator compares a chain's certificates with the pins.
         ///
-        /// The order makes no difference to whether a server is accepted, only to which pin it is by.
+        /// The order doesn't affect whether the evaluator accepts a server, only which pin it
+        /// reports as the match.
         @nonexhaustive
         public enum CertificateCheckingOrder: Hashable, Sendable {
-            /// The server's certificate first.
+            /// Starts with the server's certificate.
             case leafToRoot
-            /// The root first.
+            /// Starts with the root.
             case rootToLeaf
         }
 
-        /// What a refusal leads to.
+        /// The consequence of a rejection.
         @nonexhaustive
         public enum Enforcement: Hashable, Sendable {
-            /// The connection is not made.
+            /// The connection fails.
             case enforced
-            /// The refusal is reported and the connection is made, to try policies out. The chain and the name of the server
-            /// are verified all the same.
+            /// The rejection is reported, but the connection succeeds.
+            ///
+            /// Use this to try out policies. The server's chain and name are still verified.
             case reportOnly
         }
 
         /// The policies.
         public let pinningPolicies: [PinningPolicy]
-        /// In which order certificates are compared with pins; ``CertificateCheckingOrder/leafToRoot`` by default.
+        /// The order in which certificates are compared with pins; the default is
+        /// ``CertificateCheckingOrder/leafToRoot``.
         public var certificateCheckingOrder: CertificateCheckingOrder
-        /// Whether hosts that no policy is about are accepted; false by default.
+        /// A Boolean value that indicates whether hosts without a policy are accepted; the default
+        /// is `false`.
         public var allowNotPinnedDomains: Bool
-        /// Whether hosts whose policy has expired are accepted as if there were no pins; false by default.
+        /// A Boolean value that indicates whether hosts with an expired policy are accepted without
+        /// pinning; the default is `false`.
         public var allowExpiredDomainPolicies: Bool
-        /// What a refusal leads to; ``Enforcement/enforced`` by default.
+        /// The consequence of a rejection; the default is ``Enforcement/enforced``.
         public var enforcement: Enforcement
-        /// Is told of refusals, enforced or not, and of policies without a pin in reserve.
+        /// A closure that receives rejections, enforced or not, and policies without a backup pin.
         ///
-        /// It is called in the middle of a handshake, on the thread that serves all connections: it returns at once.
+        /// It's called during a handshake, on the thread that serves all connections, and must
+        /// return at once.
         public var report: (@Sendable (Report) -> Void)?
 
-        /// Makes a configuration.
+        /// Creates a configuration.
         ///
         /// - Parameters:
         ///   - pinningPolicies: The policies, at most one for each domain.
-        ///   - certificateCheckingOrder: In which order certificates are compared with pins.
-        ///   - allowNotPinnedDomains: Whether hosts that no policy is about are accepted.
-        ///   - allowExpiredDomainPolicies: Whether hosts whose policy has expired are accepted as if there were no pins.
-        ///   - enforcement: What a refusal leads to.
-        ///   - report: Is told of refusals and of policies without a pin in reserve.
+        ///   - certificateCheckingOrder: The order in which certificates are compared with pins.
+        ///     The default is `leafToRoot`.
+        ///   - allowNotPinnedDomains: Whether to accept hosts without a policy. The default is
+        ///     `false`.
+        ///   - allowExpiredDomainPolicies: Whether to accept hosts with an expired policy without
+        ///     pinning. The default is `false`.
+        ///   - enforcement: The consequence of a rejection. The default is `enforced`.
+        ///   - report: Receives rejections, and policies without a backup pin.
         /// - Throws: ``TrustConfigurationError/Code/emptyPolicies``.
         public init(
             pinningPolicies: some Sequence<PinningPolicy>,

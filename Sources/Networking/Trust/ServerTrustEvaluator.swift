@@ -1,7 +1,8 @@
 package import Foundation
 internal import OpenSSLCrypto
 
-/// Decides by pins whether a server whose chain and name were verified is the right one.
+/// A check of servers' public keys against pins, after the ordinary verification of the chain and
+/// name.
 ///
 /// ```swift
 /// let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [
@@ -10,40 +11,43 @@ internal import OpenSSLCrypto
 /// let client = try NetworkClient(tls: TLSConfiguration(serverTrustEvaluator: evaluator))
 /// ```
 ///
-/// Of several policies that cover a host, that with the longest name decides; a policy never covers the names above its own.
-/// The decision is made inside the handshake: a server that is refused receives no request.
+/// The policy with the most specific domain name applies. A policy never covers its parent domains.
+/// The evaluator runs during the handshake, so a rejected server never receives a request.
 public struct ServerTrustEvaluator: Sendable {
-    /// Which keys a domain's servers may have.
+    /// The public keys that a domain's servers may have.
     public typealias PinningPolicy = Networking.PinningPolicy
 
-    /// The policies and what holds where they say nothing.
+    /// The policies and the behavior for hosts without a valid policy.
     public let configuration: Configuration
 
-    /// Makes an evaluator.
+    /// Creates an evaluator.
     ///
-    /// - Parameter configuration: The policies and what holds where they say nothing.
-    /// - Throws: ``TrustConfigurationError/Code/duplicatePolicies`` if two policies are for the same domain.
+    /// - Parameter configuration: The policies and the behavior for hosts without a valid policy.
+    /// - Throws: ``TrustConfigurationError/Code/duplicatePolicies`` if two policies are for the
+    ///   same domain.
     public init(configuration: Configuration) throws(TrustConfigurationError) {
         var seen: Set<PinningPolicy> = []
         for policy in configuration.pinningPolicies where !seen.insert(policy).inserted {
             throw TrustConfigurationError(
                 .duplicatePolicies,
-                "two pinning policies are for \(policy.domainName): put all pins into one"
+                "two pinning policies are for \(policy.domainName); put all pins into one policy"
             )
         }
         self.configuration = configuration
     }
 
-    /// Decides about a server.
+    /// Evaluates a server's pins against the policies.
     ///
-    /// It only looks at the policies: ``Configuration/enforcement`` and ``Configuration/report`` are for connections.
+    /// ``Configuration/enforcement`` and ``Configuration/report`` don't apply here, only to
+    /// connections.
     ///
     /// - Parameters:
-    ///   - host: The name or address by which the server was asked for.
-    ///   - chain: The pins of the verified chain, the server's own first.
-    ///   - date: When the policies have to hold.
-    /// - Returns: Why the server is accepted.
-    /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``, ``TLSFailure/pinMismatch(seen:)``.
+    ///   - host: The host name or address in the request.
+    ///   - chain: The pins of the verified chain, starting with the server's own.
+    ///   - date: The date at which the policies must be valid. The default is the current date.
+    /// - Returns: The reason for accepting the server.
+    /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``,
+    ///   ``TLSFailure/pinMismatch(seen:)``.
     @discardableResult
     package func evaluate(
         host: String,
@@ -51,7 +55,7 @@ public struct ServerTrustEvaluator: Sendable {
         at date: Date = Date()
     ) throws(TLSFailure) -> Acceptance {
         guard let name = HostName(host) else {
-            // A name that can't be compared could be any of the pinned ones.
+            // A name in an unknown form could be any of the pinned ones.
             throw .hostNotPinned
         }
         guard let policy = policy(for: name) else {
@@ -71,12 +75,12 @@ public struct ServerTrustEvaluator: Sendable {
         return .pinned(match)
     }
 
-    /// The policy that is about a host, if there is one: that with the longest name.
+    /// Returns the policy that applies to a host: the one with the longest name.
     private func policy(for host: HostName) -> PinningPolicy? {
         configuration.pinningPolicies.filter { $0.covers(host) }.max { $0.host.depth < $1.host.depth }
     }
 
-    /// Decides about a server in the middle of a handshake.
+    /// Evaluates a server during a handshake.
     func check(_ peer: TLSPeer) throws(TLSFailure) {
         let chain = peer.chain.map { PublicKeyPin(octets: $0.publicKeyHash) }
         func report(_ finding: Report.Finding) {
@@ -103,36 +107,39 @@ public struct ServerTrustEvaluator: Sendable {
 }
 
 extension ServerTrustEvaluator {
-    /// Why a server is accepted.
+    /// The reason for accepting a server.
     @nonexhaustive
     package enum Acceptance: Hashable, Sendable {
-        /// This pin is in the chain; of several, the first in the order of ``Configuration/certificateCheckingOrder``.
+        /// The chain contains this pin; if it contains several, this is the first in the order of
+        /// ``Configuration/certificateCheckingOrder``.
         case pinned(PublicKeyPin)
-        /// No policy is about the host, and that is allowed.
+        /// The host doesn't have a policy, and the configuration allows that.
         case notPinned
-        /// The host's policy has expired, and that is allowed.
+        /// The host's policy has expired, and the configuration allows that.
         case policyExpired
     }
 
-    /// What an evaluator found that somebody should know.
+    /// A finding of an evaluator, for logs and alerts.
     public struct Report: Sendable {
-        /// What was found.
+        /// The kind of finding.
         @nonexhaustive
         public enum Finding: Hashable, Sendable {
-            /// The server is not one that the policies accept.
+            /// The policies don't accept the server.
             case refused(TLSFailure)
-            /// All pins of the host's policy are in the server's chain: when its keys change, there is none left
-            /// ([RFC 7469 §4.3](https://www.rfc-editor.org/rfc/rfc7469#section-4.3)). The server was accepted.
+            /// All pins of the host's policy are in the server's chain, so none is left for a key
+            /// change ([RFC 7469 §4.3](https://www.rfc-editor.org/rfc/rfc7469#section-4.3)).
+            ///
+            /// The evaluator accepts the server.
             case noPinInReserve
         }
 
-        /// The name or address by which the server was asked for.
+        /// The host name or address in the request.
         public let host: String
-        /// What was found.
+        /// The finding.
         public let finding: Finding
-        /// The pins of the verified chain, the server's own first.
+        /// The pins of the verified chain, starting with the server's own.
         public let chain: [PublicKeyPin]
-        /// Whether a refused server was not connected to.
+        /// A Boolean value that indicates whether a rejection ends the connection.
         public let isEnforced: Bool
     }
 }

@@ -1,46 +1,55 @@
 internal import OpenSSLCrypto
 
-/// Which servers are trusted, and who this process is to them.
+/// The trust roots, TLS versions and client identity of a transport's connections.
 ///
-/// It belongs to one transport and holds for all of its connections; two configurations need two transports, which share no
-/// connections and no TLS sessions. Everything is decided inside the handshake, before a byte of a request is sent.
+/// A configuration applies to all connections of one transport. Two configurations require two
+/// transports, which share neither connections nor TLS sessions. All checks happen during the
+/// handshake, before the client sends any part of a request.
 ///
-/// It holds for an HTTPS proxy as well, under the proxy's own name; only the client identity is for servers alone. Give such a proxy by
-/// its name: between an address of a proxy and an address of a server a handshake can't tell, and then the proxy is refused.
+/// The configuration also applies to an HTTPS proxy, under the proxy's own name, except for the
+/// client identity, which is only sent to servers. Specify such a proxy by name, not by address: a
+/// handshake can't distinguish a proxy's address from a server's, so the client would reject the
+/// proxy.
 ///
 /// ```swift
 /// let onlyTheseRoots = TLSConfiguration(trustRoots: try .file("/etc/pki/our-roots.pem"))
 /// let client = try NetworkClient(tls: onlyTheseRoots)
 /// ```
 public struct TLSConfiguration: Sendable {
-    /// The certificates under which servers are trusted; ``TrustRoots/system`` by default.
+    /// The certificates that servers' certificates must chain to; the default is
+    /// ``TrustRoots/system``.
     public var trustRoots: TrustRoots
-    /// The oldest version of TLS that is spoken; TLS 1.2 by default.
+    /// The oldest accepted TLS version; the default is TLS 1.2.
     public var minimumVersion: TLSVersion
-    /// The newest version of TLS that is spoken; `nil`, the default, for the newest that OpenSSL has.
+    /// The newest accepted TLS version; the default, `nil`, is the newest that OpenSSL supports.
     public var maximumVersion: TLSVersion?
-    /// Who this process is to servers that ask for a client certificate; `nil`, the default, for nobody.
+    /// The identity for servers that request a client certificate; the default is `nil`.
     public var clientIdentity: ClientIdentity?
-    /// What else a server whose chain and name were verified has to satisfy; nothing by default.
+    /// An additional check of servers whose chain and name were verified; the default is `nil`.
     public var serverTrustEvaluator: ServerTrustEvaluator?
-    /// How long a connection is used, counted from when it was made; `nil`, the default, for as long as it lives.
+    /// The maximum age of a connection, counted from its creation; with `nil`, the default, it's
+    /// unlimited.
     ///
-    /// A connection keeps the identity and the decision about its server with which it was made. This bounds for how long after a
-    /// certificate was rotated or a policy has expired. Whole seconds; needs libcurl 7.80.
+    /// A connection keeps its identity and the decision about its server. The maximum age limits
+    /// how long the connection stays in use after a certificate rotation or the expiry of a policy.
+    /// In whole seconds; requires libcurl 7.80.
     public var maximumConnectionAge: Duration?
 
-    /// Is shown each server that is about to be accepted; an error refuses it.
+    /// A closure that receives each server before it's accepted, and rejects it by throwing.
     var inspection: (@Sendable (TLSPeer) throws -> Void)?
 
-    /// Makes a configuration.
+    /// Creates a configuration.
     ///
     /// - Parameters:
-    ///   - trustRoots: The certificates under which servers are trusted.
-    ///   - minimumVersion: The oldest version of TLS that is spoken.
-    ///   - maximumVersion: The newest version of TLS that is spoken.
-    ///   - clientIdentity: Who this process is to servers that ask.
-    ///   - serverTrustEvaluator: What else a server has to satisfy.
-    ///   - maximumConnectionAge: How long a connection is used.
+    ///   - trustRoots: The certificates that servers' certificates must chain to. The default is
+    ///     ``TrustRoots/system``.
+    ///   - minimumVersion: The oldest accepted TLS version. The default is TLS 1.2.
+    ///   - maximumVersion: The newest accepted TLS version. The default, `nil`, is the newest that
+    ///     OpenSSL supports.
+    ///   - clientIdentity: The identity for servers that request a client certificate.
+    ///   - serverTrustEvaluator: An additional check of servers.
+    ///   - maximumConnectionAge: The maximum age of a connection, in whole seconds. The default is
+    ///     unlimited.
     public init(
         trustRoots: TrustRoots = .system,
         minimumVersion: TLSVersion = .tls12,
@@ -59,20 +68,22 @@ public struct TLSConfiguration: Sendable {
 }
 
 extension TLSConfiguration {
-    /// Whether any TLS library does what is asked, because nothing but the default is.
+    /// A Boolean value that indicates whether all settings are the defaults, which any TLS library
+    /// supports.
     var isOrdinary: Bool {
         trustRoots.includesSystem && trustRoots.certificates.isEmpty && minimumVersion == .tls12
             && maximumVersion == nil && clientIdentity == nil && serverTrustEvaluator == nil && inspection == nil
     }
 
-    /// The configuration in OpenSSL's terms.
+    /// Returns the configuration as an OpenSSL policy.
     ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if no connection could be made under it.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if the configuration rules
+    ///   out every connection.
     func policy() throws(NetworkError) -> TLSClientPolicy {
         if let maximumVersion, maximumVersion < minimumVersion {
             throw NetworkError(
                 .transportUnavailable,
-                "the TLS configuration allows no version: at least \(minimumVersion) and at most \(maximumVersion)"
+                "the TLS configuration rules out every version: at least \(minimumVersion) and at most \(maximumVersion)"
             )
         }
         let trust: @Sendable () throws(CryptoError) -> TrustStore

@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 extension TLSFailure {
-    /// What a handshake's problem means to a caller.
+    /// Creates the failure that corresponds to a handshake's problem.
     init(_ problem: TLSProblem) {
         self =
             switch problem {
@@ -20,14 +20,14 @@ extension TLSFailure {
 }
 
 extension NetworkError {
-    /// The error of a connection that TLS refused.
+    /// Creates the error of a connection whose TLS handshake failed.
     init(_ problem: TLSProblem, origin: HTTPOrigin) {
         let failure = TLSFailure(problem)
-        var message = "no TLS connection to \(origin): \(failure)"
+        var message = "the TLS connection to \(origin) failed: \(failure)"
         var cause: (any Error)?
         switch problem {
         case .untrusted(let reason): message += " (\(reason))"
-        case .alert(let alert): message += ", because the server says “\(TLSProblem.name(ofAlert: alert))”"
+        case .alert(let alert): message += "; the server's alert is “\(TLSProblem.name(ofAlert: alert))”"
         case .identityUnavailable(let error): cause = error
         case .refused(let error) where !(error is TLSFailure): cause = error
         default: break

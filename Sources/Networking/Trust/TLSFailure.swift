@@ -1,51 +1,55 @@
-/// Why a TLS connection was not made, as far as both sides said; see ``NetworkError/tlsFailure``.
+/// The reason why a TLS connection failed, as far as both sides reported it; see
+/// ``NetworkError/tlsFailure``.
 ///
-/// New cases may be added; a `switch` over them has a `default`.
+/// New cases may be added. A `switch` over them needs a `default`.
 @nonexhaustive
 public enum TLSFailure: Error, Hashable, Sendable {
-    /// No chain leads from the server's certificate to a trusted one, or one of them does not allow its use.
+    /// The server's certificate doesn't chain to a trusted one, or a certificate in the chain
+    /// doesn't allow its use.
     case untrustedChain
-    /// A certificate of the server's chain has expired.
+    /// A certificate in the server's chain has expired.
     case certificateExpired
-    /// A certificate of the server's chain is not valid yet; often this machine's clock is wrong.
+    /// A certificate in the server's chain isn't valid yet; often this machine's clock is wrong.
     case certificateNotYetValid
-    /// The server's certificate is another host's.
+    /// The server's certificate is for another host.
     case wrongHost
-    /// No certificate of the verified chain has one of the policy's pins. Seen were these, the server's own first.
+    /// The verified chain contains none of the policy's pins; the associated value lists its pins,
+    /// starting with the server's own.
     case pinMismatch(seen: [PublicKeyPin])
-    /// No pinning policy is about the host, and ``ServerTrustEvaluator/Configuration/allowNotPinnedDomains`` is false.
+    /// The host has no pinning policy, and
+    /// ``ServerTrustEvaluator/Configuration/allowNotPinnedDomains`` is `false`.
     case hostNotPinned
-    /// The pinning policy of the host has expired, and ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies`` is
-    /// false.
+    /// The host's pinning policy has expired, and
+    /// ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies`` is `false`.
     case pinningPolicyExpired
-    /// The server wants a client certificate and there is no ``TLSConfiguration/clientIdentity``.
+    /// The server requires a client certificate, and ``TLSConfiguration/clientIdentity`` is `nil`.
     case clientCertificateRequired
-    /// The server does not accept the client certificate.
+    /// The server rejected the client certificate.
     case clientCertificateRefused
-    /// The ``ClientIdentity`` could not be provided; the error's cause says why.
+    /// The ``ClientIdentity`` isn't available; the error's cause explains why.
     case clientIdentityUnavailable
-    /// The server speaks none of the versions of TLS that are allowed.
+    /// The server doesn't support any of the allowed TLS versions.
     case protocolVersion
-    /// Something else, such as no cipher in common.
+    /// Any other failure, such as no common cipher.
     case handshake
 }
 
 extension TLSFailure: CustomStringConvertible {
-    /// What happened, for a person to read.
+    /// A description of the failure.
     public var description: String {
         switch self {
-        case .untrustedChain: "the server's certificate is not trusted"
+        case .untrustedChain: "the server's certificate isn't trusted"
         case .certificateExpired: "a certificate of the server has expired"
-        case .certificateNotYetValid: "a certificate of the server is not valid yet; is this machine's clock right?"
-        case .wrongHost: "the server's certificate is another host's"
+        case .certificateNotYetValid: "a certificate of the server isn't valid yet; check this machine's clock"
+        case .wrongHost: "the server's certificate is for another host"
         case .pinMismatch(let seen):
-            "none of the pins is in the server's chain, which has \(seen.map(\.description).joined(separator: ", "))"
-        case .hostNotPinned: "no pinning policy is about the host"
-        case .pinningPolicyExpired: "the pinning policy of the host has expired"
-        case .clientCertificateRequired: "the server wants a client certificate; set TLSConfiguration.clientIdentity"
-        case .clientCertificateRefused: "the server does not accept the client certificate"
-        case .clientIdentityUnavailable: "the client certificate could not be provided"
-        case .protocolVersion: "the server speaks none of the allowed versions of TLS"
+            "the server's chain contains none of the pins, only \(seen.map(\.description).joined(separator: ", "))"
+        case .hostNotPinned: "the host has no pinning policy"
+        case .pinningPolicyExpired: "the host's pinning policy has expired"
+        case .clientCertificateRequired: "the server requires a client certificate; set TLSConfiguration.clientIdentity"
+        case .clientCertificateRefused: "the server rejected the client certificate"
+        case .clientIdentityUnavailable: "the client certificate isn't available"
+        case .protocolVersion: "the server doesn't support any of the allowed TLS versions"
         case .handshake: "the handshake failed"
         }
     }

@@ -1,6 +1,6 @@
 internal import OpenSSLCrypto
 
-/// A version of TLS that is fit for use; older ones can't be asked for
+/// A supported TLS version; older versions aren't available
 /// ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)).
 public struct TLSVersion: Hashable, Sendable, Comparable, CustomStringConvertible {
     let version: TLSProtocolVersion
@@ -10,12 +10,12 @@ public struct TLSVersion: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// TLS 1.3.
     public static let tls13 = Self(version: .tls13)
 
-    /// Whether one version is older than another.
+    /// Returns a Boolean value that indicates whether a version is older than another.
     ///
     /// - Parameters:
-    ///   - left: One version.
-    ///   - right: The other.
-    /// - Returns: Whether `left` is older.
+    ///   - left: A version.
+    ///   - right: Another version.
+    /// - Returns: `true` if `left` is older.
     public static func < (left: Self, right: Self) -> Bool { left == .tls12 && right == .tls13 }
 
     /// `TLS 1.2` or `TLS 1.3`.

@@ -1,15 +1,16 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// What is wrong with certificates, keys or pins that a ``TLSConfiguration`` is made from.
+/// An error in the certificates, keys or pins of a ``TLSConfiguration``.
 ///
-/// The message says what to do; it never has a key or a password in it. Two errors are equal if their codes are.
+/// The message explains what to do and never contains a key or a password. Two errors are equal if
+/// their codes are.
 public struct TrustConfigurationError: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of error.
     public let code: Code
-    /// What is wrong, and what to do about it.
+    /// The problem, and what to do about it.
     public let message: String
-    /// The pins that are wrong, as they were given; empty unless the code is `invalidPins` or `duplicatePins`.
+    /// The pins of an `invalidPins` or `duplicatePins` error, as given; empty for other codes.
     public let pins: Set<String>
     /// The error that caused this one.
     public let cause: (any Error)?
@@ -23,7 +24,7 @@ public struct TrustConfigurationError: Error, Sendable {
 }
 
 extension TrustConfigurationError {
-    /// What kind of failure it is.
+    /// The kind of a trust configuration error.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case invalidDomainName, emptyPins, invalidPins, duplicatePins, missingBackupPin, emptyPolicies
@@ -37,71 +38,72 @@ extension TrustConfigurationError {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The domain of a pinning policy is empty or neither a host's name nor an address.
+        /// A pinning policy's domain is empty, or neither a host name nor an address.
         public static var invalidDomainName: Self { Self(.invalidDomainName) }
         /// A pinning policy has no pins.
         public static var emptyPins: Self { Self(.emptyPins) }
-        /// Pins are not the base64 encoding of 32 octets; ``TrustConfigurationError/pins`` has them.
+        /// Pins aren't 32 bytes in base64; ``TrustConfigurationError/pins`` lists them.
         public static var invalidPins: Self { Self(.invalidPins) }
-        /// The same pin is given more than once, perhaps written differently.
+        /// The same pin occurs more than once, perhaps in different spellings.
         public static var duplicatePins: Self { Self(.duplicatePins) }
-        /// A pinning policy has one pin only, so that the loss of that key makes the host unreachable.
+        /// A pinning policy has only one pin, so losing that key makes the host unreachable.
         public static var missingBackupPin: Self { Self(.missingBackupPin) }
-        /// An evaluator has no pinning policies.
+        /// An evaluator doesn't have any pinning policies.
         public static var emptyPolicies: Self { Self(.emptyPolicies) }
         /// An evaluator has two pinning policies for the same domain.
         public static var duplicatePolicies: Self { Self(.duplicatePolicies) }
         /// A file or folder can't be read.
         public static var unreadableFile: Self { Self(.unreadableFile) }
-        /// A text or its octets are no certificates or no PKCS#12 file, or have none.
+        /// The input isn't a certificate or PKCS#12 file, or doesn't contain any certificates.
         public static var malformedCertificate: Self { Self(.malformedCertificate) }
-        /// A text or its octets are no private key.
+        /// The input isn't a private key.
         public static var malformedKey: Self { Self(.malformedKey) }
-        /// A private key is of a kind or size that is not supported.
+        /// A private key's kind or size isn't supported.
         public static var unsupportedKey: Self { Self(.unsupportedKey) }
-        /// The private key is not the certificate's.
+        /// The private key doesn't match the certificate.
         public static var keyMismatch: Self { Self(.keyMismatch) }
-        /// The private key is encrypted and no password was given.
+        /// The private key is encrypted, but no password was given.
         public static var passwordRequired: Self { Self(.passwordRequired) }
-        /// The password is wrong, or the encrypted octets are damaged.
+        /// The password is wrong, or the encrypted data is damaged.
         public static var incorrectPassword: Self { Self(.incorrectPassword) }
-        /// OpenSSL failed or does not offer an algorithm; the message has its words.
+        /// OpenSSL failed or doesn't support an algorithm; the message contains OpenSSL's reasons.
         public static var cryptography: Self { Self(.cryptography) }
     }
 }
 
 extension TrustConfigurationError: Equatable {
-    /// Whether two errors have the same code; messages, pins and causes don't count.
+    /// Returns a Boolean value that indicates whether two errors have the same code, regardless of
+    /// messages, pins and causes.
     ///
     /// - Parameters:
-    ///   - left: One error.
-    ///   - right: The other.
-    /// - Returns: Whether the codes are equal.
+    ///   - left: An error.
+    ///   - right: Another error.
+    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension TrustConfigurationError: CustomStringConvertible, LocalizedError {
-    /// The code and the message, for a person to read.
+    /// The code and the message.
     public var description: String { "\(code): \(message)" }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``.
     public var errorDescription: String? { description }
 }
 
 extension TrustConfigurationError {
-    /// Tells what OpenSSLCrypto complained about.
+    /// Creates an error from an OpenSSLCrypto error.
     ///
     /// - Parameters:
-    ///   - error: The complaint.
-    ///   - place: Where the certificates or keys are from, such as a path.
+    ///   - error: The OpenSSLCrypto error.
+    ///   - place: The source of the certificates or keys, such as a path.
     init(_ error: CryptoError, in place: String? = nil) {
         let code: Code =
             switch error.code {
             case .malformedCertificate, .certificateNotTrusted, .certificateNotValid: .malformedCertificate
-            // A number of certificates that no chain has.
+            // The chain has too many certificates, or none.
             case .invalidArgument: .malformedCertificate
             case .malformedKey, .pointNotOnCurve, .invalidScalar: .malformedKey
             case .wrongKeyType, .unsupportedCurve, .weakKey, .keyTooLarge: .unsupportedKey

@@ -7,7 +7,7 @@ struct TrustFile {
     let path: String
     let octets: [UInt8]
 
-    /// More than any bundle of certificates has; protects against reading an endless file.
+    /// The size limit, above that of any certificate bundle, which protects against endless files.
     private static let maximumSize = 1 << 21
 
     init(_ path: String) throws(TrustConfigurationError) {
@@ -26,7 +26,7 @@ struct TrustFile {
         guard octets.count <= Self.maximumSize else {
             throw TrustConfigurationError(
                 .unreadableFile,
-                "\(path) has more than \(Self.maximumSize) octets: no more are read"
+                "\(path) is larger than \(Self.maximumSize) bytes"
             )
         }
     }
@@ -34,17 +34,18 @@ struct TrustFile {
     /// The file as text.
     func text() throws(TrustConfigurationError) -> String {
         guard let text = String(validating: octets, as: UTF8.self) else {
-            throw TrustConfigurationError(.malformedCertificate, "\(path) is not text: PEM is expected")
+            throw TrustConfigurationError(.malformedCertificate, "\(path) isn't text; expected PEM")
         }
         return text
     }
 
-    /// The certificates in it: one in DER, or any number in PEM.
+    /// Returns the certificates in the file: one in DER, or any number in PEM.
     func certificates() throws(TrustConfigurationError) -> [Certificate] {
         try Self.certificates(in: octets, from: path)
     }
 
-    /// The certificates in some octets: one in DER, or any number in PEM, of which other blocks are refused.
+    /// Returns the certificates in some data: one in DER, or any number in PEM without other
+    /// blocks.
     static func certificates(
         in octets: [UInt8],
         from place: String?
@@ -55,7 +56,7 @@ struct TrustFile {
             }
             return [try Certificate(der: octets)]
         } catch {
-            // Whatever is no certificate, a key among it, is one thing here.
+            // Every input that isn't a certificate, even a key, gives the same code.
             let code = TrustConfigurationError.Code.malformedCertificate
             throw TrustConfigurationError(code, (place.map { "\($0): " } ?? "") + error.message, cause: error)
         }

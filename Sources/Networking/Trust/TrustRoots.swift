@@ -1,31 +1,32 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// The certificates under which servers are trusted.
+/// The root certificates that servers' certificates must chain to.
 ///
-/// Only what is named is trusted: a bundle of a company's own roots does not bring the system's along.
+/// Trust is explicit: a bundle of a company's own roots doesn't include the system's.
 ///
 /// ```swift
 /// let onlyOurs = try TrustRoots.file("/etc/pki/our-roots.pem")
 /// let oursToo = TrustRoots.system.adding(onlyOurs)
 /// ```
 ///
-/// A certificate that is named is trusted for what it issued, and for itself, even if it is not self-signed.
+/// Each certificate is trusted for the certificates that it issued and for itself, even if it isn't
+/// self-signed.
 public struct TrustRoots: Sendable {
     let includesSystem: Bool
     let certificates: [Certificate]
 
-    /// What the system trusts.
+    /// The system's trust roots.
     ///
-    /// The environment's `SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured, then the places that OpenSSL was built with, and if
-    /// there is nothing, those of the common distributions. They are read once, for the first connection of the process that
-    /// needs them.
+    /// The environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` apply first, then the paths
+    /// that OpenSSL was built with and, if those are empty, the paths of common distributions. The
+    /// roots are read once, for the process's first connection that needs them.
     public static let system = Self(includesSystem: true, certificates: [])
 
-    /// The certificates of a PEM text, such as a bundle of roots.
+    /// Returns the certificates in a PEM text, such as a bundle of roots.
     ///
-    /// - Parameter pem: One `CERTIFICATE` block or more, at most 2 MiB.
-    /// - Returns: These roots and no others.
+    /// - Parameter pem: One or more `CERTIFICATE` blocks, at most 2 MiB.
+    /// - Returns: Trust roots that consist of exactly these certificates.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     public static func pem(_ pem: String) throws(TrustConfigurationError) -> Self {
         do throws(CryptoError) {
@@ -35,14 +36,14 @@ public struct TrustRoots: Sendable {
         }
     }
 
-    /// Certificates in DER.
+    /// Returns trust roots from DER certificates.
     ///
-    /// - Parameter certificates: One certificate or more.
-    /// - Returns: These roots and no others.
-    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``, also if there are none.
+    /// - Parameter certificates: One or more certificates.
+    /// - Returns: Trust roots that consist of exactly these certificates.
+    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``, also if the array is empty.
     public static func der(_ certificates: [Data]) throws(TrustConfigurationError) -> Self {
         guard !certificates.isEmpty else {
-            throw TrustConfigurationError(.malformedCertificate, "no root certificates are given")
+            throw TrustConfigurationError(.malformedCertificate, "the list of root certificates is empty")
         }
         var roots: [Certificate] = []
         for certificate in certificates {
@@ -55,22 +56,24 @@ public struct TrustRoots: Sendable {
         return Self(includesSystem: false, certificates: roots)
     }
 
-    /// The certificates of a file, which is read now and not again.
+    /// Returns the certificates in a file, which is read once, now.
     ///
-    /// - Parameter path: A file with PEM certificates, or one in DER.
-    /// - Returns: These roots and no others.
-    /// - Throws: ``TrustConfigurationError/Code/unreadableFile``, ``TrustConfigurationError/Code/malformedCertificate``.
+    /// - Parameter path: A file with PEM certificates, or with one in DER.
+    /// - Returns: Trust roots that consist of exactly these certificates.
+    /// - Throws: ``TrustConfigurationError/Code/unreadableFile``,
+    ///   ``TrustConfigurationError/Code/malformedCertificate``.
     public static func file(_ path: String) throws(TrustConfigurationError) -> Self {
         Self(includesSystem: false, certificates: try TrustFile(path).certificates())
     }
 
-    /// The certificates of all files in a folder, which are read now and not again.
+    /// Returns the certificates in all files of a folder, which are read once, now.
     ///
-    /// - Parameter path: A folder. Of its files those count that are called `*.pem`, `*.crt`, `*.cer` or `*.der`, or have the
-    ///   names that `openssl rehash` gives; each must hold certificates. Folders in it are left alone.
-    /// - Returns: These roots and no others.
-    /// - Throws: ``TrustConfigurationError/Code/unreadableFile``; ``TrustConfigurationError/Code/malformedCertificate``, also
-    ///   if there are none.
+    /// - Parameter path: A folder. Files count if they are named `*.pem`, `*.crt`, `*.cer` or
+    ///   `*.der`, or as `openssl rehash` names them. Each of them must contain certificates.
+    ///   Subfolders are ignored.
+    /// - Returns: Trust roots that consist of exactly these certificates.
+    /// - Throws: ``TrustConfigurationError/Code/unreadableFile``, or
+    ///   ``TrustConfigurationError/Code/malformedCertificate``, also if it finds no certificates.
     public static func directory(_ path: String) throws(TrustConfigurationError) -> Self {
         let names: [String]
         do {
@@ -89,15 +92,15 @@ public struct TrustRoots: Sendable {
             }
         }
         guard !roots.isEmpty else {
-            throw TrustConfigurationError(.malformedCertificate, "\(path) has no files with certificates")
+            throw TrustConfigurationError(.malformedCertificate, "\(path) doesn't contain any certificate files")
         }
         return Self(includesSystem: false, certificates: roots)
     }
 
-    /// Trusts other certificates as well.
+    /// Returns trust roots that also contain other certificates.
     ///
-    /// - Parameter other: What else is trusted.
-    /// - Returns: Both.
+    /// - Parameter other: The trust roots to add.
+    /// - Returns: The combined trust roots.
     public func adding(_ other: TrustRoots) -> TrustRoots {
         TrustRoots(
             includesSystem: includesSystem || other.includesSystem,
@@ -105,7 +108,8 @@ public struct TrustRoots: Sendable {
         )
     }
 
-    /// Where OpenSSL finds these roots; made once, and then shared by all connections.
+    /// Returns a closure that provides OpenSSL's store of these roots, created once and shared by
+    /// all connections.
     func store() throws(CryptoError) -> @Sendable () throws(CryptoError) -> TrustStore {
         if includesSystem, certificates.isEmpty {
             return { () throws(CryptoError) in try TrustStore.system() }
@@ -118,7 +122,8 @@ public struct TrustRoots: Sendable {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count > 1, let last = parts.last, !name.hasPrefix(".") else { return false }
         if ["pem", "crt", "cer", "der"].contains(last.lowercased()) { return true }
-        // The hash of the subject's name, and a number that tells those with the same hash apart.
+        // openssl rehash: a hash of the subject's name, then a number that distinguishes equal
+        // hashes.
         return parts.count == 2 && parts[0].utf8.count == 8 && parts[0].allSatisfy(\.isHexDigit)
             && last.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }

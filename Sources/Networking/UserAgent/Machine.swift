@@ -1,7 +1,7 @@
 internal import CCurl
 import Foundation
 
-/// What the process and the machine say about themselves, read once.
+/// The information about the process and the machine, read once.
 struct Machine: Sendable {
     let sources: UserAgent.Sources
 
@@ -25,7 +25,8 @@ struct Machine: Sendable {
         self.sources = sources
     }
 
-    /// The operating system of an os-release file (os-release(5)): `Debian`, `12`.
+    /// Returns the operating system that an os-release file (os-release(5)) names, such as `Debian`
+    /// and `12`.
     static func system(osRelease: String) -> (name: String, version: String?) {
         var values: [Substring: String] = [:]
         for line in osRelease.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {

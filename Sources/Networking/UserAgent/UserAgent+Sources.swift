@@ -1,5 +1,5 @@
 extension UserAgent {
-    /// Where the parts of a user agent come from, and what is missing.
+    /// The values that a user agent is made of, some of which may be missing.
     ///
     /// ```swift
     /// var sources = UserAgent.Sources.process
@@ -7,35 +7,36 @@ extension UserAgent {
     /// let agent = UserAgent(sources: sources)
     /// ```
     package struct Sources: Sendable, Hashable {
-        /// The application's name; without one it is `Unknown_name`.
+        /// The application's name; the fallback is `Unknown_name`.
         package var applicationName: String?
-        /// The application's version; without one, and for what is not three numbers, it is `1.0.0`.
+        /// The application's version; the fallback is `1.0.0`, also if it isn't three numbers.
         package var applicationVersion: String?
-        /// The machine's model or architecture; without one it is `Unknown`.
+        /// The machine's model or architecture; the fallback is `Unknown`.
         package var deviceModel: String?
-        /// The operating system's name; without one it is `Unknown`.
+        /// The operating system's name; the fallback is `Unknown`.
         package var systemName: String?
-        /// The operating system's version; without one it is `Unknown`.
+        /// The operating system's version; the fallback is `Unknown`.
         package var systemVersion: String?
-        /// The name of the library that does the networking; without one it is `Unknown`.
+        /// The networking library's name; the fallback is `Unknown`.
         package var networkName: String?
-        /// The version of the library that does the networking, as it is; without one it is `Unknown`.
+        /// The networking library's version, unchanged; the fallback is `Unknown`.
         package var networkVersion: String?
-        /// The kernel's name; without one it is `Unknown`.
+        /// The kernel's name; the fallback is `Unknown`.
         package var kernelName: String?
-        /// The kernel's release, of which the three numbers at its beginning count; without them the version is `1.0.0`.
+        /// The kernel's release, of which the leading three numbers are used; the fallback is
+        /// `1.0.0`.
         package var kernelRelease: String?
 
-        /// Makes sources in which everything is missing.
+        /// Creates sources without any values.
         package init() {}
 
-        /// What the process and the machine say about themselves.
+        /// The values of the current process and machine.
         package static var process: Self { Machine.current.sources }
     }
 
-    /// Makes a user agent of sources.
+    /// Creates a user agent from sources.
     ///
-    /// - Parameter sources: Where the parts come from; what is missing there gets the fallback that ``Sources`` names.
+    /// - Parameter sources: The values. ``Sources`` documents the fallback for each missing one.
     package init(sources: Sources) {
         func product(_ name: String?, _ version: String?) -> Product {
             Product(name: name ?? "Unknown", version: version ?? "Unknown")
@@ -45,7 +46,7 @@ extension UserAgent {
                 name: sources.applicationName.flatMap { $0.isEmpty ? nil : $0 } ?? "Unknown_name",
                 version: (sources.applicationVersion.flatMap(Version.init(string:)) ?? .one).description
             ),
-            // Apple's models have a comma, as in `iPhone12,8`.
+            // Apple's model names contain a comma, as in `iPhone12,8`.
             deviceModel: Product.token(sources.deviceModel ?? "Unknown", otherCharacters: ","),
             system: product(sources.systemName, sources.systemVersion),
             network: product(sources.networkName, sources.networkVersion),

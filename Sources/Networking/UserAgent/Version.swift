@@ -1,16 +1,16 @@
 /// A version of three numbers.
 public struct Version: Hashable, Sendable {
-    /// The first number: it changes with incompatible changes.
+    /// The first number, for incompatible changes.
     public let major: Int
-    /// The second number: it changes with additions.
+    /// The second number, for additions.
     public let minor: Int
-    /// The third number: it changes with corrections.
+    /// The third number, for fixes.
     public let increment: Int
 
     /// Version 1.0.0.
     public static let one = Version(1, 0, 0)
 
-    /// Makes a version from its numbers.
+    /// Creates a version from its numbers.
     ///
     /// - Parameters:
     ///   - major: The first number.
@@ -22,10 +22,10 @@ public struct Version: Hashable, Sendable {
         self.increment = increment
     }
 
-    /// Reads a version such as `1.18.0`.
+    /// Parses a version such as `1.18.0`.
     ///
-    /// There must be exactly three numbers of ASCII digits, without signs, spaces or leading zeros; anything else gives
-    /// `nil`. ``init(lenient:)`` accepts more.
+    /// The text must consist of exactly three numbers of ASCII digits, without signs, spaces or
+    /// leading zeros. Anything else gives `nil`. ``init(lenient:)`` accepts more.
     ///
     /// - Parameter string: The text.
     public init?(string: String) {
@@ -41,10 +41,11 @@ public struct Version: Hashable, Sendable {
         self.init(numbers[0], numbers[1], numbers[2])
     }
 
-    /// Reads a version as leniently as the systems that are migrated from.
+    /// Parses a version leniently, for compatibility with other systems.
     ///
-    /// The parts between dots that are no numbers of ASCII digits are dropped, empty ones among them, and three must be left: `1..2.3`,
-    /// `1.2.3.`, `01.2.3` and `1.2.beta.3` are versions, `1.2` and `1.2.3.4` are not. A sign makes a part no number.
+    /// Parts between dots that aren't numbers of ASCII digits are dropped, including empty parts
+    /// and numbers with a sign. Three numbers must remain: `1..2.3`, `1.2.3.`, `01.2.3` and
+    /// `1.2.beta.3` are versions, `1.2` and `1.2.3.4` aren't.
     ///
     /// - Parameter text: The text.
     public init?(lenient text: String) {
@@ -56,7 +57,7 @@ public struct Version: Hashable, Sendable {
         self.init(numbers[0], numbers[1], numbers[2])
     }
 
-    /// Reads the three numbers that a text begins with, as in the Linux release `6.18.44-cloud-amd64`.
+    /// Parses the three leading numbers of a text such as the Linux release `6.18.44-cloud-amd64`.
     ///
     /// - Parameter text: A text that begins with a version.
     init?(leadingPartOf text: String) {
@@ -71,37 +72,38 @@ extension Version: CustomStringConvertible {
 }
 
 extension Version: Comparable {
-    /// Whether one version is older than another: by the first number, then the second, then the third.
+    /// Returns a Boolean value that indicates whether a version is older than another, comparing
+    /// the first, then the second, then the third number.
     ///
     /// - Parameters:
-    ///   - left: One version.
-    ///   - right: The other.
-    /// - Returns: Whether the left one is older.
+    ///   - left: A version.
+    ///   - right: Another version.
+    /// - Returns: `true` if the left version is older.
     public static func < (left: Self, right: Self) -> Bool {
         (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
     }
 }
 
 extension Version: Codable {
-    /// Reads a version from a single string.
+    /// Decodes a version from a single string.
     ///
-    /// - Parameter decoder: Where to read from.
-    /// - Throws: `DecodingError.dataCorrupted` if the string is not a version.
+    /// - Parameter decoder: The decoder to read from.
+    /// - Throws: `DecodingError.dataCorrupted` if the string isn't a version.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let version = Version(string: try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "Incorrect Version Format: three numbers separated by dots are expected"
+                debugDescription: "Incorrect Version Format: expected three numbers separated by dots"
             )
         }
         self = version
     }
 
-    /// Writes the version as a single string.
+    /// Encodes the version as a single string.
     ///
-    /// - Parameter encoder: Where to write to.
-    /// - Throws: What the encoder throws.
+    /// - Parameter encoder: The encoder to write to.
+    /// - Throws: The encoder's error.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

@@ -4,7 +4,7 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A server under test on a clock that stands still, and what its clients send.
+/// A tested server with a stopped clock, and its clients' requests.
 struct AuthorizationPeer {
     struct Answer {
         let status: Int
@@ -24,7 +24,8 @@ struct AuthorizationPeer {
     let server: MockAuthorizationServer
     private let transport: CurlTransport
 
-    /// Runs a test with a server that knows `keyed` by a key and `secretive` by a secret, both for `read` and `write`.
+    /// Runs a test with a server that has the clients `keyed`, with a key, and `secretive`, with a
+    /// secret, both with the scopes `read` and `write`.
     static func with(
         rotates: Bool = true,
         _ body: (AuthorizationPeer) async throws -> Void
@@ -88,7 +89,7 @@ struct AuthorizationPeer {
         return try await transport.send(request, limits: .init(deadline: .now + .seconds(120)))
     }
 
-    /// A request of the client with the secret.
+    /// Sends a token request of the client with the secret.
     func tokens(_ form: (name: String, value: String)..., secret: String = Self.secret) async throws -> Answer {
         try await post(form, headers: basic(secret: secret))
     }
@@ -100,7 +101,7 @@ struct AuthorizationPeer {
 
     // MARK: Assertions
 
-    /// The claims of an assertion that the server accepts.
+    /// Returns the claims of a valid assertion.
     func claims(_ changes: JSONObject = [:], without names: String...) -> JSONObject {
         let now = Int(time.date.timeIntervalSince1970)
         var claims: JSONObject = [

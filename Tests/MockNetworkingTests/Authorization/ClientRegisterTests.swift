@@ -8,7 +8,7 @@ import TokenGeneration
 
 @Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ClientRegisterTests {
-    @Test("An assertion to the issuer or the token endpoint is accepted, one after the other")
+    @Test("Accepts assertions for the issuer and for the token endpoint")
     func assertions() async throws {
         try await AuthorizationPeer.with { peer in
             for audience in [peer.server.metadata.issuer, peer.server.metadata.tokenEndpoint.absoluteString] {
@@ -21,23 +21,23 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("An assertion that is wrong in any part is refused")
+    @Test("Rejects an assertion with any wrong claim")
     func wrongAssertions() async throws {
         try await AuthorizationPeer.with { peer in
             let now = Int(peer.time.date.timeIntervalSince1970)
             let claims: [(String, JSONObject)] = [
                 ("another audience", peer.claims(["aud": "https://another.example"])),
                 ("no audience", peer.claims(without: "aud")),
-                ("an issuer that is not registered", peer.claims(["iss": "stranger"])),
+                ("an unregistered issuer", peer.claims(["iss": "stranger"])),
                 ("an issuer with a secret", peer.claims(["iss": "secretive", "sub": "secretive"])),
                 ("no issuer", peer.claims(without: "iss")),
                 ("another subject", peer.claims(["sub": "somebody"])),
                 ("no subject", peer.claims(without: "sub")),
                 ("no jti", peer.claims(without: "jti")),
                 ("no expiry", peer.claims(without: "exp")),
-                ("an expiry that has passed", peer.claims(["exp": .number(JSONNumber(now - 11))])),
-                ("a beginning that has not come", peer.claims(["nbf": .number(JSONNumber(now + 11))])),
-                ("an issue that has not come", peer.claims(["iat": .number(JSONNumber(now + 11))])),
+                ("an expiration in the past", peer.claims(["exp": .number(JSONNumber(now - 11))])),
+                ("a not-before time in the future", peer.claims(["nbf": .number(JSONNumber(now + 11))])),
+                ("an issue time in the future", peer.claims(["iat": .number(JSONNumber(now + 11))])),
             ]
             for (what, claims) in claims {
                 let answer = try await peer.tokens(assertion: peer.assertion(claims))
@@ -48,7 +48,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("Clocks may differ by ten seconds")
+    @Test("Accepts a clock difference of ten seconds")
     func leeway() async throws {
         try await AuthorizationPeer.with { peer in
             let now = Int(peer.time.date.timeIntervalSince1970)
@@ -61,7 +61,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("An assertion whose signature is not the client's is refused")
+    @Test("Rejects an assertion that another key signed")
     func wrongSignature() async throws {
         try await AuthorizationPeer.with { peer in
             let strange = try peer.assertion(peer.claims(), key: SigningKey.generate(.es256))
@@ -76,22 +76,22 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("An assertion is good for one request")
+    @Test("Accepts an assertion only once")
     func replay() async throws {
         try await AuthorizationPeer.with { peer in
             let assertion = try peer.assertion(peer.claims())
             #expect(try await peer.tokens(assertion: assertion).status == 200)
             let answer = try await peer.tokens(assertion: assertion)
             #expect(answer.error == "invalid_client")
-            #expect(answer.description == "the assertion was used before")
-            // The jti is what counts, not the text.
+            #expect(answer.description == "the assertion was already used")
+            // The jti counts, not the text.
             let claims = peer.claims()
             #expect(try await peer.tokens(assertion: peer.assertion(claims)).status == 200)
             #expect(try await peer.tokens(assertion: peer.assertion(claims)).error == "invalid_client")
         }
     }
 
-    @Test("Another type of assertion, or none, is refused")
+    @Test("Rejects a wrong or missing assertion type")
     func assertionType() async throws {
         try await AuthorizationPeer.with { peer in
             let assertion = try peer.assertion(peer.claims())
@@ -105,7 +105,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("A secret is form-encoded in the header")
+    @Test("Requires a form-encoded secret in the header")
     func secret() async throws {
         try await AuthorizationPeer.with { peer in
             #expect(try await peer.tokens(("grant_type", "client_credentials")).status == 200)
@@ -118,7 +118,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("A wrong secret, an unknown client and a malformed header are refused with a challenge")
+    @Test("Rejects a wrong secret, an unknown client and a malformed header with a challenge")
     func wrongSecrets() async throws {
         try await AuthorizationPeer.with { peer in
             for headers in [
@@ -135,7 +135,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("A client that does not authenticate is refused")
+    @Test("Rejects a client that doesn't authenticate")
     func noAuthentication() async throws {
         try await AuthorizationPeer.with { peer in
             for form in [[("client_id", "secretive")], [("client_id", "free"), ("client_secret", "free")], []] {
@@ -146,7 +146,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("A client that authenticates in two ways is refused")
+    @Test("Rejects a client that uses two authentication methods")
     func twoAuthentications() async throws {
         try await AuthorizationPeer.with { peer in
             let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -158,12 +158,12 @@ struct ClientRegisterTests {
                 #expect(answer.status == 400)
                 #expect(answer.error == "invalid_request")
             }
-            // The assertion was not used up by it.
+            // The rejection hasn't used up the assertion.
             #expect(try await peer.tokens(assertion: assertion).status == 200)
         }
     }
 
-    @Test("A client_id that is not that of the authentication is refused")
+    @Test("Rejects a client_id that differs from the authenticated client")
     func contradictingClientID() async throws {
         try await AuthorizationPeer.with { peer in
             let assertion = try peer.assertion(peer.claims())
@@ -173,7 +173,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("A client can be added, and replaced")
+    @Test("Adds and replaces a client")
     func register() async throws {
         try await AuthorizationPeer.with { peer in
             let form = [("grant_type", "client_credentials")]

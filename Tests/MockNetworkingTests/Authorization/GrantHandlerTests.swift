@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// What the server refuses that asks users and devices, request by request.
+/// Tests of the rejections at the authorization and device endpoints.
 @Suite("MockAuthorizationServer: users and devices", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct GrantHandlerTests {
     private static let place = "https://app.example/callback?tenant=1"
@@ -17,7 +17,7 @@ struct GrantHandlerTests {
         "code_challenge": challenge, "code_challenge_method": "S256",
     ]
 
-    @Test("A user is sent back with a code, the state and the issuer; the query of the redirect URI is kept")
+    @Test("Redirects the user with a code, the state and the issuer, and keeps the redirect URI's query")
     func code() async throws {
         try await withPeer { peer in
             let location = try #require(try await visit(peer).location)
@@ -33,7 +33,7 @@ struct GrantHandlerTests {
         }
     }
 
-    @Test("Whom the server does not know, or where nobody is registered, nobody is sent")
+    @Test("Doesn't redirect for an unknown client or to an unregistered URI")
     func strangers() async throws {
         try await withPeer { peer in
             for changes in [
@@ -52,7 +52,7 @@ struct GrantHandlerTests {
         }
     }
 
-    @Test("On this machine the port may be any")
+    @Test("Accepts any port of a loopback redirect URI")
     func loopback() async throws {
         try await withPeer { peer in
             for port in [1024, 65_535] {
@@ -64,7 +64,7 @@ struct GrantHandlerTests {
     }
 
     @Test(
-        "What is wrong with a request is said where its answer goes, with the state",
+        "Returns errors of the request to the redirect URI, with the state",
         arguments: [
             (["response_type": "token"], "unsupported_response_type"),
             (["response_type": nil], "unsupported_response_type"),
@@ -87,7 +87,7 @@ struct GrantHandlerTests {
         }
     }
 
-    @Test("A code is good for a minute, once, and only with all that belongs to it; a wrong try uses it up")
+    @Test("Accepts a code once, within a minute and with matching parameters; a failed attempt uses it up")
     func redeeming() async throws {
         try await withPeer { peer in
             for changes in [
@@ -114,7 +114,7 @@ struct GrantHandlerTests {
         }
     }
 
-    @Test("A device that asks too often is slowed down for good, and a code is good for one device once")
+    @Test("Slows down a device that polls too often, and accepts a device code once")
     func device() async throws {
         try await withPeer { peer in
             let begun = try await peer.post([("client_id", "app"), ("scope", "read")], to: "/device_authorization")

@@ -10,7 +10,7 @@ import TokenGeneration
 struct MockAuthorizationServerTests {
     // MARK: Requests
 
-    @Test("A request without a grant, or with one that is not known, is refused")
+    @Test("Rejects a request with a missing or unknown grant")
     func grants() async throws {
         try await AuthorizationPeer.with { peer in
             let unknown = try await peer.tokens(("grant_type", "password"))
@@ -24,7 +24,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("A parameter that is there twice is refused, whichever it is")
+    @Test("Rejects every repeated parameter")
     func repeatedParameters() async throws {
         try await AuthorizationPeer.with { peer in
             for name in ["grant_type", "scope", "anything"] {
@@ -34,12 +34,12 @@ struct MockAuthorizationServerTests {
                     (name, "client_credentials")
                 )
                 #expect((answer.status, answer.error) == (400, "invalid_request"))
-                #expect(answer.description == "a parameter is there twice")
+                #expect(answer.description == "a parameter is repeated")
             }
         }
     }
 
-    @Test("What is not a form is refused; a form may say its character set")
+    @Test("Rejects a body that isn't a form, and accepts a form with a charset")
     func notAForm() async throws {
         try await AuthorizationPeer.with { peer in
             for type in ["application/json", "text/plain", "multipart/form-data; boundary=x"] {
@@ -59,7 +59,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("A scope is granted as asked if the client may have it")
+    @Test("Grants the requested scope if the client may request it")
     func scopes() async throws {
         try await AuthorizationPeer.with { peer in
             let granted = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read write"))
@@ -76,7 +76,7 @@ struct MockAuthorizationServerTests {
 
     // MARK: Access tokens
 
-    @Test("An answer is a token response that must not be stored")
+    @Test("Responds with a token response that must not be stored")
     func response() async throws {
         try await AuthorizationPeer.with { peer in
             let answer = try await peer.tokens(("grant_type", "client_credentials"))
@@ -89,7 +89,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("An access token verifies by the published keys and says whom it is for")
+    @Test("Issues an access token with an audience that the published keys verify")
     func keySet() async throws {
         try await AuthorizationPeer.with { peer in
             let answer = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read"))
@@ -130,7 +130,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("A protected route answers requests with an active token, and challenges others")
+    @Test("A protected route accepts requests with an active token, and challenges others")
     func protecting() async throws {
         try await AuthorizationPeer.with { peer in
             let url = peer.server.server.url(for: "/reports")
@@ -151,9 +151,9 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    // MARK: The other endpoints
+    // MARK: Other endpoints
 
-    @Test("Revoking what is not known succeeds; revoking another's token does nothing; a stranger can't revoke")
+    @Test("Revocation ignores unknown tokens and other clients' tokens, and requires a known client")
     func revocationOfOthers() async throws {
         try await AuthorizationPeer.with { peer in
             let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
@@ -167,7 +167,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("The metadata document names the endpoints that there are")
+    @Test("The metadata document lists all endpoints")
     func metadata() async throws {
         try await AuthorizationPeer.with { peer in
             let url = peer.server.server.url(for: "/.well-known/oauth-authorization-server")
@@ -192,7 +192,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("Prepared answers take the place of the next ones, in order, and are counted")
+    @Test("Prepared responses replace the next ones in order, and are counted")
     func preparedAnswers() async throws {
         try await AuthorizationPeer.with { peer in
             peer.server.answerNextTokenRequests(with: .json("{}", status: 503), .json(#"{"error":"slow_down"}"#))
@@ -207,7 +207,7 @@ struct MockAuthorizationServerTests {
         }
     }
 
-    @Test("A token is exchanged for one of the scope asked for, as long as it is active")
+    @Test("Exchanges an active token for one with the requested scope")
     func tokenExchange() async throws {
         try await AuthorizationPeer.with { peer in
             let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken

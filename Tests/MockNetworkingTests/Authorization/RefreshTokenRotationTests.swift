@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RefreshTokenRotationTests {
-    @Test("Each use of a refresh token replaces it, and the scope stays")
+    @Test("Each use of a refresh token replaces it and keeps the scope")
     func rotation() async throws {
         try await AuthorizationPeer.with { peer in
             var token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada", scope: "read")
@@ -24,7 +24,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("The use of a replaced refresh token revokes all that came of it, and nothing else")
+    @Test("Using a replaced refresh token revokes its token chain, and nothing else")
     func reuse() async throws {
         try await AuthorizationPeer.with { peer in
             let first = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
@@ -40,7 +40,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("Without rotation a refresh token is used again and again")
+    @Test("Accepts a refresh token repeatedly without rotation")
     func noRotation() async throws {
         try await AuthorizationPeer.with(rotates: false) { peer in
             let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
@@ -52,7 +52,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("A refresh token is of no use to another client, and stays good for its own")
+    @Test("Rejects another client's refresh token, which stays valid for its own client")
     func anothersToken() async throws {
         try await AuthorizationPeer.with { peer in
             let token = peer.server.issueRefreshToken(clientID: "free", subject: "ada").expose { $0 }
@@ -66,7 +66,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("A refresh can narrow the scope of the access token, and not widen it")
+    @Test("A refresh can narrow the scope of the access token, but not widen it")
     func refreshScope() async throws {
         try await AuthorizationPeer.with { peer in
             let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada", scope: "read write")
@@ -80,7 +80,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("All refresh tokens can be revoked, with the access tokens that came of them")
+    @Test("Revokes all refresh tokens and the access tokens derived from them")
     func revokeRefreshTokens() async throws {
         try await AuthorizationPeer.with { peer in
             let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
@@ -93,7 +93,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("A revoked token is not active, and its refresh token of no use")
+    @Test("Revoking a token deactivates it and its refresh token")
     func revocation() async throws {
         try await AuthorizationPeer.with { peer in
             let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }

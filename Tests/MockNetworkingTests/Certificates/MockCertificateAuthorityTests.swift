@@ -4,7 +4,7 @@ import MockNetworking
 import OpenSSLCrypto
 import Testing
 
-/// What the authority issues, read by OpenSSL itself.
+/// Tests of the issued certificates, parsed by OpenSSL.
 struct MockCertificateAuthorityTests {
     private let now = Int64(Date().timeIntervalSince1970)
 
@@ -12,7 +12,7 @@ struct MockCertificateAuthorityTests {
         try Certificate(der: Array(certificate.certificateDER))
     }
 
-    @Test("a root, an intermediate authority and a leaf make a chain that verifies")
+    @Test("Issues a verifiable chain of root, intermediate authority and leaf")
     func chain() throws {
         let root = try MockCertificateAuthority(name: "Root")
         let intermediate = try root.makeIntermediate(name: "Between")
@@ -32,7 +32,7 @@ struct MockCertificateAuthorityTests {
         #expect(Data(trusted.der) == root.certificateDER)
     }
 
-    @Test("the extensions say what each certificate is for")
+    @Test("Sets the extensions for each certificate's purpose")
     func extensions() throws {
         let root = try MockCertificateAuthority()
         let intermediate = try root.makeIntermediate()
@@ -72,7 +72,7 @@ struct MockCertificateAuthorityTests {
         }
     }
 
-    @Test("hosts are names and addresses")
+    @Test("Accepts host names and addresses")
     func hosts() throws {
         let authority = try MockCertificateAuthority()
         let hosts = ["api.example.org", "*.example.com", "127.0.0.1", "::1", "xn--bcher-kva.example"]
@@ -93,7 +93,7 @@ struct MockCertificateAuthorityTests {
     }
 
     @Test(
-        "what a certificate can't say is refused",
+        "Rejects hosts that a certificate can't contain",
         arguments: ["", "a b", "a,DNS:b", "bücher.example", "a\0b", String(repeating: "a", count: 254)]
     )
     func badHosts(_ host: String) throws {
@@ -104,7 +104,7 @@ struct MockCertificateAuthorityTests {
         #expect((error?.cause as? CryptoError)?.code == .invalidArgument)
     }
 
-    @Test("a name or time that a certificate can't have is refused")
+    @Test("Rejects names and times that a certificate can't have")
     func badTemplates() throws {
         let authority = try MockCertificateAuthority()
         let refused = MockError(.cannotIssueCertificate, "")
@@ -120,7 +120,7 @@ struct MockCertificateAuthorityTests {
         #expect(try authority.issueClientCertificate(name: "Bücher, CN=x").subject == #"CN=Bücher\, CN=x"#)
     }
 
-    @Test("times are those that were asked for, or an hour ago and thirty days")
+    @Test("Uses the requested validity period, or one from an hour ago for thirty days")
     func validity() throws {
         let authority = try MockCertificateAuthority()
         let date = Date(timeIntervalSince1970: 1e9)
@@ -134,7 +134,7 @@ struct MockCertificateAuthorityTests {
         #expect(late.notAfter.timeIntervalSince1970 == 4e9)
     }
 
-    @Test("pins are those of the public key, which a renewal may keep")
+    @Test("Pins the public key, which a renewal can keep")
     func pins() throws {
         let authority = try MockCertificateAuthority()
         let first = try authority.issueServerCertificate()
@@ -149,7 +149,7 @@ struct MockCertificateAuthorityTests {
         #expect(authority.publicKeyPin != first.publicKeyPin)
     }
 
-    @Test("keys and certificates go out in the usual forms, and come back")
+    @Test("Exports keys and certificates in the usual formats, and reads them back")
     func forms() throws {
         let authority = try MockCertificateAuthority()
         let identity = try authority.makeIntermediate().issueClientCertificate(name: "billing")
@@ -165,7 +165,7 @@ struct MockCertificateAuthorityTests {
         #expect(!"\(identity)\(Mirror(reflecting: identity).children.count)".contains("PRIVATE"))
     }
 
-    @Test("a key that is another's is refused, and so is what is no certificate")
+    @Test("Rejects a mismatched key and an invalid certificate")
     func mismatch() throws {
         let authority = try MockCertificateAuthority()
         let one = try authority.issueClientCertificate()
@@ -178,7 +178,7 @@ struct MockCertificateAuthorityTests {
         #expect(throws: refused) { try one.pkcs12(password: "a\0b") }
     }
 
-    @Test("PKCS#12 has the key, its certificate and those of the issuers")
+    @Test("Exports the key, its certificate and its issuers' certificates as PKCS#12")
     func pkcs12() throws {
         let identity = try MockCertificateAuthority().makeIntermediate().issueClientCertificate()
         let archive = try identity.pkcs12(password: "pässword")
@@ -203,7 +203,7 @@ struct MockCertificateAuthorityTests {
     }
 
     @Test(
-        "every kind of key serves",
+        "A server can use every kind of key",
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func keyTypes(_ type: MockCertificate.KeyType) async throws {
@@ -224,7 +224,7 @@ struct MockCertificateAuthorityTests {
         }
     }
 
-    @Test("a server refuses what it can't show")
+    @Test("Starting a server fails with a certificate that it can't use")
     func badServer() throws {
         var configuration = LoopbackServer.Configuration()
         configuration.tls = LoopbackServer.TLS(certificate: try MockCertificateAuthority().issueServerCertificate())

@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Which answers expectations give, and what is found to be otherwise at the end.
+/// Tests of the responses to expected requests, and of the discrepancies reported at the end.
 @Suite("MockTransport expectations", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscrepancyTests {
     private func get(_ path: String) throws -> HTTPTransportRequest {
@@ -16,7 +16,7 @@ struct DiscrepancyTests {
         try await transport.send(get(path), limits: .init()).status
     }
 
-    @Test("Answers come in sequence for each expectation, whatever the order of the requests")
+    @Test("Responses follow each expectation's sequence, regardless of the order of requests")
     func sequences() async throws {
         let transport = MockTransport(.status(418))
         transport.expect(.init(.get, "/a"), .status(201), .status(202))
@@ -32,13 +32,13 @@ struct DiscrepancyTests {
         #expect(try await status(transport, "/d") == 200)
         #expect(transport.discrepancies() == [])
         try transport.checkExpectations()
-        // What nothing expects takes the script.
+        // An unexpected request takes the script.
         #expect(try await status(transport, "/e") == 418)
         #expect(transport.requests.map(\.url.path) == ["/b", "/a", "/c", "/a", "/c", "/c", "/d", "/e"])
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Header fields and forms in another spelling aren't what was expected")
+    @Test("Rejects header fields and forms that differ in Unicode normalization")
     func spellings() async throws {
         for (first, second) in [("\u{E9}", "e\u{301}"), ("e\u{301}", "\u{E9}")] {
             let transport = MockTransport(.status(418), .status(418))
@@ -57,12 +57,12 @@ struct DiscrepancyTests {
         }
     }
 
-    @Test("What is only answered may come as often as it likes, or never")
+    @Test("Requests without a required count may arrive any number of times, or never")
     func stubs() async throws {
         let transport = MockTransport()
         transport.on(.init(.get, "/a"), .status(201), .status(202))
         transport.on(.init(.get, "/never"), .status(500))
-        // An expectation goes before a stub, and leaves the rest to it.
+        // An expectation takes precedence over a stub.
         transport.expect(.init(.get, "/a"), .status(299))
         var statuses: [Int] = []
         for _ in 0..<4 { statuses.append(try await status(transport, "/a")) }
@@ -70,7 +70,7 @@ struct DiscrepancyTests {
         #expect(transport.discrepancies(inOrder: true) == [])
     }
 
-    @Test("Delays, gates and failures are steps like any other")
+    @Test("Supports delays, gates and failures as responses")
     func steps() async throws {
         let time = ManualTime()
         let transport = MockTransport(time: time.timeSource)
@@ -89,7 +89,7 @@ struct DiscrepancyTests {
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Unmet: what did not come is named, with how often it should have")
+    @Test("Reports missing requests as unmet, with the expected count")
     func unmet() async throws {
         let transport = MockTransport()
         transport.expect(.init(.get, "/a"), .status(200), .status(200))
@@ -99,21 +99,21 @@ struct DiscrepancyTests {
         #expect(found.map(\.kind) == [.unmet, .unmet])
         #expect(
             found.map(\.description) == [
-                "GET /a came once, expected twice",
-                "DELETE https://api.example/b?token=REDACTED came never, expected once",
+                "GET /a was received once, expected twice",
+                "DELETE https://api.example/b?token=REDACTED was received 0 times, expected once",
             ]
         )
         let error = #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations() }
         #expect(
             error?.message == """
-                what came is not what was expected:
-                unmet: GET /a came once, expected twice
-                unmet: DELETE https://api.example/b?token=REDACTED came never, expected once
+                the requests differ from the expectations:
+                unmet: GET /a was received once, expected twice
+                unmet: DELETE https://api.example/b?token=REDACTED was received 0 times, expected once
                 """
         )
     }
 
-    @Test("Unmet: the request that comes nearest is compared with what was expected")
+    @Test("Compares an unmet expectation with the closest request")
     func nearest() async throws {
         let transport = MockTransport()
         transport.expect(.init(.get, "/a").header("Accept", "text/plain"))
@@ -124,36 +124,36 @@ struct DiscrepancyTests {
         #expect(found.map(\.kind) == [.unmet, .unmet, .unexpected, .unexpected])
         #expect(
             found[0].description == """
-                GET /a came never, expected once; request 2 is nearest to it:
-                  - header Accept: expected "text/plain", came none
+                GET /a was received 0 times, expected once; the closest match is request 2:
+                  - header Accept: expected "text/plain", got none
                 """
         )
-        #expect(found[1].description == "GET /z came never, expected once")
+        #expect(found[1].description == "GET /z was received 0 times, expected once")
         #expect(
             found[2].description
-                == "request 1, GET https://api.example/other, is not expected; expected are GET /a, GET /z"
+                == "request 1, GET https://api.example/other, wasn't expected; expected one of GET /a, GET /z"
         )
-        #expect(found[3].description.contains("GET /a is nearest to it:"))
+        #expect(found[3].description.contains("the closest match is GET /a:"))
     }
 
-    @Test("Too often: the request fails at once, even if there is a handler")
+    @Test("Fails a request that arrives too often at once, even with a handler")
     func tooOften() async throws {
         let transport = MockTransport { _ in .init(status: 200) }
         transport.expect(.init(.get, "/a"))
         try await status(transport, "/a")
         let error = await #expect(throws: NetworkError.self) { try await status(transport, "/a") }
-        #expect(error?.message == "GET /a came again, but is expected once")
+        #expect(error?.message == "GET /a was received again, expected once")
         #expect(error?.cause as? MockError == MockError(.unexpectedRequest, ""))
         #expect(transport.discrepancies().map(\.kind) == [.tooOften])
-        #expect(transport.discrepancies().first?.description == "GET /a came twice, expected once")
+        #expect(transport.discrepancies().first?.description == "GET /a was received twice, expected once")
         let never = MockTransport { _ in .init(status: 200) }
         never.expect(.init(.get, "/a"), count: 0)
         #expect(never.discrepancies() == [])
         await #expect(throws: NetworkError.self) { try await status(never, "/a") }
-        #expect(never.discrepancies().first?.description == "GET /a came once, expected never")
+        #expect(never.discrepancies().first?.description == "GET /a was received once, expected 0 times")
     }
 
-    @Test("Order counts only if it is asked for, and the text shows it")
+    @Test("Checks the order of requests only on demand, and describes it")
     func order() async throws {
         let transport = MockTransport()
         transport.on(.init(.get, "/ping"))
@@ -165,13 +165,13 @@ struct DiscrepancyTests {
         #expect(found.map(\.kind) == [.outOfOrder])
         #expect(
             found.first?.description
-                == "GET /first (request 3) is expected before GET /second (request 1); "
-                + "came GET /second, GET /first, GET /second"
+                == "GET /first (request 3) must precede GET /second (request 1); "
+                + "the order was GET /second, GET /first, GET /second"
         )
         #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations(inOrder: true) }
     }
 
-    @Test("Many requests at once each take one expectation")
+    @Test("Concurrent requests each take one expectation")
     func concurrency() async throws {
         let transport = MockTransport()
         for number in 0..<50 { transport.expect(.init(.get, "/\(number % 5)"), .status(200 + number)) }
@@ -183,7 +183,7 @@ struct DiscrepancyTests {
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Without expectations nothing changes: a request beyond the script names the script")
+    @Test("Fails with scriptExhausted without expectations")
     func none() async throws {
         let transport = MockTransport()
         let error = await #expect(throws: NetworkError.self) { try await status(transport, "/a") }

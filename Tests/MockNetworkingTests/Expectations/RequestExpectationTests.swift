@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// How the difference between a request and an expectation is told.
+/// Tests of the descriptions of differences between a request and an expectation.
 @Suite("RequestExpectation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RequestExpectationTests {
     private static let users = "https://api.example/users"
@@ -23,7 +23,8 @@ struct RequestExpectationTests {
         )
     }
 
-    /// Sends a request to a transport with one expectation, and returns what it says about it; empty if it was as expected.
+    /// Sends a request to a transport with one expectation, and returns the error message, or an
+    /// empty string if the request matches.
     private func complaint(_ expectation: RequestExpectation, _ request: HTTPTransportRequest) async throws -> String {
         let transport = MockTransport()
         transport.expect(expectation, .status(204))
@@ -40,36 +41,36 @@ struct RequestExpectationTests {
         }
     }
 
-    @Test("A method and a URL, whole or only its path and query")
+    @Test("Compares the method and the whole URL, or only its path and query")
     func locations() async throws {
         #expect(try await complaint(.init(.post, Self.users), request()) == "")
         #expect(try await complaint(.init(.post, "/users"), request()) == "")
         #expect(try await complaint(.init(.get, "/"), request(.get, "https://api.example")) == "")
         #expect(try await complaint(.init(.get, "/a?b=1"), request(.get, "https://api.example/a?b=1")) == "")
         let method = try await complaint(.init(.put, "/users"), request())
-        #expect(method.contains("request 1, POST https://api.example/users, is not expected"))
-        #expect(method.contains("PUT /users is nearest to it:\n  - method: expected PUT, came POST"))
+        #expect(method.contains("request 1, POST https://api.example/users, wasn't expected"))
+        #expect(method.contains("the closest match is PUT /users:\n  - method: expected PUT, got POST"))
         let query = try await complaint(.init(.post, "/users?page=1"), request(.post, "\(Self.users)?page=2"))
-        #expect(query.hasSuffix("- URL: expected /users?page=1, came /users?page=2"))
+        #expect(query.hasSuffix("- URL: expected /users?page=1, got /users?page=2"))
         let other = try await complaint(.init(.get, "/things"), request())
-        #expect(other.hasSuffix("is not expected; expected is GET /things"))
+        #expect(other.hasSuffix("wasn't expected; expected GET /things"))
     }
 
-    @Test("Header fields: another value, none, one too many; names in any case, the right one of several")
+    @Test("Compares header fields: wrong, missing, unwanted and repeated ones, with names in any case")
     func headers() async throws {
         let expectation = RequestExpectation(.post, Self.users).header("accept", "text/plain")
         #expect(try await complaint(expectation, request(headers: ["Accept": "a/b", "ACCEPT": "text/plain"])) == "")
         let another = try await complaint(expectation, request(headers: ["Accept": "text/html"]))
-        #expect(another.contains(#"header accept: expected "text/plain", came "text/html""#))
+        #expect(another.contains(#"header accept: expected "text/plain", got "text/html""#))
         let none = try await complaint(expectation, request())
-        #expect(none.contains(#"header accept: expected "text/plain", came none"#))
+        #expect(none.contains(#"header accept: expected "text/plain", got none"#))
         let without = RequestExpectation(.post, Self.users).withoutHeader("X-Debug")
         #expect(try await complaint(without, request()) == "")
         let unwanted = try await complaint(without, request(headers: ["x-debug": "1"]))
-        #expect(unwanted.contains(#"header X-Debug: expected none, came "1""#))
+        #expect(unwanted.contains(#"header X-Debug: expected none, got "1""#))
     }
 
-    @Test("No text has a credential in it, whether expected or sent")
+    @Test("Redacts expected and sent credentials in messages")
     func secrets() async throws {
         let expectation = RequestExpectation(.post, "\(Self.users)?access_token=expected-secret")
             .header("Authorization", "Bearer expected-secret")
@@ -82,32 +83,32 @@ struct RequestExpectationTests {
         )
         let text = try await complaint(expectation, sent)
         #expect(!text.contains("secret") || !text.contains("-secret"))
-        #expect(text.contains("URL: a secret in it has another value than expected"))
-        #expect(text.contains(#"header Authorization: expected "Bearer REDACTED", came one with another secret"#))
-        #expect(text.contains("body: a secret in it has another value than expected"))
+        #expect(text.contains("URL: a secret differs from the expected value"))
+        #expect(text.contains(#"header Authorization: expected "Bearer REDACTED", got one with a different secret"#))
+        #expect(text.contains("body: a secret differs from the expected value"))
         let form = try RequestExpectation(.post, Self.users).form(["client_secret": "expected-secret", "a": "1"])
         let formText = try await complaint(form, request(body: "client_secret=sent-secret&a=1"))
-        #expect(formText.contains("body: a secret in the form has another value than expected"))
+        #expect(formText.contains("body: a secret in the form differs from the expected value"))
         #expect(!formText.contains("-secret"))
         let plain = RequestExpectation(.post, Self.users).body(Data("token=expected-secret".utf8))
         #expect(!(try await complaint(plain, request(body: "token=sent-secret"))).contains("-secret"))
     }
 
     @Test(
-        "JSON: what it means counts, and the first difference is told by its place",
+        "Compares JSON by value, and reports the path of the first difference",
         arguments: [
             (#"{"b":1.0,"a":["x"]}"#, ""),
             (#"{"a":["x"],"b":1e0}"#, ""),
-            (#"{"a":["y"],"b":1}"#, #"body.a[0]: expected "x", came "y""#),
-            (#"{"a":["x","y"],"b":1}"#, "body.a: expected 1 elements, came 2"),
-            (#"{"a":["x"],"b":2}"#, "body.b: expected 1, came 2"),
-            (#"{"a":["x"],"b":null}"#, "body.b: expected 1, came null"),
+            (#"{"a":["y"],"b":1}"#, #"body.a[0]: expected "x", got "y""#),
+            (#"{"a":["x","y"],"b":1}"#, "body.a: expected 1 elements, got 2"),
+            (#"{"a":["x"],"b":2}"#, "body.b: expected 1, got 2"),
+            (#"{"a":["x"],"b":null}"#, "body.b: expected 1, got null"),
             (#"{"a":["x"]}"#, "body.b: expected, but missing"),
-            (#"{"a":["x"],"b":1,"c":{}}"#, "body.c: came, but was not expected"),
-            (#"["x"]"#, "body: expected an object, came an array"),
-            (#"{"a":["x"],"b":1},"c":2"#, "body: expected JSON, came something else"),
-            ("no JSON", "body: expected JSON, came something else"),
-            ("", "body: expected JSON, came none"),
+            (#"{"a":["x"],"b":1,"c":{}}"#, "body.c: unexpected"),
+            (#"["x"]"#, "body: expected an object, got an array"),
+            (#"{"a":["x"],"b":1},"c":2"#, "body: expected JSON, got something else"),
+            ("no JSON", "body: expected JSON, got something else"),
+            ("", "body: expected JSON, got none"),
         ]
     )
     func json(_ body: String, _ difference: String) async throws {
@@ -118,12 +119,12 @@ struct RequestExpectationTests {
     }
 
     @Test(
-        "Forms: the order of fields does not count, their values do",
+        "Compares forms by value, regardless of the order of fields",
         arguments: [
             ("b=2&a=1+x", ""), ("a=1%20x&b=2", ""),
-            ("a=1&b=2", #"body: expected a="1 x"; came a="1""#),
+            ("a=1&b=2", #"body: expected a="1 x"; got a="1""#),
             ("a=1+x", #"body: expected b="2""#),
-            ("a=1+x&b=2&c=3", #"body: came c="3""#),
+            ("a=1+x&b=2&c=3", #"body: got c="3""#),
         ]
     )
     func form(_ body: String, _ difference: String) async throws {
@@ -133,17 +134,17 @@ struct RequestExpectationTests {
         #expect(text.hasSuffix(difference))
     }
 
-    @Test("Text is shown, other octets are counted")
+    @Test("Shows text, and counts other bytes")
     func octets() async throws {
         let text = RequestExpectation(.post, Self.users).body(Data("hello".utf8))
         #expect(try await complaint(text, request(body: "hello")) == "")
-        #expect(try await complaint(text, request(body: "hallo")).hasSuffix(#"body: expected "hello", came "hallo""#))
+        #expect(try await complaint(text, request(body: "hallo")).hasSuffix(#"body: expected "hello", got "hallo""#))
         var other = try request()
         other.body = .data(Data([0xFF, 1, 2]))
         let octets = RequestExpectation(.post, Self.users).body(Data([0xFF, 1, 3]))
-        #expect(try await complaint(octets, other).hasSuffix("body: expected other octets, from offset 2 of 3"))
+        #expect(try await complaint(octets, other).hasSuffix("body: the bytes differ from offset 2 of 3"))
         other.body = .data(Data([0xFF]))
-        #expect(try await complaint(octets, other).hasSuffix("body: expected 3 octets, came 1"))
+        #expect(try await complaint(octets, other).hasSuffix("body: expected 3 bytes, got 1"))
         #expect(try await complaint(RequestExpectation(.post, Self.users).body(Data()), request()) == "")
     }
 
@@ -158,7 +159,7 @@ struct RequestExpectationTests {
         var body: EndpointBody { get throws { try .json(["name": name, "id": String(id)]) } }
     }
 
-    @Test("An endpoint stands for its method, URL, headers and body")
+    @Test("Compares a request with an endpoint's method, URL, headers and body")
     func endpoints() async throws {
         let transport = MockTransport()
         transport.expect(try .endpoint(Rename()), .status(204))
@@ -171,22 +172,22 @@ struct RequestExpectationTests {
             _ = try await client.fetch(Resource(Rename(name: "Eve")))
         }
         let text = try #require(failure?.message)
-        #expect(text.contains("PUT https://api.example/users/1?notify=true is nearest to it"))
-        #expect(text.contains(#"body.name: expected "Ada", came "Eve""#))
+        #expect(text.contains("the closest match is PUT https://api.example/users/1?notify=true"))
+        #expect(text.contains(#"body.name: expected "Ada", got "Eve""#))
         let other = await #expect(throws: NetworkError.self) {
             _ = try await client.fetch(Resource(Rename(id: 2)))
         }
-        #expect(other?.message.hasSuffix("expected is PUT https://api.example/users/1?notify=true") == true)
+        #expect(other?.message.hasSuffix("expected PUT https://api.example/users/1?notify=true") == true)
     }
 
-    @Test("Closures are named in the text")
+    @Test("Names the closure that a request doesn't satisfy")
     func closures() async throws {
         let expectation = RequestExpectation.matching("a small upload") { ($0.body.contentLength ?? 0) < 3 }
         #expect(try await complaint(expectation, request(body: "ab")) == "")
         let text = try await complaint(expectation, request(body: "abcd"))
-        #expect(text.contains("it does not satisfy “a small upload”"))
+        #expect(text.contains("doesn't satisfy “a small upload”"))
         let both = RequestExpectation(.post, Self.users).and("has a trace") { $0.headers["traceparent"] != nil }
         #expect(try await complaint(both, request(headers: ["traceparent": "1"])) == "")
-        #expect(try await complaint(both, request()).contains("it does not satisfy “has a trace”"))
+        #expect(try await complaint(both, request()).contains("doesn't satisfy “has a trace”"))
     }
 }

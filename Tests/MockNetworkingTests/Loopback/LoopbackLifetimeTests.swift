@@ -6,11 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Starting, stopping, many connections at once, and nothing left behind.
+/// Tests of starting, stopping, concurrency and resource leaks.
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackLifetimeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    @Test("a client that sends slowly, or not at all, holds nobody back")
+    @Test("A slow or silent client doesn't block others")
     func slowClient() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/", .text("done"))
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("500 requests on 500 connections are handled at the same time")
+    @Test("Handles 500 requests on 500 connections concurrently")
     func manyAtOnce() async throws {
         try allowManyDescriptors()
         let gate = ResponseGate()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("1 000 connections are open at the same time")
+    @Test("Keeps 1,000 connections open at the same time")
     func manyConnections() async throws {
         try allowManyDescriptors()
         try await withLoopbackServer { server in
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("stopping cancels handlers, ends connections, and waits until both are over")
+    @Test("Stopping cancels handlers, closes connections, and waits for both")
     func stopWhileRunning() async throws {
         let server = try LoopbackServer.start()
         let ended = Mutex(0)
@@ -116,7 +116,7 @@ import Testing
         await #expect(throws: RawConnection.Failure.self) { try await rawExchange(server.port, Self.get) }
     }
 
-    @Test("stopping again, from many tasks or from a handler, does no harm")
+    @Test("Stops more than once, from many tasks and from a handler")
     func stopOften() async throws {
         let server = try LoopbackServer.start()
         let stopped = ResponseGate()
@@ -135,7 +135,7 @@ import Testing
         #expect(server.runningHandlerCount == 0)
     }
 
-    @Test("stopping completes even in a task that was cancelled")
+    @Test("Stops completely even in a canceled task")
     func stopWhenCancelled() async throws {
         let server = try LoopbackServer.start()
         server.on(.get, "/", .text("x").gated(by: ResponseGate()))
@@ -151,7 +151,7 @@ import Testing
         #expect(try await text == "")
     }
 
-    @Test("the scoped form stops the server when its closure throws")
+    @Test("withLoopbackServer stops the server when its closure throws")
     func scopedStop() async throws {
         struct Failed: Error {}
         let port = Mutex(0)
@@ -165,7 +165,7 @@ import Testing
         await #expect(throws: RawConnection.Failure.self) { try await rawExchange(number, Self.get) }
     }
 
-    @Test("a server that is dropped ends its connections, even one that its own handlers held")
+    @Test("A released server closes its connections, even if its own handlers retained it")
     func dropped() async throws {
         var server: LoopbackServer? = try LoopbackServer.start()
         server?.on(.get, "/", .never)
@@ -190,9 +190,9 @@ import Testing
         #expect(try await eventually { held == nil })
     }
 
-    @Test("no descriptor and no thread of a server outlives it")
+    @Test("Leaks neither descriptors nor threads")
     func nothingLeaks() async {
-        // In a process of its own, because the other suites open and close descriptors all the time.
+        // In a separate process, because other suites open and close descriptors all the time.
         await #expect(processExitsWith: .success) {
             func count(_ folder: String) throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/" + folder).count
@@ -212,7 +212,7 @@ import Testing
                 }
                 if stopping { await server.stop() }
             }
-            /// Dropped servers and detached threads end a little later.
+            /// Waits for the delayed end of released servers and detached threads.
             func settle(_ folder: String, atMost limit: Int) async throws {
                 for _ in 0..<500 where try count(folder) > limit { try await Task.sleep(for: .milliseconds(10)) }
             }
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test("a process that runs out of descriptors is served again as soon as some are free")
+    @Test("Accepts connections again when descriptors become available")
     func exhaustedDescriptors() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer.start()
@@ -252,13 +252,13 @@ import Testing
         }
     }
 
-    /// Client and server of a thousand connections have two thousand descriptors, more than some limits allow.
+    /// Raises the descriptor limit: client and server of 1,000 connections need 2,000 descriptors.
     private func allowManyDescriptors() throws {
         let resource = Int32(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         let isRead = unsafe getrlimit(resource, &limit)
         try #require(isRead == 0)
-        // All tests of the process run beside this one, and many of them have sockets open.
+        // Includes a reserve for the sockets of other tests that run in parallel.
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 65_536))
         let isSet = unsafe setrlimit(resource, &limit)
         try #require(isSet == 0)

@@ -4,11 +4,11 @@ import Networking
 import TestSupport
 import Testing
 
-/// What a response can be made to do on the wire.
+/// Tests of responses on the wire.
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackResponseTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    /// The octets that a response becomes, up to the end of its connection.
+    /// Returns the bytes of a response, up to the end of its connection.
     private func wire(_ response: LoopbackResponse, _ request: String = get) async throws -> String {
         try await withLoopbackServer { server in
             server.onAnyMethod("/") { _ in response }
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test("status, reason and fields are sent as they are, in order, repeated ones apart")
+    @Test("Sends the status, reason and fields unchanged, in order, with repeated fields separate")
     func head() async throws {
         let headers: HTTPHeaders = ["set-cookie": "a=1", "X": "ü", "set-cookie": "b=2"]
         #expect(
@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test("the usual bodies come with their type, unless one is given")
+    @Test("Adds the content type of text and JSON bodies unless one is given")
     func bodies() async throws {
         struct Model: Encodable { var b = 1, a = "/" }
         let json = RawResponse(text: try await wire(try .json(encoding: Model(), status: 201)))
@@ -43,7 +43,7 @@ import Testing
         #expect(RawResponse(text: try await wire(.text("ä"))).headers["content-length"] == "2")
     }
 
-    @Test("a chunked body has its chunks and trailers")
+    @Test("Sends a chunked body with its chunks and trailers")
     func chunked() async throws {
         let response = LoopbackResponse.chunked(
             [Data("hello".utf8), Data(), Data(repeating: 0x78, count: 17)],
@@ -57,7 +57,7 @@ import Testing
         )
     }
 
-    @Test("a streamed body is sent while it is written")
+    @Test("Sends a streamed body while it is being written")
     func stream() async throws {
         let gate = ResponseGate()
         try await withLoopbackServer { server in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("a stream that breaks its promise of a length, or fails, ends the connection in the middle")
+    @Test("Cuts the connection if a stream fails or differs from its declared length")
     func brokenStream() async throws {
         struct Failed: Error {}
         #expect(
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("a writer is told when the client is gone, and is not let run ahead of it")
+    @Test("A writer waits for the client, and fails when the client disconnects")
     func abandonedStream() async throws {
         let outcome = ResponseGate()
         try await withLoopbackServer { server in
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("a large body arrives whole")
+    @Test("Transfers a large body completely")
     func largeBody() async throws {
         let body = Data((0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) })
         try await withLoopbackServer { server in
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test("a delay is waited for by the server's time, before the head or before the body")
+    @Test("Delays the head or the body by the server's time source")
     func delay() async throws {
         let time = ManualTime()
         var configuration = LoopbackServer.Configuration()
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("a gate holds the head or the body back")
+    @Test("Holds the head or the body back at a gate")
     func gates() async throws {
         let headGate = ResponseGate()
         let bodyGate = ResponseGate()
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test(
-        "the connection is cut where it is to be cut",
+        "Cuts the connection at the given point",
         arguments: [
             (LoopbackResponse.CutPoint.beforeHead, ""),
             (.afterHead, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test("a chunked body is cut inside a chunk, and its writer learns of it")
+    @Test("Cuts a chunked body inside a chunk, and fails its writer")
     func cutStream() async throws {
         let learned = ResponseGate()
         let response = LoopbackResponse.stream { writer in
@@ -239,7 +239,7 @@ import Testing
         #expect(learned.isOpen)
     }
 
-    @Test("a connection can be reset instead of ended", arguments: [LoopbackResponse.CutPoint.beforeHead, .afterHead])
+    @Test("Resets the connection instead of closing it", arguments: [LoopbackResponse.CutPoint.beforeHead, .afterHead])
     func reset(_ point: LoopbackResponse.CutPoint) async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .text("hello").cut(point, resetting: true))
@@ -254,7 +254,7 @@ import Testing
         }
     }
 
-    @Test("raw bytes are sent as they are, and the connection ends or goes on")
+    @Test("Sends raw bytes unchanged, and closes or keeps the connection")
     func raw() async throws {
         #expect(try await wire(.raw("HTTP/0.9 what?\n")) == "HTTP/0.9 what?\n")
         #expect(try await wire(.raw("SSH-2.0-x\r\n").cut(.after(octets: 3))) == "SSH")
@@ -262,7 +262,7 @@ import Testing
         #expect(try await wire(.raw("a;", closing: false), Self.get + Self.get) == "a;a;")
     }
 
-    @Test("interim responses come first")
+    @Test("Sends interim responses first")
     func interim() async throws {
         let text = try await wire(.text("x").preceded(by: 103, headers: ["Link": "</a>"]).preceded(by: 102))
         #expect(
@@ -270,7 +270,7 @@ import Testing
         )
     }
 
-    @Test("a request that is never answered holds its connection until the client gives up")
+    @Test("Keeps the connection of an unanswered request until the client gives up")
     func never() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .never)
@@ -286,7 +286,7 @@ import Testing
         }
     }
 
-    @Test("a successful answer to CONNECT has no length, and the tunnel leads back to the server")
+    @Test("A successful response to CONNECT has no length, and the tunnel leads back to the server")
     func connect() async throws {
         try await withLoopbackServer { server in
             server.on(.connect, "h:80", .status(200))

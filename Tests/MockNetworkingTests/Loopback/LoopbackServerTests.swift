@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackServerTests {
-    @Test("a request is answered and recorded")
+    @Test("Responds to a request, and records it")
     func answersAndRecords() async throws {
         let time = ManualTime()
         var configuration = LoopbackServer.Configuration()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("the URLs name the port, and a path is appended as it is")
+    @Test("URLs contain the port and the unchanged path")
     func urls() async throws {
         try await withLoopbackServer { server in
             #expect(server.baseURL.absoluteString == "http://127.0.0.1:\(server.port)")
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("the most particular route answers; without one it is 404, and the body says what was asked")
+    @Test("Uses the most specific route, or responds with a 404 that names the request")
     func routing() async throws {
         try await withLoopbackServer { routes in
             routes.on(.get, "/a", .text("a"))
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("responses in sequence are handed out once each, and the last one repeats")
+    @Test("Responds with each response of a sequence once, and repeats the last one")
     func sequence() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .status(503), .status(429), .text("done"))
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("one connection serves many requests, and says who came on which")
+    @Test("Serves many requests on one connection, and records each request's connection")
     func keepAlive() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/*") { .text($0.path) }
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("pipelined requests are answered one after the other, in order")
+    @Test("Responds to pipelined requests one after the other, in order")
     func pipelining() async throws {
         let gate = ResponseGate()
         try await withLoopbackServer { server in
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("HEAD is answered by the GET route, with its length and without its body")
+    @Test("Responds to HEAD with the GET route's length, without its body")
     func head() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .text("hello"))
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test("a chunked body and its trailers arrive without the coding")
+    @Test("Decodes a chunked body and its trailers")
     func chunkedRequest() async throws {
         try await withLoopbackServer { server in
             server.on(.put, "/", .status(204))
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("100 (Continue) is sent when a client waits for it")
+    @Test("Sends 100 (Continue) when a client waits for it")
     func continueAnswered() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/", .text("got it"))
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("the server can keep silent about 100 (Continue), or refuse the body")
+    @Test("Can ignore the expectation of 100 (Continue), or reject the body")
     func continueWithheld() async throws {
         let head = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
         var configuration = LoopbackServer.Configuration()
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test("the connection ends when the client or HTTP/1.0 says so")
+    @Test("Closes the connection when the client or HTTP/1.0 requires it")
     func closing() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .text("hi"))
@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    @Test("what is not a request is answered, counted and ends its connection")
+    @Test("Responds to a malformed request, records it and closes its connection")
     func malformed() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.maximumBodySize = 10
@@ -280,7 +280,7 @@ import Testing
         }
     }
 
-    @Test("an error in a handler is a 500 that names its type, and is kept")
+    @Test("Responds to a handler's error with a 500 that names its type, and records it")
     func handlerError() async throws {
         struct Broken: Error {}
         try await withLoopbackServer { server in
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test("the record can be awaited, cleared and switched off")
+    @Test("Records can be awaited, cleared and turned off")
     func record() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.recordsRequests = false
@@ -317,7 +317,7 @@ import Testing
         }
     }
 
-    @Test("forms in the query and in the body are decoded, and what is no escape stays")
+    @Test("Decodes forms in the query and the body, and keeps invalid escapes")
     func forms() async throws {
         try await withLoopbackServer { server in
             let body = "grant_type=client_credentials&scope=a+b%20c&empty=&bare&%zz=%4&%E2%82%AC=%ff&scope=2"

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Client certificates: who has to show one, and whose are taken.
+/// Tests of client certificates: the demand for them and the accepted authorities.
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSClientTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    /// The status of an answer, or why there is none.
+    /// Returns the status of a response, or the error.
     private func outcome(
         _ server: LoopbackServer,
         _ version: Int32,
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("where a certificate is required, only the right one is taken", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test("Accepts only the right certificate if one is required", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func required(_ version: Int32) async throws {
         let right = try clients.issueClientCertificate(name: "billing")
         let wrong = try authority.issueClientCertificate(name: "billing")
@@ -60,7 +60,8 @@ import Testing
         let server = try clients.issueServerCertificate()
         try await withServer(.required(issuedBy: clients)) { loopback in
             #expect(try await outcome(loopback, version, right) == "200")
-            // The client hears why by an alert, also in TLS 1.3 where it has sent its request by then.
+            // An alert tells the client why, even in TLS 1.3, where the client has sent its request
+            // by then.
             #expect(
                 try await outcome(loopback, version, nil).contains(
                     version == TLS1_3_VERSION ? "tlsv13 alert certificate required" : "alert handshake failure"
@@ -68,7 +69,7 @@ import Testing
             )
             #expect(try await outcome(loopback, version, wrong).contains("alert unknown ca"))
             #expect(try await outcome(loopback, version, expired).contains("alert certificate expired"))
-            // A certificate for servers identifies no client.
+            // A server certificate doesn't identify a client.
             #expect(try await outcome(loopback, version, server).contains("alert"))
             try await loopback.waitForOpenConnections(atMost: 0)
             #expect(loopback.requestCount == 1)
@@ -85,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("where a certificate is requested, a client may go on without", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test("Accepts a client without a certificate if it is optional", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func requested(_ version: Int32) async throws {
         let right = try clients.issueClientCertificate(name: "billing")
         let wrong = try authority.issueClientCertificate(name: "billing")
@@ -99,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("where none is asked for, none is shown")
+    @Test("A client doesn't present a certificate unless the server requests it")
     func none() async throws {
         try await withServer(.none) { server in
             let identity = try clients.issueClientCertificate()
@@ -108,7 +109,7 @@ import Testing
         }
     }
 
-    @Test("an intermediate authority stands for what it issues, and not for what its issuer does")
+    @Test("Accepts certificates of an intermediate authority, but not those of its issuer")
     func intermediate() async throws {
         let department = try clients.makeIntermediate(name: "Department")
         try await withServer(.required(issuedBy: department)) { server in

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// The responses that a well-behaved server never gives, in TLS.
+/// Tests of faulty responses over TLS.
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSFaultTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority
@@ -20,7 +20,8 @@ import Testing
 
     private var options: RawTLSConnection.Options { .init(roots: [authority]) }
 
-    /// The octets that a response becomes, up to the end of its connection, and whether it ended by a close_notify.
+    /// Returns the bytes of a response up to the end of its connection, and whether a close_notify
+    /// ended it.
     private func wire(_ response: LoopbackResponse) async throws -> (text: String, isClosedProperly: Bool) {
         try await withLoopbackServer(configuration: configuration) { server in
             server.onAnyMethod("/") { _ in response }
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("a connection that ends says so, unless it is told not to")
+    @Test("Closes a connection with a close_notify unless told otherwise")
     func ending() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
         let response = LoopbackResponse(body: Data("ab".utf8)).closing()
@@ -51,14 +52,14 @@ import Testing
         #expect(try await wire(LoopbackResponse().cut(.beforeHead)) == ("", true))
     }
 
-    @Test("a reset is a reset")
+    @Test("Resets the connection")
     func reset() async throws {
         let response = LoopbackResponse(body: Data("ab".utf8)).cut(.afterBody(octets: 1), resetting: true)
         let failure = await #expect(throws: RawConnection.Failure.self) { try await wire(response) }
         #expect(failure?.isReset == true)
     }
 
-    @Test("a response that never comes leaves the connection open until the client ends it")
+    @Test("Keeps the connection of an unanswered request until the client closes it")
     func silence() async throws {
         try await withLoopbackServer(configuration: configuration) { server in
             server.on(.get, "/", .never)
@@ -74,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("gates and streams work octet by octet")
+    @Test("Gates and streams work byte by byte")
     func drip() async throws {
         let gate = ResponseGate()
         try await withLoopbackServer(configuration: configuration) { server in
@@ -99,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("large bodies go both ways, and a slow reader stops what is written for it")
+    @Test("Transfers large bodies in both directions, and waits for a slow reader")
     func large() async throws {
         let body = Data((0..<8 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try await withLoopbackServer(configuration: configuration) { server in
@@ -133,7 +134,7 @@ import Testing
                 return HeldTLS(client)
             }
             try await isReading.wait()
-            // The kernel's buffers hold some megabytes; the rest waits for the reader.
+            // The kernel buffers some megabytes. The rest waits for the reader.
             #expect(written.entries.count < 1024)
             slow.value = nil
             try await server.waitForOpenConnections(atMost: 0)

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// What the loopback server does in TLS, seen by a client that owes nothing to it.
+/// Tests of TLS with an independent client.
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -25,7 +25,7 @@ import Testing
         return configuration
     }
 
-    @Test("requests on one connection are served in TLS, and the record tells what was agreed on")
+    @Test("Serves requests over TLS, and records the negotiated parameters")
     func requests() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             #expect(server.baseURL.absoluteString == "https://127.0.0.1:\(server.port)")
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("a connection without TLS has a record too, without a handshake")
+    @Test("Records a connection without TLS, without a handshake")
     func plain() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/", .text("x"))
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("connections aren't recorded when that isn't wanted")
+    @Test("Doesn't record connections if recording is turned off")
     func unrecorded() async throws {
         var configuration = try configuration()
         configuration.recordsConnections = false
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "the versions are those that are asked for",
+        "Uses the configured TLS versions",
         arguments: [
             (LoopbackServer.TLS.Version.insecureTLS11, TLS1_1_VERSION), (.tls12, TLS1_2_VERSION),
             (.tls13, TLS1_3_VERSION),
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("the client goes on without ALPN if it offers none")
+    @Test("Accepts a client without ALPN")
     func withoutALPN() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             _ = try await withTLS(server, Options(roots: [authority], offersALPN: false)) { try $0.handshake() }
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("a client that doesn't trust the server sends no request, and the server goes on")
+    @Test("A client that doesn't trust the server sends no request, and the server continues")
     func distrust() async throws {
         let other = try MockCertificateAuthority()
         try await withLoopbackServer(configuration: configuration()) { server in
@@ -161,11 +161,11 @@ import Testing
         }
     }
 
-    @Test("what is no TLS at all ends its own connection only")
+    @Test("A peer that doesn't use TLS only ends its own connection")
     func noTLS() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             server.on(.get, "/", .text("x"))
-            // The answer is an alert, in which no text is.
+            // The response is an alert, which contains no text.
             #expect(try await !rawExchange(server.port, Self.get).contains("HTTP"))
             #expect(try await rawExchange(server.port, "") == "")
             try await server.waitForOpenConnections(atMost: 0)
@@ -173,7 +173,7 @@ import Testing
             #expect(server.rejections.isEmpty)
             #expect(server.connections.map(\.receivedOctetCount) == [0, 0])
             #expect(server.connections[0].handshakeFailure?.contains("http request") == true)
-            #expect(server.connections[1].handshakeFailure?.contains("before the handshake was finished") == true)
+            #expect(server.connections[1].handshakeFailure?.contains("before the handshake was complete") == true)
             let status = try await withTLS(server, Options(roots: [authority])) { client in
                 try client.send(Self.get)
                 return try client.receiveResponse().status
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("a client that stops in the middle of the handshake holds nobody back, nor the server's end")
+    @Test("A client that stalls in the handshake blocks neither other clients nor stopping the server")
     func stalledHandshake() async throws {
         let server = try LoopbackServer.start(configuration: configuration())
         server.on(.get, "/", .text("x"))
@@ -197,7 +197,7 @@ import Testing
                 try client.send(Self.get)
                 #expect(try client.receiveResponse().body == "x")
             }
-            // The whole message is there now: the server answers it and waits for the client's.
+            // The message is now complete. The server responds and waits for the client's next one.
             #expect(try slow.receiveSome().first == 0x16)
             return Held(slow)
         }.value = nil
@@ -205,7 +205,7 @@ import Testing
         #expect(server.openConnectionCount == 0)
     }
 
-    @Test("200 clients have their handshakes at the same time")
+    @Test("Handles 200 concurrent handshakes")
     func manyAtOnce() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             server.on(.get, "/*") { .text($0.path) }
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(
-        "a session is resumed by its ticket if tickets are issued",
+        "Resumes a session with its ticket if tickets are issued",
         arguments: [(TLS1_2_VERSION, true), (TLS1_3_VERSION, true), (TLS1_2_VERSION, false), (TLS1_3_VERSION, false)]
     )
     func resumption(_ version: Int32, _ issuesTickets: Bool) async throws {
@@ -246,7 +246,8 @@ import Testing
             }
             try await server.waitForOpenConnections(atMost: 0)
             #expect(server.connections.map(\.isResumed) == [false, issuesTickets])
-            // Nothing is shown again in a resumed session: it is known from the ticket.
+            // A resumed session doesn't present certificates again. The ticket identifies the
+            // client.
             #expect(server.connections.map(\.clientCertificateSubject) == ["CN=billing", "CN=billing"])
         }
     }

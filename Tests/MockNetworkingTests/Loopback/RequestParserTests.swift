@@ -88,7 +88,7 @@ import Testing
         ),
     ]
 
-    @Test("a well-formed request is read, in whatever pieces it comes", arguments: good)
+    @Test("Parses a well-formed request in any fragmentation", arguments: good)
     func readsGood(_ good: Good) throws {
         let bytes = Array(good.text.utf8)
         let expected = RequestParser.Message(
@@ -176,19 +176,19 @@ import Testing
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body
     }
 
-    @Test("what is not a request is refused with its status, in whatever pieces it comes", arguments: malformed)
+    @Test("Rejects a malformed request with its status, in any fragmentation", arguments: malformed)
     func refuses(_ text: String, _ status: Int) {
         let bytes = Array(text.utf8)
         #expect(Self.outcome([bytes[...]]) == .fault(status))
         #expect(Self.outcome(bytes.indices.map { bytes[$0...$0] }) == .fault(status))
     }
 
-    @Test("requests that follow each other are told apart")
+    @Test("Separates consecutive requests")
     func pipelined() {
         let texts = Self.good.map(\.text)
         let bytes = Array(texts.joined().utf8)
         guard case .messages(let messages, rest: 0) = Self.outcome([bytes[...]]) else {
-            Issue.record("not read")
+            Issue.record("the requests weren't parsed")
             return
         }
         #expect(messages.map(\.head.target) == Self.good.map(\.target))
@@ -196,17 +196,17 @@ import Testing
         #expect(Self.outcome(bytes.indices.map { bytes[$0...$0] }) == .messages(messages, rest: 0))
     }
 
-    @Test("an octet that is not UTF-8 is kept as its ISO 8859-1 character")
+    @Test("Reads bytes that aren't UTF-8 as ISO 8859-1")
     func latinValue() {
         let bytes = Array("GET / HTTP/1.1\r\nHost: h\r\nN: Zo".utf8) + [0xEB] + Array("\r\n\r\n".utf8)
         guard case .messages(let messages, rest: 0) = Self.outcome([bytes[...]]) else {
-            Issue.record("not read")
+            Issue.record("the request wasn't parsed")
             return
         }
         #expect(messages.first?.head.headers["N"] == "Zoë")
     }
 
-    @Test("a client that waits for 100 (Continue) is noticed, once, and only if there is a body to wait for")
+    @Test("Reports a client that waits for 100 (Continue) once, and only if a body follows")
     func expectContinue() throws {
         let head = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
         var parser = RequestParser(limits: .init())
@@ -215,7 +215,7 @@ import Testing
         #expect(try parser.consume(&input) == .needsInput)
         input = Array("ok".utf8)[...]
         guard case .message(let message) = try parser.consume(&input) else {
-            Issue.record("no message")
+            Issue.record("the message is missing")
             return
         }
         #expect(message.body == Array("ok".utf8))
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test("any change of a byte gives the same outcome for any pieces", arguments: good)
+    @Test("Gives the same outcome for a changed byte in any fragmentation", arguments: good)
     func mutations(_ good: Good) {
         var generator = SplitMix(seed: 42)
         for _ in 0..<300 {
@@ -254,7 +254,7 @@ import Testing
         case fault(Int)
     }
 
-    /// Reads everything with small limits.
+    /// Parses all input with small limits.
     private static func outcome(_ pieces: [ArraySlice<UInt8>]) -> Outcome {
         var parser = RequestParser(
             limits: .init(head: .init(line: 256, fields: 256, fieldCount: 10), body: 100)
@@ -277,7 +277,7 @@ import Testing
     }
 }
 
-/// A generator with a seed, so that a failure can be repeated.
+/// A seeded generator, so that a failure can be reproduced.
 private struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What happened, in order, noted from any task.
+/// A log of entries from any task, in order.
 final class Log<Entry: Sendable>: Sendable {
     private let state = Mutex<[Entry]>([])
 

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// A blocking TCP connection to a loopback port, with a time limit on every read.
+/// A blocking TCP connection to a loopback port, with a timeout for every read.
 ///
-/// Use it inside `offPool`, so that it doesn't hold a thread that the server's handlers need.
+/// Use it inside `offPool`, so that it doesn't block a thread that the server's handlers need.
 final class RawConnection {
     struct Failure: Error, CustomStringConvertible {
         let call: String
@@ -55,13 +55,13 @@ final class RawConnection {
         _ = shutdown(number, Int32(SHUT_WR))
     }
 
-    /// Everything until the server ends the connection.
+    /// Receives everything until the server closes the connection.
     func receiveAll() throws -> String {
         while try receiveMore() {}
         return takeText(buffer.count)
     }
 
-    /// Everything up to a text, which is included.
+    /// Receives everything up to and including a text.
     func receive(through end: String) throws -> String {
         while true {
             if let range = buffer.range(of: Data(end.utf8)) { return takeText(range.upperBound - buffer.startIndex) }
@@ -69,12 +69,12 @@ final class RawConnection {
         }
     }
 
-    /// Exactly so many octets.
+    /// Receives an exact number of bytes.
     func receive(octets: Int) throws -> String {
         String(decoding: try receiveData(octets: octets), as: UTF8.self)
     }
 
-    /// Exactly so many octets.
+    /// Receives an exact number of bytes.
     func receiveData(octets: Int) throws -> Data {
         while buffer.count < octets {
             guard try receiveMore() else { throw Failure(call: "receive before the end", number: 0) }
@@ -82,13 +82,13 @@ final class RawConnection {
         return take(octets)
     }
 
-    /// What has come, or comes next; empty when the server has ended the connection.
+    /// Receives the available or the next bytes; empty if the server has closed the connection.
     func receiveSome() throws -> Data {
         if buffer.isEmpty { _ = try receiveMore() }
         return take(buffer.count)
     }
 
-    /// One response with a `Content-Length`.
+    /// Receives one response with a `Content-Length`.
     func receiveResponse(hasBody: Bool = true) throws -> RawResponse {
         let head = try receive(through: "\r\n\r\n")
         let length = RawResponse(text: head).headers["content-length"].flatMap { Int($0) } ?? 0
@@ -113,11 +113,11 @@ final class RawConnection {
     }
 }
 
-/// A response taken apart far enough for assertions.
+/// A response, parsed far enough for assertions.
 struct RawResponse: Sendable {
     let statusLine: String
     let status: Int
-    /// The last value of each field, by the lower-case name.
+    /// The last value of each field, by its lowercase name.
     let headers: [String: String]
     let body: String
 
@@ -139,9 +139,9 @@ struct RawResponse: Sendable {
     }
 }
 
-/// Holds a connection until it is let go.
+/// A wrapper that keeps a connection open until it's released.
 final class Held: @unchecked Sendable {
-    // reason: each test hands it from one task to the next, and never uses it in two at a time.
+    // reason: each test passes it from one task to the next, and never uses it in two at a time.
     var value: RawConnection?
 
     init(_ value: RawConnection) {
@@ -149,7 +149,7 @@ final class Held: @unchecked Sendable {
     }
 }
 
-/// Runs blocking code on a thread of its own.
+/// Runs blocking code on a separate thread.
 func offPool<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread {
@@ -158,7 +158,7 @@ func offPool<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) 
     }
 }
 
-/// Sends a text on a connection of its own and returns everything that comes until the server ends it.
+/// Sends a text on a new connection, and returns everything until the server closes it.
 func rawExchange(_ server: Int, _ request: String) async throws -> String {
     try await offPool {
         let connection = try RawConnection(port: server)

@@ -2,14 +2,15 @@ import COpenSSL
 import Foundation
 import MockNetworking
 
-/// A blocking TLS client on a loopback port, made of OpenSSL alone, so that it owes nothing to the code under test.
+/// A blocking TLS client for a loopback port that only uses OpenSSL, so that it's independent of
+/// the tested code.
 ///
 /// Use it inside `offPool`.
 @safe final class RawTLSConnection {
-    /// What the client asks for and shows.
+    /// The client's settings and certificate.
     struct Options: Sendable {
         var roots: [MockCertificateAuthority] = []
-        /// The name or address that the certificate has to fit; a name is told to the server.
+        /// The name or address that the certificate must match; a name is sent to the server.
         var host = "127.0.0.1"
         var identity: MockCertificate?
         var minimumVersion = TLS1_1_VERSION
@@ -27,7 +28,9 @@ import MockNetworking
     private let tls: OpaquePointer
     private var text = Data()
 
-    /// Connects; the handshake is done by ``handshake()``, or by the first octet that is sent.
+    /// Connects.
+    ///
+    /// ``handshake()`` or sending the first byte performs the handshake.
     init(port: Int, _ options: Options) throws {
         connection = try RawConnection(port: port)
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw Self.failure("SSL_CTX_new") }
@@ -66,13 +69,13 @@ import MockNetworking
         unsafe SSL_CTX_free(context)
     }
 
-    /// Whether the server resumed the session that was offered.
+    /// A Boolean value that indicates whether the server resumed the offered session.
     var isResumed: Bool { unsafe SSL_session_reused(tls) == 1 }
 
     /// The session with its newest ticket.
     var session: RawTLSSession { unsafe RawTLSSession(takingOwnershipOf: SSL_get1_session(tls)) }
 
-    /// What ALPN chose.
+    /// The protocol that ALPN selected.
     var applicationProtocol: String {
         var name: UnsafePointer<UInt8>?
         var size: UInt32 = 0
@@ -80,7 +83,7 @@ import MockNetworking
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(size)), as: UTF8.self)
     }
 
-    /// Does the handshake; throws if one side refuses the other.
+    /// Performs the handshake; throws if one side rejects the other.
     func handshake() throws {
         while true {
             ERR_clear_error()
@@ -88,11 +91,11 @@ import MockNetworking
             try flush()
             if status == 1 { return }
             guard unsafe SSL_get_error(tls, status) == SSL_ERROR_WANT_READ else { throw Self.failure("handshake") }
-            guard try feed() else { throw Failure(description: "the server ended the connection in the handshake") }
+            guard try feed() else { throw Failure(description: "the server left during the handshake") }
         }
     }
 
-    /// The first octets that a client sends, and nothing else is done.
+    /// Returns the client's first bytes, without sending anything.
     func hello() throws -> Data {
         _ = unsafe SSL_do_handshake(tls)
         return ciphertext()
@@ -111,14 +114,15 @@ import MockNetworking
         try flush()
     }
 
-    /// Says that nothing more will come, and ends the connection's sending side.
+    /// Ends the TLS session, and shuts down the sending side of the connection.
     func finishSending() throws {
         _ = unsafe SSL_shutdown(tls)
         try flush()
         connection.finishSending()
     }
 
-    /// Everything until the server ends the connection, and whether it said so by a close_notify.
+    /// Receives everything until the server closes the connection, and whether it sent a
+    /// close_notify.
     func receiveAll() throws -> (text: String, isClosedProperly: Bool) {
         while true {
             switch try receiveMore() {
@@ -129,30 +133,30 @@ import MockNetworking
         }
     }
 
-    /// Everything up to a text, which is included.
+    /// Receives everything up to and including a text.
     func receive(through end: String) throws -> String {
         while true {
             if let range = text.range(of: Data(end.utf8)) {
                 return String(decoding: take(range.upperBound - text.startIndex), as: UTF8.self)
             }
-            guard case .more = try receiveMore() else { throw Failure(description: "the end came before “\(end)”") }
+            guard case .more = try receiveMore() else { throw Failure(description: "the stream ended before “\(end)”") }
         }
     }
 
-    /// Exactly so many octets.
+    /// Receives an exact number of bytes.
     func receive(octets: Int) throws -> String {
         String(decoding: try receiveData(octets: octets), as: UTF8.self)
     }
 
-    /// Exactly so many octets.
+    /// Receives an exact number of bytes.
     func receiveData(octets: Int) throws -> Data {
         while text.count < octets {
-            guard case .more = try receiveMore() else { throw Failure(description: "the end came before the text's") }
+            guard case .more = try receiveMore() else { throw Failure(description: "the connection ended too early") }
         }
         return take(octets)
     }
 
-    /// One response with a `Content-Length`.
+    /// Receives one response with a `Content-Length`.
     func receiveResponse() throws -> RawResponse {
         let head = try receive(through: "\r\n\r\n")
         let length = RawResponse(text: head).headers["content-length"].flatMap { Int($0) } ?? 0
@@ -225,8 +229,8 @@ import MockNetworking
     }
 }
 
-/// A TLS session that a client may offer again.
-// reason: set once, and OpenSSL counts its references atomically.
+/// A TLS session that a client can offer again.
+// reason: set once, and OpenSSL's reference counting is atomic.
 @safe final class RawTLSSession: @unchecked Sendable {
     let pointer: OpaquePointer?
 
@@ -239,7 +243,7 @@ import MockNetworking
     }
 }
 
-/// A certificate from DER; the caller's to free.
+/// Creates a certificate from DER; the caller must free it.
 func certificate(_ der: Data) -> OpaquePointer? {
     unsafe der.withUnsafeBytes { bytes in
         var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -247,7 +251,7 @@ func certificate(_ der: Data) -> OpaquePointer? {
     }
 }
 
-/// A private key from PEM; the caller's to free.
+/// Creates a private key from PEM; the caller must free it.
 func privateKey(_ pem: String, password: String? = nil) -> OpaquePointer? {
     let octets = Array(pem.utf8)
     var password = password.map { Array($0.utf8CString) } ?? [0]
@@ -258,7 +262,7 @@ func privateKey(_ pem: String, password: String? = nil) -> OpaquePointer? {
     }
 }
 
-/// Connects to a server by TLS and runs blocking code with the connection.
+/// Connects to a server over TLS, and runs blocking code with the connection.
 func withTLS<Result: Sendable>(
     _ server: LoopbackServer,
     _ options: RawTLSConnection.Options,
@@ -267,9 +271,9 @@ func withTLS<Result: Sendable>(
     try await offPool { [port = server.port] in try body(RawTLSConnection(port: port, options)) }
 }
 
-/// Holds a connection until it is let go.
+/// A wrapper that keeps a connection open until it's released.
 final class HeldTLS: @unchecked Sendable {
-    // reason: each test hands it from one task to the next, and never uses it in two at a time.
+    // reason: each test passes it from one task to the next, and never uses it in two at a time.
     var value: RawTLSConnection?
 
     init(_ value: RawTLSConnection) {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ManualTimeTests {
-    @Test("time stands still until it is moved, both clocks together")
+    @Test("Time stands still until a test advances both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))
         let source = time.timeSource
@@ -22,7 +22,7 @@ import Testing
         #expect(source.now() - start == .milliseconds(1500))
     }
 
-    @Test("sleepers wake when their time has come and not before, the earliest first")
+    @Test("Sleepers wake when they are due, the earliest first")
     func order() async throws {
         let time = ManualTime()
         let woken = Log<Int>()
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("a task that sleeps again sleeps from the new time on")
+    @Test("A second sleep is relative to the new time")
     func sleepsAgain() async throws {
         let time = ManualTime()
         let start = time.now
@@ -68,7 +68,7 @@ import Testing
         #expect(try await sleeping.value == .seconds(11))
     }
 
-    @Test("a cancelled sleep ends at once, whether it was cancelled before or meanwhile")
+    @Test("Cancellation before or during a sleep ends it at once")
     func cancellation() async throws {
         let time = ManualTime()
         let before = Task {
@@ -86,7 +86,7 @@ import Testing
         #expect(time.advanceToNextSleeper() == nil)
     }
 
-    @Test("zero and less is no sleep")
+    @Test("Returns at once for zero and negative durations")
     func noSleep() async throws {
         let time = ManualTime()
         try await time.sleep(for: .zero)
@@ -95,7 +95,7 @@ import Testing
         #expect(time.sleeps == [.zero, .seconds(-1)])
     }
 
-    @Test("on request, a sleep moves the time itself")
+    @Test("A sleep can advance the time itself")
     func advancesItself() async throws {
         let time = ManualTime(date: Date(timeIntervalSince1970: 0), advancesWhenSleeping: true)
         let start = time.now
@@ -105,7 +105,7 @@ import Testing
         #expect(time.sleeps == [.seconds(1), .seconds(2), .seconds(4)])
     }
 
-    @Test("waiting for sleepers can be cancelled")
+    @Test("Cancellation ends the wait for sleepers")
     func cancelledWait() async {
         let time = ManualTime()
         let waiting = Task { try await time.waitForSleepers(count: 1) }
@@ -113,7 +113,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test("1 000 tasks that sleep and are cancelled at random moments all end")
+    @Test("Ends 1,000 sleeping tasks that are canceled at random times")
     func crowd() async throws {
         let time = ManualTime()
         let tasks = (0..<1000).map { index in

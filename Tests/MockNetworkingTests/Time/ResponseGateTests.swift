@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ResponseGateTests {
-    @Test("a gate lets through those who wait and those who come, until it is closed")
+    @Test("An open gate admits waiting and future tasks until it closes")
     func openAndClose() async throws {
         let gate = ResponseGate()
         #expect(!gate.isOpen)
@@ -22,7 +22,7 @@ import Testing
         #expect(gate.waiterCount == 0)
     }
 
-    @Test("a cancelled wait ends at once, whether it was cancelled before or meanwhile")
+    @Test("Cancellation before or during a wait ends it at once")
     func cancellation() async throws {
         let gate = ResponseGate()
         let before = Task {

@@ -13,7 +13,7 @@ import Testing
         body: .data(Data("hello".utf8))
     )
 
-    @Test("the steps of the script answer in order, and the requests are recorded")
+    @Test("Responds with the script's steps in order, and records the requests")
     func script() async throws {
         let time = ManualTime()
         let transport = MockTransport(
@@ -43,7 +43,7 @@ import Testing
         #expect(recorded.arrival == time.now)
     }
 
-    @Test("a request beyond the script fails with an error that names it, without its query")
+    @Test("Fails a request beyond the script with an error that names it, without its query")
     func exhausted() async throws {
         let transport = MockTransport(.status(200))
         _ = try await transport.send(request, limits: .init())
@@ -58,7 +58,7 @@ import Testing
         #expect(try await transport.send(request, limits: .init()).status == 203)
     }
 
-    @Test("a closure answers by the request, at its step or after the script")
+    @Test("Responds with a closure, as a step or after the script")
     func handler() async throws {
         let transport = MockTransport(steps: [.handler { _ in .init(status: 418) }]) { request in
             HTTPTransportResponse(status: 200, body: (request.bodyData() ?? Data()) + Data(request.url.path.utf8))
@@ -69,7 +69,7 @@ import Testing
         #expect(try await plain.send(.init(url: request.url), limits: .init()).status == 204)
     }
 
-    @Test("a failure is thrown; one of another kind becomes the cause of a NetworkError")
+    @Test("Throws a scripted error, wrapped in a NetworkError if it is of another type")
     func failures() async throws {
         struct Odd: Error {}
         let transport = MockTransport(
@@ -88,7 +88,7 @@ import Testing
         #expect(try await failure(transport).code == .unknown)
     }
 
-    @Test("a malformed request is refused before it is recorded")
+    @Test("Rejects a malformed request before recording it")
     func validation() async throws {
         let transport = MockTransport(.status(200))
         var broken = request
@@ -98,14 +98,14 @@ import Testing
         #expect(transport.remainingStepCount == 1)
     }
 
-    @Test("a body larger than the limit fails")
+    @Test("Rejects a body larger than the limit")
     func bodyLimit() async throws {
         let transport = MockTransport(.text("12345"), .text("12345"))
         #expect(try await transport.send(request, limits: .init(maximumBodySize: 5)).body.count == 5)
         #expect(try await failure(transport, .init(maximumBodySize: 4)) == NetworkError(.bodyTooLarge, ""))
     }
 
-    @Test("delays are waited for, and end at the deadline")
+    @Test("Waits for delays, but not beyond the deadline")
     func deadline() async throws {
         let time = ManualTime(advancesWhenSleeping: true)
         let transport = MockTransport(
@@ -127,7 +127,7 @@ import Testing
         #expect(transport.requests.count == 5)
     }
 
-    @Test("a gate holds the answer back, with a deadline or without")
+    @Test("Holds the response back at a gate, with and without a deadline")
     func gate() async throws {
         let time = ManualTime()
         for limits in [HTTPTransportLimits(), HTTPTransportLimits(deadline: time.now + .seconds(5))] {
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "cancelling the task ends the exchange with cancelled",
+        "Canceling the task fails the request with the code cancelled",
         arguments: [
             MockTransport.Step.never, .status(200).gated(by: ResponseGate()), .status(200).delayed(by: .seconds(1000)),
             .handler { _ in
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("a task that is cancelled already sends nothing")
+    @Test("Sends nothing in a task that is already canceled")
     func cancelledBefore() async throws {
         let transport = MockTransport(.status(200))
         let request = self.request
@@ -176,7 +176,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("each step answers one of many concurrent requests, and the record has the same order")
+    @Test("Each step answers one of many concurrent requests, in the order of the record")
     func concurrent() async throws {
         let count = 500
         let transport = MockTransport(steps: (0..<count).map { .status(200, headers: ["N": "\($0)"]) }, handler: nil)

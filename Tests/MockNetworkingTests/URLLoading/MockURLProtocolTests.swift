@@ -14,7 +14,7 @@ import Testing
         return URLSession(configuration: configuration)
     }
 
-    @Test("a handler that sees the request answers it")
+    @Test("Responds with a handler that receives the request")
     func requestHandler() async throws {
         let session = makeSession()
         var request = URLRequest(url: url)
@@ -42,7 +42,7 @@ import Testing
         session.invalidateAndCancel()
     }
 
-    @Test("a handler without a request answers, one call after the other, and nothing is cached")
+    @Test("Responds with a handler without a request, for every call, without caching")
     func plainHandler() async throws {
         let session = makeSession()
         try await MockURLProtocol.withHandler { _ in
@@ -64,7 +64,7 @@ import Testing
         session.invalidateAndCancel()
     }
 
-    @Test("an error of the handler, and a missing handler, fail the task once")
+    @Test("Fails the task once for a handler's error or a missing handler")
     func failures() async throws {
         let outcomes = Outcomes()
         let configuration = URLSessionConfiguration.ephemeral
@@ -91,7 +91,7 @@ import Testing
         #expect(outcomes.responses.withLock { $0 } == 0)
     }
 
-    @Test("only one at a time has the handler")
+    @Test("Gives only one test at a time access to the handler")
     func exclusive() async throws {
         let log = Log<String>()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -111,7 +111,7 @@ import Testing
         #expect(log.entries == (0..<20).flatMap { _ in ["enter", "leave"] })
     }
 
-    @Test("a response is made from a status code alone")
+    @Test("Creates a response from only a status code")
     func statusCode() {
         let response = HTTPURLResponse(statusCode: 404)
         #expect(response.statusCode == 404)
@@ -119,7 +119,7 @@ import Testing
         #expect(response.allHeaderFields.isEmpty)
     }
 
-    @Test("a body is found in the data and in the stream, whole or not at all")
+    @Test("Reads a body from the data or the stream, completely or not at all")
     func bodyData() {
         var request = URLRequest(url: url)
         #expect(request.httpBodyData() == nil)
@@ -140,7 +140,7 @@ import Testing
     }
 }
 
-/// Counts what a session reports.
+/// A counter of the outcomes that a session reports.
 private final class Outcomes: NSObject, URLSessionDataDelegate, Sendable {
     final class Gate: Sendable {
         private let state = Mutex<[URLError?]>([])

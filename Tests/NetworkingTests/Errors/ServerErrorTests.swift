@@ -4,7 +4,7 @@ import Testing
 
 @Suite("ServerError")
 struct ServerErrorTests {
-    @Test("Has the reason, the hash and the parameters that analytics record")
+    @Test("Has the reason, the hash and the parameters for analytics")
     func parameters() {
         let error = ServerError(endpoint: "testendpoint", errorCode: 200)
         #expect(error.reason == "server")
@@ -18,7 +18,7 @@ struct ServerErrorTests {
     }
 
     @Test(
-        "hashes the code and the endpoint",
+        "Hashes the code and the endpoint",
         arguments: [
             (404, "token", "aa126b3fcee292dea74c2ba702ec2789"),
             (401, "/", "27065eee0f2ee849464cdc986cb43f0e"),
@@ -29,7 +29,7 @@ struct ServerErrorTests {
         #expect(ServerError(endpoint: endpoint, errorCode: code).hash == hash)
     }
 
-    @Test("has no hash without an endpoint")
+    @Test("Has no hash without an endpoint")
     func noEndpoint() {
         let error = ServerError(endpoint: nil, errorCode: 404)
         #expect(error.hash == nil)
@@ -42,7 +42,7 @@ struct ServerErrorTests {
         #expect((ServerError(endpoint: "a", errorCode: 503) as NSError).domain == "Networking.ServerError")
     }
 
-    @Test("shows the status and the endpoint, but never the body")
+    @Test("Shows the status and the endpoint, but never the body")
     func description() {
         let error = ServerError(endpoint: "token", errorCode: 400, response: Data("s3cret".utf8))
         #expect(error.description == "the server answered 400 to “token”")
@@ -54,13 +54,13 @@ struct ServerErrorTests {
 
 @Suite("NetworkError")
 struct NetworkErrorTests {
-    @Test("is equal to another with the same code")
+    @Test("Is equal to an error with the same code")
     func equality() {
         #expect(NetworkError(.timedOut, "one") == NetworkError(.timedOut, "other"))
         #expect(NetworkError(.timedOut, "one") != NetworkError(.cancelled, "one"))
     }
 
-    @Test("tells the code, the message and the cause")
+    @Test("Describes the code, the message and the cause")
     func description() {
         let error = NetworkError(
             .requestNotMade,
@@ -71,7 +71,7 @@ struct NetworkErrorTests {
         #expect(error.localizedDescription == error.description)
     }
 
-    @Test("has Foundation's number for the same failure")
+    @Test("Has Foundation's error code for the same failure")
     func number() {
         #expect(NetworkError(.timedOut, "").errorCode == URLError.Code.timedOut.rawValue)
         #expect(NetworkError(.cancelled, "").errorCode == URLError.Code.cancelled.rawValue)

@@ -24,7 +24,7 @@ struct ConditionalRequestInterceptorTests {
 
     private let tagged: HTTPHeaders = ["ETag": "\"1\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "X-A": "old"]
 
-    @Test("a 304 is answered with the response that was kept, with its fields brought up to date")
+    @Test("Replaces a 304 with the cached response and updated header fields")
     func notModified() async throws {
         let transport = MockTransport(
             .text("first", headers: tagged),
@@ -47,7 +47,7 @@ struct ConditionalRequestInterceptorTests {
         #expect(sent.map { $0["If-Modified-Since"] } == [nil, tagged["Last-Modified"], tagged["Last-Modified"], nil])
     }
 
-    @Test("responses are kept apart for each credential")
+    @Test("Caches responses separately for each credential")
     func credentials() async throws {
         let transport = MockTransport(.text("a", headers: tagged), .text("b", headers: tagged), .status(304))
         let client = client(transport)
@@ -58,7 +58,7 @@ struct ConditionalRequestInterceptorTests {
     }
 
     @Test(
-        "what must not be kept is not",
+        "Doesn't cache responses that must not be cached",
         arguments: [
             ["ETag": "\"1\"", "Cache-Control": "private, No-Store"], ["ETag": "\"1\"", "Vary": "*"],
             ["X-A": "no validator"],
@@ -72,7 +72,7 @@ struct ConditionalRequestInterceptorTests {
         #expect(transport.requests.allSatisfy { $0.headers["If-None-Match"] == nil })
     }
 
-    @Test("a response that depends on a field is for requests with the same one")
+    @Test("Uses a response with Vary only for requests with the same field values")
     func vary() async throws {
         let transport = MockTransport(
             .text("de", headers: ["ETag": "\"1\"", "Vary": "Accept-Language, accept"]),
@@ -87,7 +87,7 @@ struct ConditionalRequestInterceptorTests {
     }
 
     @Test(
-        "requests with conditions of their own, with no-store or of another method are left alone",
+        "Ignores requests with their own conditions, with no-store or with another method",
         arguments: [
             ["If-None-Match": "\"x\""], ["Range": "bytes=0-1"], ["Cache-Control": "no-store"],
             ["If-Modified-Since": "x"],
@@ -105,7 +105,7 @@ struct ConditionalRequestInterceptorTests {
         #expect(sent[2]["If-None-Match"] == nil)
     }
 
-    @Test("a body that is received while it is read is neither kept nor taken from what was kept")
+    @Test("Neither caches a streamed body nor replaces it with a cached one")
     func streamed() async throws {
         let transport = MockTransport(.text("a", headers: tagged), .text("b", headers: tagged), .text("c"))
         let client = client(transport)
@@ -116,7 +116,7 @@ struct ConditionalRequestInterceptorTests {
         #expect(transport.requests.allSatisfy { $0.headers["If-None-Match"] == nil })
     }
 
-    @Test("memory is bounded, and what was used least recently goes first")
+    @Test("Bounds the memory, and evicts the least recently used response first")
     func eviction() {
         let cache = MemoryResponseCache(capacity: 3 * 1_124)
         func response(_ size: Int) -> CachedResponse {

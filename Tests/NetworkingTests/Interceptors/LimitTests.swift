@@ -17,7 +17,7 @@ struct RateLimiterTests {
         )
     }
 
-    @Test("requests are sent at equal distances, after a burst at once")
+    @Test("Sends a burst at once, and then requests at equal intervals")
     func distances() async throws {
         let limiter = RateLimiter(10, per: .seconds(1), burst: 3, timeSource: time.timeSource)
         let client = client(limiter, MockTransport { _ in HTTPTransportResponse(status: 200) })
@@ -28,7 +28,7 @@ struct RateLimiterTests {
         #expect(time.sleeps.count == 4)
     }
 
-    @Test("no more are sent than are allowed, whenever they come", arguments: UInt64(1)...3)
+    @Test("Never exceeds the rate, whenever requests arrive", arguments: UInt64(1)...3)
     func property(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let limiter = RateLimiter(5, per: .seconds(1), burst: 2, timeSource: time.timeSource)
@@ -41,18 +41,18 @@ struct RateLimiterTests {
         let arrivals = transport.requests.map(\.arrival)
         for (index, arrival) in arrivals.enumerated() {
             let inWindow = arrivals[index...].prefix { $0 < arrival + .seconds(1) }.count
-            #expect(inWindow <= 5 + 1, "a burst of two, and then one each 200 ms")
+            #expect(inWindow <= 5 + 1, "a burst of two, then one every 200 ms")
         }
     }
 
-    @Test("each attempt waits for its turn")
+    @Test("Each attempt waits for its turn")
     func attempts() async throws {
         let limiter = RateLimiter(1, per: .seconds(1), timeSource: time.timeSource)
         _ = try await client(limiter, MockTransport(.status(503), .text("ok"))).makeRequest(request)
         #expect(time.sleeps == [.seconds(1)])
     }
 
-    @Test("whose turn would come too late fails at once, and takes no place")
+    @Test("Fails a request at once, without taking a turn, if its turn would come after the deadline")
     func deadline() async throws {
         let limiter = RateLimiter(1, per: .seconds(10), timeSource: time.timeSource)
         let transport = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: 200) }
@@ -88,7 +88,7 @@ struct CircuitBreakerTests {
 
     private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }
 
-    @Test("enough failures in a window open the circuit, and nothing is sent until the pause is over")
+    @Test("Enough failures in a window open the circuit, which blocks requests until the pause ends")
     func opening() async throws {
         let breaker = breaker()
         let transport = MockTransport(
@@ -112,7 +112,7 @@ struct CircuitBreakerTests {
         #expect(!breaker.isOpen(for: url))
     }
 
-    @Test("a probe that fails keeps it open, and only one probe is let through")
+    @Test("A failed probe keeps the circuit open, and only one probe is sent at a time")
     func probing() async throws {
         let breaker = breaker(minimum: 1)
         let gate = ResponseGate()
@@ -129,7 +129,7 @@ struct CircuitBreakerTests {
         #expect(breaker.isOpen(for: url) && transport.requests.count == 2)
     }
 
-    @Test("a probe that is cancelled decides nothing, and the next request may")
+    @Test("After a canceled probe, the next request is the probe")
     func cancelledProbe() async throws {
         let breaker = breaker(minimum: 1)
         let transport = MockTransport(.status(500), .never, .text("ok"))
@@ -144,7 +144,7 @@ struct CircuitBreakerTests {
         #expect(!breaker.isOpen(for: url))
     }
 
-    @Test("what a client does wrong, and old windows, count as nothing")
+    @Test("Ignores client errors and old windows")
     func harmless() async throws {
         let breaker = breaker()
         let transport = MockTransport { request in
@@ -166,7 +166,7 @@ struct CircuitBreakerTests {
         #expect(breaker.isOpen(for: url))
     }
 
-    @Test("a request that another interceptor keeps from being made is no probe for ever")
+    @Test("A request that another interceptor prevents doesn't remain the probe")
     func notMade() async throws {
         struct Refusal: Error {}
         let breaker = breaker(minimum: 1)

@@ -2,13 +2,13 @@ import Foundation
 import Networking
 import Testing
 
-/// What STRV's tests of multipart bodies check, with the delimiters as RFC 2046 has them.
+/// The checks of STRV's multipart tests, with the delimiters of RFC 2046.
 @Suite("Multipart acceptance")
 struct MultipartAcceptanceTests {
-    /// A boundary that has hyphens of its own: those of the delimiter come before it.
+    /// A boundary that begins with hyphens, which follow those of the delimiter.
     private static let boundary = "--boundary--123"
 
-    @Test("Two parts in memory")
+    @Test("Encodes two parts in memory")
     func twoParts() async throws {
         var form = try MultipartFormData(boundary: Self.boundary)
         try form.append(Data("Hello".utf8), name: "first")
@@ -30,7 +30,7 @@ struct MultipartAcceptanceTests {
         #expect(form.contentType == "multipart/form-data; boundary=--boundary--123")
     }
 
-    @Test("A file")
+    @Test("Encodes a file")
     func file() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "form-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -52,7 +52,7 @@ struct MultipartAcceptanceTests {
     }
 
     @Test(
-        "What is no file is refused when it is appended, and nothing stays behind",
+        "Rejects an invalid file when it is appended, without changing the form",
         arguments: ["https://example.com/a.txt", "data:text/plain,a", "file:///nowhere/at/all.txt", "file:///"]
     )
     func noFile(_ text: String) throws {

@@ -6,12 +6,12 @@ import Testing
 
 @Suite("MultipartFormData")
 struct MultipartFormDataTests {
-    /// All octets of a body, however it is made.
+    /// Returns all bytes of a body, whatever its source.
     static func octets(of form: MultipartFormData, threshold: Int = 64 << 10) async throws -> Data {
         switch form.body(inMemoryUpTo: threshold).source {
         case .none: return Data()
         case .data(let data): return data
-        case .file: throw ParsedForm.Malformed(reason: "a form is no file")
+        case .file: throw ParsedForm.Malformed(reason: "the form is a file")
         case .stream(_, _, let producer):
             let whole = Mutex(Data())
             try await producer { part in whole.withLock { $0.append(part) } }
@@ -28,7 +28,7 @@ struct MultipartFormDataTests {
         try await test(url)
     }
 
-    @Test("The octets are those of RFC 7578, hyphens and line breaks included")
+    @Test("Encodes the bytes of RFC 7578, including hyphens and line breaks")
     func octets() async throws {
         var form = try MultipartFormData(boundary: "AaB03x")
         form.append("Ada", name: "who")
@@ -60,7 +60,8 @@ struct MultipartFormDataTests {
         #expect(form.count == 3)
     }
 
-    /// Every control character, every special one of headers, and what has several code units.
+    /// Control characters, characters with a special meaning in headers, and characters with
+    /// several code units.
     static let names: [String] =
         (0...0x7F).map { "a\(Character(Unicode.Scalar(UInt8($0))))b" } + [
             "", " ", "\\", "\"", "a\\", "\\\"", "\\\\", "a\"; filename=\"evil.sh", "a\r\nX-Evil: 1", "a\r\n\r\nbody",
@@ -70,10 +71,12 @@ struct MultipartFormDataTests {
             String(repeating: "long", count: 500),
         ]
 
-    /// A content like the name; a delimiter may be in a name, and not in a content.
+    /// Content that resembles the name, without the delimiter, which a name may contain but content
+    /// may not.
     private static func content(_ name: String) -> String { name.replacing("AaB03x", with: "AaB") }
 
-    /// What a server sees of a name: quotation marks, backslashes and control characters percent-encoded, everything else as it was.
+    /// Returns the name that a server sees: quotation marks, backslashes and control characters are
+    /// percent-encoded.
     static func seen(_ name: String) -> String {
         name.unicodeScalars.map { scalar in
             scalar == "\"" || scalar == "\\" || scalar.value < 0x20 || scalar.value == 0x7F
@@ -82,7 +85,7 @@ struct MultipartFormDataTests {
         }.joined()
     }
 
-    @Test("Every special character in names and file names is read back, and ends nothing")
+    @Test("Special characters in names and file names are read back, and don't end the field")
     func names() async throws {
         var form = try MultipartFormData(boundary: "AaB03x")
         for name in Self.names {
@@ -101,7 +104,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("0, 1 and many parts, empty ones and ones beyond the threshold, of every source", arguments: [0, 1, 40])
+    @Test("Encodes any number of parts of every source, empty and beyond the threshold", arguments: [0, 1, 40])
     func matrix(count: Int) async throws {
         let large = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try await withFile(large) { file in
@@ -147,7 +150,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("Values keep their line breaks")
+    @Test("Keeps line breaks in values")
     func values() async throws {
         var form = MultipartFormData()
         let value = "a\nb\rc\r\nd\r\n"
@@ -156,7 +159,7 @@ struct MultipartFormDataTests {
         #expect(parsed.parts.first?.content == Data(value.utf8))
     }
 
-    @Test("A form below the threshold is in memory, one above it or with a file is not")
+    @Test("Assembles a form in memory up to the threshold, unless it contains a file")
     func threshold() async throws {
         var form = MultipartFormData()
         form.append("x", name: "a")
@@ -170,7 +173,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("What a part is decides whether the form has a length and can be sent again")
+    @Test("The parts determine whether the form has a length and is replayable")
     func replay() throws {
         @Sendable func parts() -> AsyncStream<Data> { AsyncStream { $0.finish() } }
         var form = MultipartFormData()
@@ -181,7 +184,7 @@ struct MultipartFormDataTests {
         #expect(!form.isReplayable && !form.body().isReplayable)
     }
 
-    @Test("A part of another length than it was said to have fails", arguments: [2, 4])
+    @Test("Fails for a part that differs from its declared length", arguments: [2, 4])
     func wrongLength(announced: Int) async throws {
         var form = MultipartFormData()
         let body = HTTPBody.stream(length: announced) {
@@ -196,7 +199,7 @@ struct MultipartFormDataTests {
         #expect(error?.message.contains(announced == 2 ? "longer" : "shorter") == true)
     }
 
-    @Test("A file that became shorter fails, and so does its request")
+    @Test("Fails the request for a file that has become shorter")
     func shrunkFile() async throws {
         try await withFile(Data(repeating: 1, count: 1000)) { file in
             var form = MultipartFormData()
@@ -206,7 +209,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("What is no regular file, no media type or no boundary is refused")
+    @Test("Rejects an invalid file, media type or boundary")
     func refusals() async throws {
         var form = MultipartFormData()
         let folder = FileManager.default.temporaryDirectory
@@ -227,7 +230,7 @@ struct MultipartFormDataTests {
         #expect(try ParsedForm(try await Self.octets(of: odd), contentType: odd.contentType).parts.isEmpty)
     }
 
-    @Test("Two forms have different boundaries, which need no quotation marks")
+    @Test("Creates unique boundaries without quotation marks")
     func randomBoundary() throws {
         let (one, other) = (MultipartFormData(), MultipartFormData())
         #expect(one.boundary != other.boundary)
@@ -236,7 +239,7 @@ struct MultipartFormDataTests {
     }
 
     @Test(
-        "The extension says the media type, and what says nothing is octets",
+        "Derives the media type from the extension, with octet-stream as the fallback",
         arguments: [
             ("a.PNG", "image/png"), ("a.tar.gz", "application/gzip"), ("a.json", "application/json"),
             ("a", "application/octet-stream"), (".png", "application/octet-stream"), ("", "application/octet-stream"),
@@ -257,7 +260,7 @@ struct MultipartFormDataTests {
         var body: EndpointBody { .multipart(form) }
     }
 
-    @Test("An endpoint sends a form with its length and its type", arguments: [true, false])
+    @Test("An endpoint sends a form with its length and content type", arguments: [true, false])
     func endpoint(isHeld: Bool) async throws {
         try await withFile(Data(repeating: 7, count: 200_000)) { file in
             try await withLoopbackServer { server async throws in

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A form read from its octets as RFC 2046 and RFC 7578 define them, without any of the code that makes forms.
+/// An independent parser of forms according to RFC 2046 and RFC 7578.
 ///
-/// It forgives nothing: what is not exactly a delimiter, a header or the end is an error.
+/// It's strict: anything that isn't exactly a delimiter, a header or the end is an error.
 struct ParsedForm {
     struct Part: Equatable {
         var name: String
@@ -18,14 +18,14 @@ struct ParsedForm {
     init(_ body: Data, contentType: String) throws {
         let boundary = try Self.boundary(in: contentType)
         let (opening, delimiter) = (Data("--\(boundary)".utf8), Data("\r\n--\(boundary)".utf8))
-        guard body.starts(with: opening) else { throw Malformed(reason: "does not begin with a delimiter") }
+        guard body.starts(with: opening) else { throw Malformed(reason: "doesn't begin with a delimiter") }
         var rest = body.dropFirst(opening.count)
         while !rest.starts(with: Data("--".utf8)) {
-            guard rest.starts(with: Data("\r\n".utf8)) else { throw Malformed(reason: "a delimiter line goes on") }
+            guard rest.starts(with: Data("\r\n".utf8)) else { throw Malformed(reason: "a delimiter line is too long") }
             guard let end = rest.range(of: delimiter) else { throw Malformed(reason: "a part has no end") }
-            // The line break before the header section may be that after the delimiter.
+            // The line break before the header may be the one after the delimiter.
             guard let blank = rest[..<end.lowerBound].range(of: Data("\r\n\r\n".utf8)) else {
-                throw Malformed(reason: "a part has no header section")
+                throw Malformed(reason: "a part has no header")
             }
             let head = rest[(rest.startIndex + 2)..<blank.lowerBound]
             parts.append(try Self.part(head: head, content: Data(rest[blank.upperBound..<end.lowerBound])))
@@ -42,7 +42,7 @@ struct ParsedForm {
     }
 
     private static func part(head: Data, content: Data) throws -> Part {
-        guard let text = String(bytes: head, encoding: .utf8) else { throw Malformed(reason: "a header is not UTF-8") }
+        guard let text = String(bytes: head, encoding: .utf8) else { throw Malformed(reason: "a header isn't UTF-8") }
         var fields: [String: String] = [:]
         for line in text.components(separatedBy: "\r\n") {
             guard !line.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
@@ -51,7 +51,7 @@ struct ParsedForm {
             guard let colon = line.range(of: ": ") else { throw Malformed(reason: "no header field: \(line)") }
             let name = line[..<colon.lowerBound].lowercased()
             guard fields.updateValue(String(line[colon.upperBound...]), forKey: name) == nil else {
-                throw Malformed(reason: "a field twice")
+                throw Malformed(reason: "a repeated field")
             }
         }
         guard let disposition = fields.removeValue(forKey: "content-disposition") else {
@@ -67,7 +67,7 @@ struct ParsedForm {
         return Part(name: name, fileName: fileName, contentType: type, content: content)
     }
 
-    /// Reads `form-data` and quoted parameters, quoted pairs undone, scalar by scalar.
+    /// Parses `form-data` and quoted parameters, and resolves quoted pairs, scalar by scalar.
     private static func parameters(of disposition: String) throws -> [String: String] {
         guard disposition.hasPrefix("form-data") else { throw Malformed(reason: "not form-data") }
         var scalars = Array(disposition.unicodeScalars.dropFirst("form-data".count))[...]
@@ -88,7 +88,7 @@ struct ParsedForm {
                 }
             }
             guard parameters.updateValue(String(value), forKey: name) == nil else {
-                throw Malformed(reason: "a parameter twice")
+                throw Malformed(reason: "a repeated parameter")
             }
         }
         return parameters

@@ -18,7 +18,7 @@ struct ModelDecodingTests {
         )
     }
 
-    @Test("JSON becomes a model, and a missing member is an error")
+    @Test("Decodes JSON, and throws an error for a missing member")
     func json() throws {
         let decoding = ModelDecoding.json(Foo.self)
         #expect(try decoding.decode(response(#"{"foo":"bar"}"#)) == Foo(foo: "bar"))
@@ -30,7 +30,7 @@ struct ModelDecodingTests {
         #expect(key.stringValue == "foo")
     }
 
-    @Test("a decoder can be given")
+    @Test("Uses a custom decoder")
     func decoder() throws {
         struct Person: Decodable { var firstName: String }
         let decoder = JSONDecoder()
@@ -40,7 +40,7 @@ struct ModelDecodingTests {
     }
 
     @Test(
-        "without content an optional is nil, even if the status forbids the content that came",
+        "Decodes nil without content, even if a status that forbids content has some",
         arguments: [204, 205, 200]
     )
     func noContent(_ status: Int) throws {
@@ -55,7 +55,7 @@ struct ModelDecodingTests {
         #expect(error?.errorCode == -1014)
     }
 
-    @Test("with content an optional is decoded")
+    @Test("Decodes an optional with content")
     func optional() throws {
         #expect(try ModelDecoding.json(Foo?.self).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
         #expect(try ModelDecoding.json(Foo?.self).decode(response("null")) == nil)
@@ -64,7 +64,7 @@ struct ModelDecodingTests {
         #expect(try ModelDecoding.json([Int].self).whenEmpty { [] }.decode(response("[1]")) == [1])
     }
 
-    @Test("data, text, nothing and the response itself")
+    @Test("Decodes data, text, nothing and the response itself")
     func others() throws {
         let response = response("é", type: "text/plain")
         #expect(try ModelDecoding.data.decode(response) == Data("é".utf8))
@@ -76,7 +76,7 @@ struct ModelDecodingTests {
     }
 
     @Test(
-        "text has the encoding that it says it has",
+        "Decodes text in its declared encoding",
         arguments: [
             ("text/plain; charset=ISO-8859-1", [0xE9] as [UInt8], "é"),
             ("text/plain;charset=\"iso-8859-1\"", [0xE9], "é"),
@@ -95,7 +95,7 @@ struct ModelDecodingTests {
         #expect(try ModelDecoding.string.decode(response) == text)
     }
 
-    @Test("text in another encoding, or in one that is not known, is a decoding error", arguments: ["utf-8", "ebcdic"])
+    @Test("Throws a decoding error for text in a different or unknown encoding", arguments: ["utf-8", "ebcdic"])
     func badEncoding(_ charset: String) {
         let response = HTTPResponse(
             url: URL(filePath: "/"),
@@ -118,7 +118,7 @@ struct ErrorDecodingTests {
         HTTPResponse(url: URL(filePath: "/"), status: 500, headers: ["Content-Type": type], body: Data(body.utf8))
     }
 
-    @Test("JSON that is the error becomes it, and everything else is none")
+    @Test("Decodes an error from matching JSON, and nothing from any other body")
     func json() {
         let decoding = ErrorDecoding.json(Failure.self)
         #expect(decoding.decode(response("")) == nil)
@@ -127,7 +127,7 @@ struct ErrorDecodingTests {
         #expect(ErrorDecoding.none.decode(response(#"{"reason":"full"}"#)) == nil)
     }
 
-    @Test("of several decodings the first that finds an error counts")
+    @Test("Uses the first decoding that finds an error")
     func first() {
         let decoding = ErrorDecoding.first(.problemDetails, .json(Failure.self))
         #expect(decoding.decode(response(#"{"reason":"a"}"#)) as? Failure == Failure(reason: "a"))
@@ -135,7 +135,7 @@ struct ErrorDecodingTests {
         #expect(problem is ProblemDetails)
     }
 
-    @Test("problem details have the members of RFC 9457, and extensions")
+    @Test("Decodes the members of RFC 9457, and extensions")
     func problem() throws {
         let text = """
             {"type":"https://a.example/probs/out-of-credit","title":"You do not have enough credit.",
@@ -154,7 +154,7 @@ struct ErrorDecodingTests {
         #expect(problem.member("none", as: Int.self) == nil)
     }
 
-    @Test("members of another type are ignored, and the type is about:blank by default")
+    @Test("Ignores members of the wrong type, and uses about:blank as the default type")
     func lenient() throws {
         let problem = try #require(
             ProblemDetails(json: Data(#"{"title":1,"status":"403","detail":null,"x":[1]}"#.utf8))
@@ -165,7 +165,7 @@ struct ErrorDecodingTests {
     }
 
     @Test(
-        "what says that it is something else, or is no JSON object, is no problem",
+        "Rejects another content type and a body that isn't a JSON object",
         arguments: [
             ("application/json", "{}"), ("application/problem+xml", "{}"), ("", "{}"),
             ("application/problem+json", "[]"),
@@ -176,7 +176,7 @@ struct ErrorDecodingTests {
         #expect(ProblemDetails(response(body, type: type)) == nil)
     }
 
-    @Test("its texts have none of the server's")
+    @Test("Descriptions don't contain the server's texts")
     func description() throws {
         let problem = try #require(
             ProblemDetails(json: Data(#"{"title":"s3cret","detail":"s3cret","status":403,"x":"s3cret"}"#.utf8))

@@ -25,7 +25,7 @@ struct ResourceTests {
 
     // MARK: Fetching
 
-    @Test("The response, and the model of it")
+    @Test("Fetches a response, and decodes its model")
     func fetching() async throws {
         let transport = MockTransport { _ in
             HTTPTransportResponse(status: 200, headers: ["X-A": "b"], body: Data(#"{"foo":"bar"}"#.utf8))
@@ -46,7 +46,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 9)
     }
 
-    @Test("an endpoint that knows its model needs no more said")
+    @Test("Infers the model from a model endpoint")
     func modelEndpoint() async throws {
         struct GetFoo: ModelEndpoint {
             typealias Model = ModelDecodingTests.Foo
@@ -67,7 +67,7 @@ struct ResourceTests {
         #expect(transport.requests.map(\.method) == [.get, .post])
     }
 
-    @Test("204 and 205 are success, and decode to Void, an optional or nothing", arguments: [204, 205])
+    @Test("204 and 205 succeed, and decode to Void or an optional", arguments: [204, 205])
     func noContent(_ status: Int) async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: status) }
         #expect(try await client(transport).fetch(Resource(endpoint)).body.isEmpty)
@@ -76,7 +76,7 @@ struct ResourceTests {
         try await client(transport).request(endpoint, decoding: .void)
     }
 
-    @Test("A model of no content is noData, with the response")
+    @Test("Throws noData with the response for a model without content")
     func noData() async throws {
         let client = client(MockTransport(.status(200, headers: ["X-A": "b"])))
         let error = await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Foo.self) }
@@ -85,7 +85,7 @@ struct ResourceTests {
         #expect(error?.endpoint == "42")
     }
 
-    @Test("the response to HEAD decodes to an optional")
+    @Test("Decodes the response to HEAD as an optional")
     func head() async throws {
         var endpoint = endpoint
         endpoint.method = .head
@@ -95,7 +95,7 @@ struct ResourceTests {
         #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
     }
 
-    @Test("A failed fetch is not decoded")
+    @Test("Doesn't decode a failed fetch")
     func failedFetch() async throws {
         let log = EventLog()
         let decoding = ModelDecoding<Void> { _ in log.append("decoded") }
@@ -104,7 +104,7 @@ struct ResourceTests {
         #expect(log.all.isEmpty)
     }
 
-    @Test("A model that can't be decoded is a decoding error that names the place and quotes nothing")
+    @Test("A decoding error names the coding path without quoting the response")
     func undecodable() async throws {
         struct Page: Decodable, Sendable {
             struct Item: Decodable, Sendable { var owner: Int }
@@ -128,17 +128,17 @@ struct ResourceTests {
             #expect(!text.contains("s3cret"))
         }
         #expect("\(error)".contains("items[1].owner"))
-        // Nobody is asked whether to fetch it again.
+        // The retry policy isn't asked.
         #expect(!log.all.contains { $0.contains("failure") })
     }
 
     @Test(
-        "each kind of decoding failure says what is wrong",
+        "Describes each kind of decoding failure",
         arguments: [
             (#"{}"#, DecodingFailure.Kind.missingMember, "“foo” is missing"),
             (#"{"foo":null}"#, .missingValue, "“foo” is null"),
-            (#"{"foo":1}"#, .typeMismatch, "“foo” is of another type"),
-            (#"{"#, .dataCorrupted, "the whole is not what it must be"),
+            (#"{"foo":1}"#, .typeMismatch, "“foo” has the wrong type"),
+            (#"{"#, .dataCorrupted, "the top-level value is invalid"),
         ]
     )
     func decodingFailures(_ body: String, _ kind: DecodingFailure.Kind, _ text: String) async throws {
@@ -148,7 +148,7 @@ struct ResourceTests {
         #expect((error?.cause as? DecodingFailure)?.description == text)
     }
 
-    @Test("a decoding's own error is the cause, and not described")
+    @Test("A custom decoding error is the cause, but isn't described")
     func ownError() async throws {
         struct Odd: Error { let secret = "s3cret" }
         let client = client(MockTransport(.text("x")))
@@ -160,9 +160,9 @@ struct ResourceTests {
         #expect("\(try #require(error))".contains("s3cret") == false)
     }
 
-    // MARK: Errors of the API
+    // MARK: API errors
 
-    @Test("A failed status has the decoded error and the response, and the decoding got both")
+    @Test("A server error has the decoded API error and the response")
     func apiError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500, headers: ["X-A": "b"]))
         let resource = Resource(endpoint, errorDecoding: .json(ErrorDecodingTests.Failure.self))
@@ -174,7 +174,7 @@ struct ResourceTests {
         #expect("\(try #require(error))".contains("full") == false)
     }
 
-    @Test("Without a decoding there is no decoded error")
+    @Test("Has no API error without a decoding")
     func noAPIError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let resource = Resource(endpoint, errorDecoding: ErrorDecoding.none)
@@ -182,7 +182,7 @@ struct ResourceTests {
         #expect(error?.apiError == nil && error?.errorCode == 500)
     }
 
-    @Test("problem details are decoded out of the box, also for a plain request")
+    @Test("Decodes problem details by default, also for a plain request")
     func problem() async throws {
         let transport = MockTransport { _ in
             HTTPTransportResponse(
@@ -200,7 +200,7 @@ struct ResourceTests {
         #expect(plain?.problem?.title == "No credit")
     }
 
-    @Test("the client's error decoding is used where the resource has none")
+    @Test("Uses the client's error decoding if the resource has none")
     func clientErrorDecoding() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let client = client(transport, errorDecoding: .json(ErrorDecodingTests.Failure.self))
@@ -210,7 +210,7 @@ struct ResourceTests {
 
     // MARK: Statuses
 
-    @Test("An endpoint says which statuses are no error, and the error says which would have been")
+    @Test("Accepts the endpoint's statuses, and lists them in the error")
     func acceptedStatuses() async throws {
         var endpoint = endpoint
         endpoint.acceptedStatuses = .all
@@ -235,7 +235,7 @@ struct ResourceTests {
 
     // MARK: Interceptors and retries
 
-    @Test("the client's interceptors come before the resource's in each step")
+    @Test("Runs the client's interceptors before the resource's in each step")
     func order() async throws {
         let log = EventLog()
         let client = client(MockTransport(.text("ok")), [RecordingInterceptor("client", log: log)])
@@ -248,7 +248,7 @@ struct ResourceTests {
         )
     }
 
-    @Test("a resource's interceptors hook into its own requests only, and its policy retries")
+    @Test("Runs a resource's interceptors and retry policy only for its own requests")
     func ownInterceptors() async throws {
         let transport = MockTransport(.status(503), .text("ok"), .status(503))
         let client = client(transport)
@@ -257,7 +257,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("An endpoint that requires no authentication gets no credential, and one that does gets it")
+    @Test("Adds credentials only for endpoints that require authentication")
     func authentication() async throws {
         let transport = MockTransport(.text("ok"), .text("ok"))
         let client = client(transport, [CountingAuthenticator { _, _ in .none }])
@@ -268,7 +268,7 @@ struct ResourceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == [nil, "Bearer 1"])
     }
 
-    @Test("the endpoint is asked for its request anew for each attempt")
+    @Test("Asks the endpoint for a new request for each attempt")
     func anew() async throws {
         let (transport, log) = (MockTransport(.status(503), .text("ok")), EventLog())
         var endpoint = endpoint
@@ -281,7 +281,7 @@ struct ResourceTests {
         #expect(transport.requests.map(\.body) == [Data("1".utf8), Data("2".utf8)])
     }
 
-    @Test("a resource can be any request maker, and what it throws is the cause of requestNotMade")
+    @Test("Makes a resource from a closure, whose error is the cause of requestNotMade")
     func requestMaker() async throws {
         struct Refusal: Error {}
         let url = try endpoint.makeURL()
@@ -294,7 +294,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("an endpoint that makes no URL is an invalid request, and nothing is sent")
+    @Test("An endpoint without a URL fails with invalidRequest, and nothing is sent")
     func invalidEndpoint() async throws {
         let transport = MockTransport()
         let bad = SampleEndpoint("https://a.example", path: "/a/\("..")/b")
@@ -303,7 +303,7 @@ struct ResourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("policies repeat what the endpoint says may be repeated, whatever the method", arguments: [true, false])
+    @Test("Policies follow the endpoint's isIdempotent, regardless of the method", arguments: [true, false])
     func idempotency(_ isIdempotent: Bool) async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         let url = try endpoint.makeURL()
@@ -324,7 +324,7 @@ struct ResourceTests {
         #expect(transport.requests.count == (isIdempotent ? 2 : 1))
     }
 
-    @Test("a POST with an Idempotency-Key may be repeated")
+    @Test("Retries a POST with an Idempotency-Key")
     func idempotencyKey() async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         var endpoint = endpoint
@@ -336,7 +336,7 @@ struct ResourceTests {
 
     // MARK: Bodies and streams
 
-    @Test("a file is sent from where it is, and again for a retry")
+    @Test("Sends a file directly from the disk, and again for a retry")
     func file() async throws {
         let url = FileManager.default.temporaryDirectory.appending(path: "resource-\(UUID().uuidString)")
         try Data("content".utf8).write(to: url)
@@ -351,7 +351,7 @@ struct ResourceTests {
         }
     }
 
-    @Test("a body that can be sent only once is not sent again")
+    @Test("Doesn't resend a body that can be sent only once")
     func onceOnly() async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         var endpoint = endpoint
@@ -368,7 +368,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("a resource can be read while it is received")
+    @Test("Streams a resource")
     func streaming() async throws {
         let stream = try await client(MockTransport(.text("ok"))).stream(Resource(endpoint))
         #expect(stream.status == 200)

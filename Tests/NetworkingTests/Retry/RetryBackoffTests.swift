@@ -9,7 +9,7 @@ struct RetryBackoffTests {
     private let error = NetworkError(.connectionLost, "lost")
     private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
 
-    /// The delays of a policy until it ends, and why it ended.
+    /// Returns the delays of a policy until it ends, and the reason for its end.
     private func delays(_ backoff: Retry.Backoff, limit: Int = 50) -> (delays: [Duration], end: String) {
         let policy = Retry.Policy.backoff(backoff)
         var state = Retry.State()
@@ -21,7 +21,7 @@ struct RetryBackoffTests {
         return (state.delays, "no end")
     }
 
-    @Test("an exponential delay doubles up to its maximum, and is random as a whole unless told otherwise")
+    @Test("An exponential delay doubles up to its maximum, with full jitter by default")
     func exponential() {
         let plain = delays(.exponential(.seconds(1), maximum: .seconds(5), jitter: .none, until: .maxRetries(5)))
         #expect(plain.delays == [1, 2, 4, 5, 5].map { .seconds($0) })
@@ -33,7 +33,7 @@ struct RetryBackoffTests {
         #expect(constant.delays == [.seconds(1)])
     }
 
-    @Test("jitter stays in its bounds, and fills them", arguments: [Retry.Jitter.full, .equal])
+    @Test("Jitter covers its whole range, and stays within it", arguments: [Retry.Jitter.full, .equal])
     func bounds(_ jitter: Retry.Jitter) {
         var lowest = Duration.seconds(9)
         var highest = Duration.zero
@@ -44,12 +44,12 @@ struct RetryBackoffTests {
         }
         let floor: Duration = if case .full = jitter { .zero } else { .milliseconds(500) }
         #expect(lowest >= floor && highest < .seconds(1))
-        // Of 400 draws none in the lowest or highest tenth: less than one in 10¹⁸.
+        // The probability that 400 draws miss the lowest or highest tenth is below 10⁻¹⁸.
         #expect(lowest < floor + (.seconds(1) - floor) / 10)
         #expect(highest > .seconds(1) - (.seconds(1) - floor) / 10)
     }
 
-    @Test("a decorrelated delay lies between the base and three times the one before, below its maximum")
+    @Test("A decorrelated delay lies between the base and three times the previous one, up to its maximum")
     func decorrelated() {
         let highest = delays(.decorrelated(.seconds(1), maximum: .seconds(20), until: .maxRetries(5), random: { 1 }))
         #expect(highest.delays == [3, 9, 20, 20, 20].map { .seconds($0) })
@@ -64,7 +64,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test("whatever the jitter, the total delay is never exceeded", arguments: [0.1, 0.5, 0.99])
+    @Test("Never exceeds the total delay with any jitter", arguments: [0.1, 0.5, 0.99])
     func total(_ random: Double) {
         let backoffs: [Retry.Backoff] = [
             .exponential(.milliseconds(100), until: .maxDelay(.seconds(1)), random: { random }),
@@ -78,7 +78,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test("a doubling backoff goes by the caller's count, and waits no less than the server asks")
+    @Test("A doubling backoff uses the caller's count, and waits at least as long as the server asks")
     func doubling() {
         let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(60), jitter: .equal)
         #expect(
@@ -112,13 +112,13 @@ struct RetryBackoffTests {
             "\(policy.shouldRetry(after: ServerError(endpoint: nil, errorCode: status), state: state, metadata: metadata))"
     }
 
-    /// The clock stands at 1994-11-06T08:49:37Z.
+    /// Returns a policy whose clock stands at 1994-11-06T08:49:37Z.
     private func policy(_ backoff: Retry.Backoff) -> Retry.Policy {
         .backoff(backoff, date: { Date(timeIntervalSince1970: 784_111_777) })
     }
 
     @Test(
-        "Retry-After is the least that is waited, in seconds and in all of HTTP's dates",
+        "Waits at least for Retry-After, in seconds and in all of HTTP's date formats",
         arguments: [
             ("5", 5), ("0", 1), ("1", 1), (" 7 ", 7), ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
             ("Sunday, 06-Nov-94 08:49:47 GMT", 10), ("Sun Nov  6 08:49:47 1994", 10),
@@ -131,7 +131,7 @@ struct RetryBackoffTests {
         #expect(try action(policy, after: value) == "\(Retry.Action.retryAfter(.seconds(seconds)))")
     }
 
-    @Test("a date counts from the response's own date")
+    @Test("Interprets a date relative to the response's own date")
     func skew() throws {
         let policy = policy(.constant(.seconds(1), until: .maxRetries(3)))
         let action = try action(policy, after: "Sat, 01 Jan 2000 00:00:30 GMT", date: "Sat, 01 Jan 2000 00:00:00 GMT")
@@ -139,7 +139,7 @@ struct RetryBackoffTests {
     }
 
     @Test(
-        "what is longer than is accepted ends the retries",
+        "A longer delay than accepted ends the retries",
         arguments: ["61", "99999999999999999999", "Mon, 07 Nov 1994 00:00:00 GMT"]
     )
     func tooLong(_ value: String) throws {
@@ -152,7 +152,7 @@ struct RetryBackoffTests {
         #expect(try action(patient, after: "61") == "\(Retry.Action.retryAfter(.seconds(61)))")
     }
 
-    @Test("a used-up policy stays used up, and no total is exceeded for a server's sake")
+    @Test("A server's delay neither extends an exhausted policy nor exceeds the total delay")
     func limits() throws {
         let policy = policy(.constant(.seconds(1), until: .maxRetries(0)))
         #expect(try action(policy, after: "5") == "\(Retry.Action.noRetry(.retries(0)))")
@@ -161,7 +161,7 @@ struct RetryBackoffTests {
         #expect(try action(total, after: "5") == "\(Retry.Action.noRetry(.delay(.seconds(4))))")
     }
 
-    @Test("a policy without a backoff waits if the server asks for it")
+    @Test("A policy without a backoff waits if the server asks for it")
     func withoutBackoff() throws {
         #expect(try action(.maxRetries(1), after: "5") == "\(Retry.Action.retryAfter(.seconds(5)))")
         #expect(try action(.maxRetries(1), after: "0") == "retry")
@@ -185,7 +185,7 @@ struct RetryBudgetTests {
 
     private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }
 
-    @Test("retries cost tokens, more for failures than for throttling, until they are used up")
+    @Test("Retries cost tokens, more for failures than for throttling, until the budget is used up")
     func exhausted() async throws {
         let budget = Retry.Budget(capacity: 30, transientCost: 14, throttlingCost: 5)
         let transport = MockTransport(.status(500), .status(503), .status(429), .status(500))
@@ -202,7 +202,7 @@ struct RetryBudgetTests {
         #expect(error?.errorCode == 500 && error?.retry?.state.errors.count == 3)
     }
 
-    @Test("a retry that succeeds gets its tokens back, and a first success earns one")
+    @Test("Refunds the tokens of a successful retry, and adds one for a first success")
     func refilling() async throws {
         let budget = Retry.Budget(capacity: 30)
         let transport = MockTransport(.status(500), .status(500), .text("ok"), .text("ok"), .text("ok"))
@@ -214,7 +214,7 @@ struct RetryBudgetTests {
         #expect(budget.balance(for: url) == 18)
     }
 
-    @Test("a balance never exceeds the capacity")
+    @Test("The balance never exceeds the capacity")
     func capacity() async throws {
         let budget = Retry.Budget(capacity: 20)
         let transport = MockTransport(.status(500), .text("ok"), .text("ok"))
@@ -224,7 +224,7 @@ struct RetryBudgetTests {
         #expect(budget.balance(for: url) == 20)
     }
 
-    @Test("each origin has its own")
+    @Test("Each origin has its own balance")
     func origins() async throws {
         let budget = Retry.Budget(capacity: 14)
         let other = try #require(URL(string: "http://b.example/"))
@@ -235,7 +235,7 @@ struct RetryBudgetTests {
         #expect(try await client.makeRequest(URLRequest(url: other, timeoutInterval: .infinity)) == Data("ok".utf8))
     }
 
-    @Test("an authenticator's retry costs nothing")
+    @Test("An authenticator's retry costs nothing")
     func authentication() async throws {
         let budget = Retry.Budget(capacity: 0)
         let transport = MockTransport(.status(401), .text("ok"))
@@ -247,7 +247,7 @@ struct RetryBudgetTests {
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("35 retries in a row by default, and none is limited without a budget")
+    @Test("Allows 35 retries in a row by default, and any number without a budget")
     func defaults() async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: 500) }
         await #expect(throws: ServerError.self) { try await client(transport, Retry.Budget()).makeRequest(request) }
@@ -256,7 +256,7 @@ struct RetryBudgetTests {
         #expect(transport.requests.count == 36 + 61)
     }
 
-    @Test("the state tells the delays that were waited")
+    @Test("The state contains the delays so far")
     func delays() async throws {
         let transport = MockTransport(.status(500), .status(503, headers: ["Retry-After": "3"]), .status(500))
         let policy = Retry.Policy.backoff(.exponential(.seconds(1), jitter: .none, until: .maxRetries(2)))
@@ -271,7 +271,7 @@ struct RetryBudgetTests {
         #expect(time.sleeps == [.seconds(1), .seconds(3)])
     }
 
-    @Test("script 4: STRV's three retries after two seconds are one line")
+    @Test("Expresses STRV's three retries after two seconds in one line")
     func constant() async throws {
         let transport = MockTransport(.status(500), .status(500), .text("ok"))
         let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)))

@@ -4,7 +4,7 @@ import Networking
 import Synchronization
 import Testing
 
-/// Alicerce's acceptance cases for retries, under their ids.
+/// Alicerce's acceptance cases for retries.
 @Suite("Retry")
 struct RetryPolicyTests {
     private let error = NetworkError(.connectionLost, "lost")
@@ -18,21 +18,21 @@ struct RetryPolicyTests {
         "\(policy.shouldRetry(after: error, state: state, metadata: metadata))"
     }
 
-    @Test("No more retries than the maximum")
+    @Test("Stops at the maximum number of retries")
     func maxRetries() {
         #expect(action(.maxRetries(3), state(failures: 2)) == "\(Retry.Action.retry)")
         #expect(action(.maxRetries(3), state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
         #expect(action(.maxRetries(0), state(failures: 0)) == "\(Retry.Action.noRetry(.retries(0)))")
     }
 
-    @Test("Constant backoff until a number of retries")
+    @Test("Stops a constant backoff at a number of retries")
     func constantRetries() {
         let policy = Retry.Policy.backoff(.constant(.seconds(1), until: .maxRetries(3)))
         #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(1)))")
         #expect(action(policy, state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
     }
 
-    @Test("Exponential backoff asks its scale for the retry's number, and not when it is exhausted")
+    @Test("Exponential backoff calls its scale with the retry's number, unless it is exhausted")
     func exponentialRetries() {
         let asked = Mutex<[Int]>([])
         let policy = Retry.Policy.backoff(
@@ -51,7 +51,7 @@ struct RetryPolicyTests {
         #expect(asked.withLock { $0 } == [3])
     }
 
-    @Test("the default scale doubles and does not overflow")
+    @Test("The default scale doubles without overflowing")
     func defaultScale() {
         let policy = Retry.Policy.backoff(
             .exponential(.milliseconds(100), jitter: .none, until: .maxRetries(1_000))
@@ -61,7 +61,7 @@ struct RetryPolicyTests {
         #expect(action(policy, state(failures: 900)).contains("retryAfter"))
     }
 
-    @Test("The total delay is never exceeded")
+    @Test("Never exceeds the total delay")
     func maxDelay() {
         let policy = Retry.Policy.backoff(
             .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
@@ -71,7 +71,7 @@ struct RetryPolicyTests {
             delays.append(delay)
             state = Retry.State(errors: state.errors + [error], totalDelay: state.totalDelay + delay)
         }
-        // Alicerce's own code waits 0.6 s here for a budget of 0.4 s.
+        // Alicerce's own code waits 0.6 s here with a limit of 0.4 s.
         #expect(delays == [.milliseconds(100), .milliseconds(200), .milliseconds(100)])
         #expect(action(policy, state) == "\(Retry.Action.noRetry(.delay(.milliseconds(400))))")
         let constant = Retry.Policy.backoff(.constant(.seconds(3), until: .maxDelay(.seconds(4))))
@@ -80,7 +80,7 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test("A custom rule gets the error, the state and the exchange, and its answer stands")
+    @Test("A custom rule gets the error, the state and the metadata, and its action applies")
     func custom() throws {
         let seen = Mutex<(code: NetworkError.Code?, retries: Int, url: URL?)>((nil, 0, nil))
         let policy = Retry.Policy.custom { error, state, metadata in
@@ -93,7 +93,7 @@ struct RetryPolicyTests {
         #expect(seen.withLock { $0.url } == metadata.request.url)
     }
 
-    @Test("The action with the highest priority wins on either side, and of two noRetry the first")
+    @Test("The action with the highest priority wins in either order, and the first of two noRetry")
     func priority() {
         let (none, retry) = (Retry.Action.none, Retry.Action.retry)
         let (short, long) = (Retry.Action.retryAfter(.seconds(1)), Retry.Action.retryAfter(.seconds(2)))
@@ -109,7 +109,7 @@ struct RetryPolicyTests {
         #expect("\(Retry.Action.highestPriority(stopToo, stop))" == "\(stopToo)")
     }
 
-    @Test("The state counts attempts and retries")
+    @Test("Counts attempts and retries")
     func counting() {
         #expect(Retry.State.empty.retryCount == 0)
         #expect(state(failures: 2).retryCount == 2)
@@ -117,7 +117,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "policies repeat what can pass and may be sent twice",
+        "Retries transient failures of requests that may be sent twice",
         arguments: [
             ("GET", 500, true), ("GET", 408, true), ("GET", 429, true), ("PUT", 503, true), ("DELETE", 504, true),
             ("GET", 501, false), ("GET", 404, false), ("GET", 401, false), ("POST", 503, false), ("PATCH", 502, false),
@@ -135,7 +135,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "policies repeat a POST that was not processed, and no other",
+        "Retries a POST only if it was not processed",
         arguments: [
             (NetworkError(.cannotConnect, ""), true), (NetworkError(.cannotResolveHost, ""), true),
             (NetworkError(.timedOut, "", timeout: .init(limit: .deadline, phase: .queued)), true),
@@ -155,7 +155,7 @@ struct RetryPolicyTests {
         #expect("\(action)" == (isRepeated ? "retry" : "none"))
     }
 
-    @Test("policies leave alone what repeating can't mend")
+    @Test("Doesn't retry permanent errors")
     func permanentErrors() {
         for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .cancelled, .invalidResponse] {
             let policy = Retry.Policy.maxRetries(1)

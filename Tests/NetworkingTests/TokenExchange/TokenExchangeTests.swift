@@ -7,7 +7,7 @@ import Testing
 
 @Suite("makeAuthorizedRequest")
 struct TokenExchangeTests {
-    /// A provider whose token can be changed.
+    /// A provider with a replaceable token.
     private final class Provider: AuthenticationProvider {
         let token: Mutex<Result<String, any Error>>
 
@@ -43,7 +43,7 @@ struct TokenExchangeTests {
         try await client.makeAuthorizedRequest(exchangeRequest: exchangeRequest, scope: scope, request: request)
     }
 
-    @Test("The exchange is a form of four fields in order, strictly encoded")
+    @Test("Sends a form with four fields in order, strictly encoded")
     func wire() async throws {
         provider.token.withLock { $0 = .success("a+b/c=d&e") }
         let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
@@ -63,7 +63,7 @@ struct TokenExchangeTests {
         )
     }
 
-    @Test("The request carries the exchanged token and its body comes back")
+    @Test("Sends the exchanged token, and returns the response body")
     func exchanging() async throws {
         let transport = MockTransport(.json(Self.answer), .text("resource"), time: time.timeSource)
         #expect(try await call(client(transport)) == Data("resource".utf8))
@@ -73,7 +73,7 @@ struct TokenExchangeTests {
         #expect(transport.requests[1].headers["User-Agent"] == UserAgent().description)
     }
 
-    @Test("An Authorization that the request has already is replaced, not added to")
+    @Test("Replaces an existing Authorization")
     func replacing() async throws {
         let transport = MockTransport(.json(Self.answer), .text(""), time: time.timeSource)
         var request = request
@@ -86,7 +86,7 @@ struct TokenExchangeTests {
         #expect(transport.requests[1].headers.values(for: "Authorization") == ["Bearer testAccessToken"])
     }
 
-    @Test("An exchange that fails is a ServerError naming its endpoint, and the request is not sent")
+    @Test("A failed token exchange is a ServerError that names its endpoint, and the request isn't sent")
     func exchangeFails() async throws {
         let transport = MockTransport(.status(404), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
@@ -95,7 +95,7 @@ struct TokenExchangeTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A request that fails is a ServerError naming its endpoint", arguments: [401, 404, 500])
+    @Test("A failed request is a ServerError that names its endpoint", arguments: [401, 404, 500])
     func requestFails(_ status: Int) async throws {
         let transport = MockTransport(.json(Self.answer), .status(status), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
@@ -105,7 +105,7 @@ struct TokenExchangeTests {
     }
 
     @Test(
-        "an answer that is no token response is its own error, and the request is not sent",
+        "An invalid token response has its own error code, and the request isn't sent",
         arguments: [
             "", "{}", "[]", "<html>", #"{"access_token":"a","token_type":"Bearer"}"#,
             #"{"access_token":"a","expires_in":1}"#, #"{"token_type":"Bearer","expires_in":1}"#,
@@ -124,14 +124,14 @@ struct TokenExchangeTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("lifetimes come as numbers, fractions and strings", arguments: ["180", "180.5", #""180""#, "1e300", "-1"])
+    @Test("Accepts numbers and strings as lifetimes", arguments: ["180", "180.5", #""180""#, "1e300", "-1"])
     func lifetimes(_ seconds: String) async throws {
         let answer = #"{"access_token":"a","token_type":"bearer","expires_in":\#(seconds)}"#
         let transport = MockTransport(.json(answer), .text("ok"), time: time.timeSource)
         #expect(try await call(client(transport)) == Data("ok".utf8))
     }
 
-    @Test("without a provider nothing is sent")
+    @Test("Sends nothing without a provider")
     func noProvider() async throws {
         let transport = MockTransport(.text(""), time: time.timeSource)
         let error = await #expect(throws: NetworkError.self) { try await call(NetworkClient(transport: transport)) }
@@ -139,7 +139,7 @@ struct TokenExchangeTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("a provider's error is the cause, and nothing is sent")
+    @Test("A provider's error is the cause, and nothing is sent")
     func providerFails() async throws {
         struct SignedOut: Error {}
         provider.token.withLock { $0 = .failure(SignedOut()) }
@@ -150,7 +150,7 @@ struct TokenExchangeTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("a token is kept for its endpoint, scope and subject until it nears its expiry")
+    @Test("Caches a token for its endpoint, scope and subject until shortly before it expires")
     func keeping() async throws {
         let transport = MockTransport(time: time.timeSource) { request in
             request.url.host == "as.example"
@@ -166,7 +166,7 @@ struct TokenExchangeTests {
         provider.token.withLock { $0 = .success("another subject") }
         _ = try await call(client)
         #expect(exchanges == 3)
-        // 180 s, less a tenth of it.
+        // 180 s, minus a tenth.
         time.advance(by: .seconds(161))
         _ = try await call(client)
         #expect(exchanges == 3)
@@ -175,7 +175,7 @@ struct TokenExchangeTests {
         #expect(exchanges == 4)
     }
 
-    @Test("callers that need the same token at the same time share one exchange")
+    @Test("Concurrent callers share one token exchange")
     func sharing() async throws {
         let gate = ResponseGate()
         let transport = MockTransport(time: time.timeSource) { request in
@@ -193,14 +193,14 @@ struct TokenExchangeTests {
         #expect(transport.requests.count == 51)
     }
 
-    @Test("a failed exchange is not remembered")
+    @Test("Doesn't cache a failed token exchange")
     func recovering() async throws {
         let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok"), time: time.timeSource))
         await #expect(throws: ServerError.self) { try await call(client) }
         #expect(try await call(client) == Data("ok".utf8))
     }
 
-    @Test("a kept token that the server refuses is exchanged anew, once")
+    @Test("Exchanges a cached token again, once, if the server rejects it")
     func refused() async throws {
         let transport = MockTransport(
             .json(Self.answer),
@@ -220,7 +220,7 @@ struct TokenExchangeTests {
         #expect(transport.remainingStepCount == 0)
     }
 
-    @Test("the client's interceptors see the request with its token, and not the exchange")
+    @Test("The client's interceptors see the request with its token, but not the token exchange")
     func interceptors() async throws {
         let log = EventLog()
         let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)

@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Pausing, cancelling, watching and waiting.
+/// Tests of pausing, canceling, observing and awaiting downloads.
 @Suite("Control of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadControlTests {
-    /// Makes the resource stop in the middle of its body until the gate opens.
+    /// Stops the resource in the middle of its body until the gate opens.
     private func stop(_ bench: DownloadBench, after count: Int) -> ResponseGate {
         let gate = ResponseGate()
         let content = bench.resource.content
@@ -32,7 +32,7 @@ struct DownloadControlTests {
         await download.progress.first { condition($0) }
     }
 
-    @Test("A paused download goes on where it stopped")
+    @Test("A paused download resumes where it stopped")
     func pause() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -59,7 +59,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("A pause that is taken back at once, many times, loses nothing")
+    @Test("Pausing and resuming at once, many times, loses nothing")
     func flicker() async throws {
         try await DownloadBench.with { bench async throws in
             let download = bench.client().download(bench.url, to: bench.target)
@@ -74,7 +74,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Cancelling gives what another download goes on with, at another URL too")
+    @Test("Canceling returns resume data for another download, even at another URL")
     func resumeData() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -100,7 +100,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Resume data can be discarded, and are of use in their folder only")
+    @Test("Resume data can be discarded, and is valid only in its folder")
     func discardedData() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -120,7 +120,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("A paused download can be cancelled")
+    @Test("Cancels a paused download")
     func cancelPaused() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -137,7 +137,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("A download whose handle is dropped is cancelled, and what there is is kept")
+    @Test("Releasing the handle cancels the download and keeps the part")
     func dropped() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -149,7 +149,7 @@ struct DownloadControlTests {
             try await bench.server.waitForOpenConnections(atMost: 0)
             #expect(client.transfers.isEmpty)
             gate.open()
-            // The next download waits until the other has let go of the file.
+            // The next download must wait until the other has released the file.
             while true {
                 let error = await failure { _ = try await bench.client().download(bench.url, to: bench.target).value }
                 guard error?.code == .transferInProgress else { break }
@@ -159,7 +159,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Waiting for the value or the progress keeps a download without another reference")
+    @Test("Awaiting the value or the progress keeps a download alive")
     func kept() async throws {
         try await DownloadBench.with { bench async throws in
             #expect(try await bench.client().download(bench.url, to: bench.target).value.length == 300_000)
@@ -172,7 +172,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Who waits and is cancelled cancels the download")
+    @Test("Canceling an awaiting task cancels the download")
     func cancelledWaiter() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -186,7 +186,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("No more downloads are in progress than the client says, in the order in which they came")
+    @Test("Limits the number of running downloads, and starts them in order")
     func limit() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = ResponseGate()
@@ -196,7 +196,8 @@ struct DownloadControlTests {
             #expect(client.transfers.map(\.id) == downloads.map(\.id))
             try await gate.waitForWaiters(count: 2)
             #expect(downloads.map(\.currentProgress.state).filter { $0 == .running }.count == 2)
-            // One that waits can be cancelled, and one that runs gives its place up when it is paused.
+            // A waiting download can be canceled, and a running one gives up its turn when it's
+            // paused.
             _ = await downloads[5].cancel()
             let running = try #require(downloads.first { $0.currentProgress.state == .running })
             running.pause()
@@ -211,7 +212,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Who does not read the progress holds up nothing, and gets the newest")
+    @Test("A slow reader of the progress blocks nothing, and gets the newest progress")
     func slowWatcher() async throws {
         try await DownloadBench.with(RangedResource.octets(4 << 20)) { bench async throws in
             let download = bench.client().download(bench.url, to: bench.target)
@@ -228,7 +229,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Progress never goes back, and ends at the total")
+    @Test("The progress never decreases, and ends at the total")
     func monotonous() async throws {
         try await DownloadBench.with(RangedResource.octets(2 << 20)) { bench async throws in
             bench.resource.change { $0.cuts = [700_000] }

@@ -10,7 +10,7 @@ struct DownloadDigestTests {
     private static let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
     private static let base64 = "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
 
-    @Test("A digest that is right lets the file appear, wherever it comes from")
+    @Test("Accepts a file with the right digest from any source")
     func right() async throws {
         try await DownloadBench.with(Self.hello) { bench async throws in
             let known = DownloadOptions(existing: .replace, digest: try .sha256(hexadecimal: Self.sha256))
@@ -24,7 +24,7 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("A digest that is wrong leaves nothing, neither the file nor a part of it", arguments: [true, false])
+    @Test("A wrong digest leaves neither the file nor its part", arguments: [true, false])
     func wrong(isKnown: Bool) async throws {
         try await DownloadBench.with(RangedResource.octets(3 << 20)) { bench async throws in
             bench.resource.change { $0.headers["Repr-Digest"] = "sha-256=:\(Self.base64):" }
@@ -41,7 +41,7 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("The digest is that of the whole file, also if it came in parts")
+    @Test("Verifies the digest of the whole file after a resumption")
     func parts() async throws {
         try await DownloadBench.with(Self.hello) { bench async throws in
             try await bench.interrupt(after: 3)

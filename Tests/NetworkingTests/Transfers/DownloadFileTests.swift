@@ -5,10 +5,10 @@ import Networking
 import TestSupport
 import Testing
 
-/// What a download does with files.
+/// Tests of a download's files.
 @Suite("Files of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadFileTests {
-    @Test("A file that is there fails the download before anything is sent")
+    @Test("Fails before sending anything if the file exists")
     func existing() async throws {
         try await DownloadBench.with { bench async throws in
             try Data("old".utf8).write(to: bench.target)
@@ -20,7 +20,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A file that appears meanwhile is kept, and so is what was received")
+    @Test("Keeps a file that appears during the download, and the part")
     func appearing() async throws {
         try await DownloadBench.with { bench async throws in
             let target = bench.target
@@ -36,7 +36,7 @@ struct DownloadFileTests {
             bench.resource.change { $0.lie = nil }
             let options = DownloadOptions(existing: .replace)
             let file = try await bench.client().download(bench.url, to: bench.target, options: options).value
-            // The last octet is asked for again, so that the server says whether anything has changed.
+            // Requests the last byte again, so that the server confirms that nothing has changed.
             #expect(bench.resource.ranges == [nil, "bytes=299999-"])
             #expect(file.resumedFrom == 299_999)
             #expect(try Data(contentsOf: bench.target) == bench.resource.content)
@@ -44,7 +44,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A file is replaced at the end, and not if the download fails")
+    @Test("Replaces a file at the end, unless the download fails")
     func replaced() async throws {
         try await DownloadBench.with { bench async throws in
             try Data("old".utf8).write(to: bench.target)
@@ -56,7 +56,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A link is replaced, and not what it leads to; neither a folder nor a device is replaced")
+    @Test("Replaces a symbolic link but not its target, and neither a folder nor a device")
     func links() async throws {
         try await DownloadBench.with { bench async throws in
             let other = bench.folder.appending(path: "other")
@@ -69,7 +69,7 @@ struct DownloadFileTests {
 
             let folder = bench.folder.appending(path: "folder")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-            // In the place of a device, which only some may make.
+            // Instead of a device, which only some users can create.
             let pipe = bench.folder.appending(path: "pipe")
             #expect(unsafe mkfifo(pipe.path, 0o600) == 0)
             for target in [folder, pipe] {
@@ -82,7 +82,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("Another name is found if the first ones are taken")
+    @Test("Finds another name if the first ones are taken")
     func unique() async throws {
         try await DownloadBench.with(Data("x".utf8)) { bench async throws in
             let options = DownloadOptions(existing: .unique)
@@ -94,7 +94,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("In a folder the file has the name that the server suggests, made safe")
+    @Test("Uses the name that the server suggests, made safe")
     func suggested() async throws {
         try await DownloadBench.with(Data("x".utf8)) { bench async throws in
             bench.resource.change { $0.headers["Content-Disposition"] = "attachment; filename=\"../../report.pdf\"" }
@@ -107,7 +107,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A folder that is missing, is no folder or can't be written to is a typed error before anything is sent")
+    @Test("Fails before sending anything if the folder is missing, not a folder or not writable")
     func unusableFolders() async throws {
         try await DownloadBench.with { bench async throws in
             try Data().write(to: bench.folder.appending(path: "file"))
@@ -122,7 +122,7 @@ struct DownloadFileTests {
                 bench.folder.appending(path: "file/target"): .ENOTDIR,
                 URL(filePath: "/proc/target"): .ENOENT,
             ]
-            // The superuser may write everywhere.
+            // The superuser can write everywhere.
             if geteuid() != 0 { targets[closed.appending(path: "target")] = .EACCES }
             for (target, code) in targets {
                 let error = await failure { _ = try await bench.client().download(bench.url, to: target).value }
@@ -138,7 +138,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("Two downloads of the same URL to the same file are one too many")
+    @Test("Rejects a second download of the same URL to the same file")
     func twice() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = ResponseGate()
@@ -156,7 +156,7 @@ struct DownloadFileTests {
     enum Plant: CaseIterable { case link, open, second, folder }
 
     @Test(
-        "A part, or what is kept beside one, that somebody else could have made is not used",
+        "Doesn't use a part or record that another user could have created",
         arguments: [Plant.link, .open, .second],
         ["part", "resume"]
     )
@@ -187,7 +187,7 @@ struct DownloadFileTests {
 
     enum Damage: CaseIterable { case garbage, otherURL, longer, missing, otherBoot }
 
-    @Test("What is kept beside a part must fit it, or the download starts over", arguments: Damage.allCases)
+    @Test("Starts over if the record doesn't match the part", arguments: Damage.allCases)
     func damaged(_ damage: Damage) async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -206,7 +206,7 @@ struct DownloadFileTests {
             case .longer: try write(text.replacing("\"total\":300000", with: "\"total\":199999"))
             case .missing: try FileManager.default.removeItem(at: record)
             case .otherBoot:
-                // The machine stopped, and only the first 1000 octets had reached the disk.
+                // The machine crashed, and only the first 1000 bytes were on the disk.
                 try write(
                     text.replacing(#/"boot":"[^"]*"/#, with: "\"boot\":\"before\"")
                         .replacing("\"synchronized\":200000", with: "\"synchronized\":1000")
@@ -219,7 +219,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A download that was killed while its octets had both names leaves nothing behind")
+    @Test("Removes the part of a download that was killed while its file had both names")
     func killedWhileNaming() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)

@@ -11,7 +11,7 @@ struct DownloadTests {
         try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)
     }
 
-    @Test("The file is there whole, for its owner only, and nothing else is")
+    @Test("Creates only the complete file, accessible to its owner only")
     func success() async throws {
         try await DownloadBench.with { bench async throws in
             let file = try await bench.client().download(bench.url, to: bench.target).value
@@ -27,7 +27,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("An empty file is a file, and permissions are what is asked for")
+    @Test("Downloads an empty file, with the requested permissions")
     func empty() async throws {
         try await DownloadBench.with(Data()) { bench async throws in
             let options = DownloadOptions(permissions: 0o644)
@@ -39,7 +39,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A body without a length is downloaded too")
+    @Test("Downloads a body without a length")
     func chunked() async throws {
         try await DownloadBench.with { bench async throws in
             bench.server.on(.get, "/chunks", .chunked([Data("ab".utf8), Data("cd".utf8)]))
@@ -50,7 +50,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A retry policy goes on where the connection was cut")
+    @Test("A retry continues where the connection was cut")
     func continued() async throws {
         try await DownloadBench.with { bench async throws in
             bench.resource.change { $0.cuts = [100_000, 50_000] }
@@ -64,7 +64,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Without a policy the error is thrown; the next download goes on, with nothing but the folder")
+    @Test("Without a retry policy, the next download continues from the folder's contents")
     func resumedLater() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 123_456)
@@ -75,7 +75,7 @@ struct DownloadTests {
                 let content = try Data(contentsOf: bench.folder.appending(path: name))
                 #expect(
                     !String(decoding: content, as: UTF8.self).contains("127.0.0.1"),
-                    "a URL may have a secret in it"
+                    "a URL may contain a secret"
                 )
             }
             let file = try await bench.client().download(bench.url, to: bench.target).value
@@ -86,7 +86,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A resource that has changed, and a server without ranges, start over", arguments: [true, false])
+    @Test("Starts over if the resource has changed or the server doesn't support ranges", arguments: [true, false])
     func startsOver(isChanged: Bool) async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -106,7 +106,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Without a strong validator there is no range, and nothing is kept", arguments: ["W/\"v1\"", nil])
+    @Test("Without a strong validator, requests no range and keeps nothing", arguments: ["W/\"v1\"", nil])
     func weakValidator(tag: String?) async throws {
         try await DownloadBench.with { bench async throws in
             bench.resource.change { $0.tag = tag }
@@ -118,11 +118,11 @@ struct DownloadTests {
         }
     }
 
-    @Test("A range that can't be satisfied starts over")
+    @Test("Starts over if the range can't be satisfied")
     func unsatisfiable() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
-            // The server does not know If-Range.
+            // This server doesn't support If-Range.
             bench.resource.change { $0.content = RangedResource.octets(1000, seed: 3) }
             let file = try await bench.client().download(bench.url, to: bench.target).value
             #expect(bench.resource.ranges == [nil, "bytes=200000-", nil])
@@ -131,7 +131,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A 416 to a request without a range is an error like any other")
+    @Test("A 416 without a range request is a server error")
     func unasked416() async throws {
         try await DownloadBench.with { bench async throws in
             bench.server.on(.get, "/416", .status(416))
@@ -163,7 +163,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A server that sends another part than it was asked for is found out", arguments: Lie.allCases)
+    @Test("Rejects a different range than requested", arguments: Lie.allCases)
     func lies(_ lie: Lie) async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -173,11 +173,11 @@ struct DownloadTests {
             }
             #expect(error?.code == .rangeMismatch)
             #expect(bench.names.isEmpty)
-            #expect(bench.resource.ranges.count == 2, "it is no error to try again after")
+            #expect(bench.resource.ranges.count == 2, "the error isn't retried")
         }
     }
 
-    @Test("A part where all was asked for is found out")
+    @Test("Rejects a range without a range request")
     func unaskedPart() async throws {
         try await DownloadBench.with { bench async throws in
             bench.server.on(
@@ -192,7 +192,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A server may send less than was asked for; the rest is asked for next")
+    @Test("Requests the rest if the server sends a shorter range")
     func shorterRange() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -214,7 +214,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A status that is not accepted is a ServerError with its body, and leaves nothing")
+    @Test("An unaccepted status is a ServerError with its body, and leaves no file")
     func refused() async throws {
         try await DownloadBench.with { bench async throws in
             let url = bench.server.url(for: "/nowhere")
@@ -227,7 +227,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A kept part is not lost to a failure before the next response")
+    @Test("Keeps a part if the next download fails before a response")
     func keptOnFailure() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -241,7 +241,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A body that ends too early, whatever the transport says, is no file")
+    @Test("Doesn't create a file from a body that ends early, even if the transport reports success")
     func endsEarly() async throws {
         try await DownloadBench.with { bench async throws in
             let response = HTTPTransportResponse(
@@ -256,7 +256,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("An endpoint is downloaded with its headers, and its own Range is refused")
+    @Test("Downloads an endpoint with its headers, and rejects its own Range")
     func endpoint() async throws {
         struct Sample: HTTPEndpoint {
             let baseURL: URL

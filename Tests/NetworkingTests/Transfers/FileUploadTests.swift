@@ -6,7 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Files on their way to a server: the engine reads what is in memory by itself, and leaves the rest to a thread that may wait.
+/// Tests of file uploads: the engine reads cached bytes itself, and leaves the rest to a thread
+/// that may block.
 @Suite("Uploads of files", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FileUploadTests {
     enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
@@ -15,7 +16,7 @@ struct FileUploadTests {
     private static var octets: Data { Data(bytes) }
 
     private func withFile(_ place: Place = .memory, _ test: (URL) async throws -> Void) async throws {
-        // A file system that can't tell what is in memory, where there is one.
+        // A file system that can't report which bytes are cached, if there is one.
         let other = URL(filePath: "/dev/shm")
         let isOther = place == .otherFileSystem && FileManager.default.isWritableFile(atPath: other.path)
         let parent = isOther ? other : FileManager.default.temporaryDirectory
@@ -30,7 +31,7 @@ struct FileUploadTests {
         try await test(file)
     }
 
-    /// Has the system forget what it has in memory of a file.
+    /// Evicts a file's bytes from the system's cache.
     private func forget(_ file: URL, from start: Int) throws {
         let handle = try FileHandle(forUpdating: file)
         #expect(fsync(handle.fileDescriptor) == 0)
@@ -38,7 +39,7 @@ struct FileUploadTests {
         try handle.close()
     }
 
-    @Test("A file arrives as it is, wherever its octets are, and again if it is sent again", arguments: Place.allCases)
+    @Test("Uploads an unchanged file from any storage, and again for a retry", arguments: Place.allCases)
     func places(_ place: Place) async throws {
         try await withFile(place) { file in
             try await withLoopbackServer { server async throws in
@@ -62,7 +63,7 @@ struct FileUploadTests {
         }
     }
 
-    @Test("A file that becomes shorter fails the upload", arguments: [0, 5, 1 << 20])
+    @Test("Fails if the file becomes shorter", arguments: [0, 5, 1 << 20])
     func shrunk(to count: Int) async throws {
         try await withFile { file in
             try await withLoopbackServer { server async throws in
@@ -76,7 +77,7 @@ struct FileUploadTests {
         }
     }
 
-    @Test("Of a file that becomes longer, what there was is sent")
+    @Test("Sends the original length of a file that becomes longer")
     func grown() async throws {
         try await withFile { file in
             try await withLoopbackServer { server async throws in

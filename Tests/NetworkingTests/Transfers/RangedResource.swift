@@ -3,18 +3,19 @@ import MockNetworking
 import Networking
 import Synchronization
 
-/// A resource that a loopback server gives in ranges, and that changes, breaks and lies on demand.
+/// A resource that a loopback server provides in ranges, and that can change, fail and send wrong
+/// responses on demand.
 final class RangedResource: Sendable {
     struct State: Sendable {
         var content: Data
         var tag: String? = "\"v1\""
         var takesRanges = true
-        /// After how many octets of the body the next responses are cut, one after the other.
+        /// The numbers of body bytes after which the next responses are cut, one after the other.
         var cuts: [Int] = []
-        /// Changes what would be right.
+        /// Changes the correct response.
         var lie: (@Sendable (LoopbackResponse, LoopbackRequest) -> LoopbackResponse)?
         var headers: HTTPHeaders = [:]
-        /// How many octets of content were sent, as far as it is known before they are.
+        /// The number of content bytes sent, as far as it's known in advance.
         var sent = 0
         var ranges: [String?] = []
     }
@@ -25,7 +26,7 @@ final class RangedResource: Sendable {
         state = Mutex(State(content: content))
     }
 
-    /// Octets that are the same in each run, and nowhere repeat early.
+    /// Returns reproducible bytes that don't repeat early.
     static func octets(_ count: Int, seed: UInt64 = 1) -> Data {
         var generator = SplitMix(state: seed)
         var data = Data(capacity: count + 8)
@@ -38,14 +39,14 @@ final class RangedResource: Sendable {
 
     var sent: Int { state.withLock(\.sent) }
     var content: Data { state.withLock(\.content) }
-    /// The `Range` fields of the requests so far.
+    /// The `Range` header fields of the requests so far.
     var ranges: [String?] { state.withLock(\.ranges) }
 
     func change(_ body: (inout State) -> Void) {
         state.withLock { body(&$0) }
     }
 
-    /// Answers a request as RFC 9110 wants it, unless it is told otherwise.
+    /// Responds to a request according to RFC 9110, unless told otherwise.
     func respond(to request: LoopbackRequest) -> LoopbackResponse {
         state.withLock { state in
             state.ranges.append(request.headers["Range"])
@@ -80,7 +81,7 @@ final class RangedResource: Sendable {
     }
 }
 
-/// A server with one resource at `/file`, a folder for the target, and a client.
+/// A server with one resource at `/file`, a target folder and a client.
 struct DownloadBench: Sendable {
     let server: LoopbackServer
     let resource: RangedResource
@@ -89,7 +90,7 @@ struct DownloadBench: Sendable {
     var url: URL { server.url(for: "/file") }
     var target: URL { folder.appending(path: "target.bin") }
 
-    /// What is in the folder.
+    /// The names of the folder's contents.
     var names: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
     }
@@ -108,7 +109,7 @@ struct DownloadBench: Sendable {
         }
     }
 
-    /// A client whose retries have no delay and no budget.
+    /// Returns a client whose retries have no delay and no budget.
     func client(retries: Int = 0, maximumTransfers: Int = 6) -> NetworkClient {
         NetworkClient(
             interceptors: retries > 0 ? [Retry.Policy.maxRetries(retries)] : [],
@@ -120,6 +121,6 @@ struct DownloadBench: Sendable {
     func interrupt(after count: Int, options: DownloadOptions = DownloadOptions()) async throws {
         resource.change { $0.cuts = [count] }
         let error = await failure { _ = try await client().download(url, to: target, options: options).value }
-        guard error?.code == .connectionLost else { throw error ?? NetworkError(.unknown, "it was not interrupted") }
+        guard error?.code == .connectionLost else { throw error ?? NetworkError(.unknown, "not interrupted") }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestPrograms
 
-/// A `transfer-peer`, started and still running or ended.
+/// A `transfer-peer` process.
 final class TransferProcess: Sendable {
     struct Report: Codable, Equatable {
         var octets: Int?
@@ -15,7 +15,7 @@ final class TransferProcess: Sendable {
     private let program: ChildProgram
     private let output: URL
 
-    /// Starts a process, whose output goes to a file.
+    /// Starts a process that writes its output to a file.
     init(_ arguments: String...) throws {
         output = FileManager.default.temporaryDirectory.appending(path: "transfer-\(UUID().uuidString).json")
         program = try ChildProgram("transfer-peer", arguments, output: output.path)
@@ -25,17 +25,17 @@ final class TransferProcess: Sendable {
         _ = unsafe unlink(output.path)
     }
 
-    /// What it printed.
+    /// The process's output.
     var report: Report? {
         (try? Data(contentsOf: output)).flatMap { try? JSONDecoder().decode(Report.self, from: $0) }
     }
 
-    /// Whether it has ended.
+    /// A Boolean value that indicates whether the process has ended.
     var isOver: Bool { program.isOver }
 
-    /// Waits for its end; returns its exit code, or minus the signal that ended it.
+    /// Waits for the end, and returns the exit code or the negative signal number.
     func wait() async throws -> Int32 { try await program.wait() }
 
-    /// Ends it at once, and waits for that.
+    /// Kills the process, and waits for its end.
     func kill() { program.kill() }
 }

@@ -6,15 +6,16 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Transfers against processes that are killed, disks that are full, servers that cut, and sizes that don't fit into memory.
+/// Tests of transfers with killed processes, full disks, cut connections and sizes that don't fit
+/// in memory.
 ///
-/// With `TRANSFERS_FULL` in the environment they have the sizes that the documentation promises; without, smaller ones. What they measure
-/// goes to the file that `STRESS_REPORT` names.
+/// With `TRANSFERS_FULL` in the environment, they use the sizes that the documentation promises,
+/// otherwise smaller ones. They write measurements to the file that `STRESS_REPORT` names.
 @Suite("Survival of transfers", .serialized, .timeLimit(.minutes(30)), .limitedConcurrency)
 struct TransferSurvivalTests {
     private static let isFull = ProcessInfo.processInfo.environment["TRANSFERS_FULL"] != nil
 
-    /// Serves a resource in small pieces, and counts what was written.
+    /// Serves a resource in small parts, and counts the bytes.
     private static func serve(_ content: Data, counting box: CountBox) -> LoopbackRoutes.Handler {
         { request in
             let range = request.headers["Range"].flatMap { Int($0.dropFirst(6).dropLast()) }
@@ -31,7 +32,7 @@ struct TransferSurvivalTests {
         }
     }
 
-    @Test("A download that is killed at random moments goes on each time, and leaves nothing but the file")
+    @Test("A download that is killed at random times continues each time, and leaves only the file")
     func killed() async throws {
         let kills = Self.isFull ? 50 : 8
         let content = RangedResource.octets(64 << 20)
@@ -44,14 +45,15 @@ struct TransferSurvivalTests {
             while done < kills {
                 written.count.withLock { $0 = 0 }
                 let process = try TransferProcess("download", url, bench.target.path)
-                // A few are killed before anything was received; most somewhere in what is left, as it seems to the server.
+                // A few are killed before the first byte, most at a random position, as seen by the
+                // server.
                 let rest = Double(content.count) * 2 / Double(kills)
                 let threshold = Int(Double(random.next() % 1000) / 1000 * rest)
                 while written.count.withLock({ $0 }) < threshold, !process.isOver {
                     try await Task.sleep(for: .microseconds(200))
                 }
                 if process.isOver {
-                    // It was faster than the killer; the next one begins anew.
+                    // The download finished before it could be killed. The next one starts over.
                     #expect(try await process.wait() == 0)
                     #expect(try Data(contentsOf: bench.target) == content)
                     #expect(bench.names == ["target.bin"])
@@ -77,7 +79,7 @@ struct TransferSurvivalTests {
         }
     }
 
-    @Test("A connection that is cut at random places, 200 times, costs next to nothing")
+    @Test("Cutting the connection at 200 random positions causes little overhead")
     func cut() async throws {
         let count = 4 << 20
         try await DownloadBench.with(RangedResource.octets(count)) { bench async throws in
@@ -89,11 +91,11 @@ struct TransferSurvivalTests {
             #expect(try Data(contentsOf: bench.target) == bench.resource.content)
             #expect(bench.resource.ranges.count == 201)
             #expect(Double(bench.resource.sent) <= 1.05 * Double(count))
-            ProcessState.report("cut 200 times: \(bench.resource.sent) octets for \(count)")
+            ProcessState.report("cut 200 times: \(bench.resource.sent) bytes for \(count)")
         }
     }
 
-    @Test("A disk that has no more room is a typed error, and there is no target")
+    @Test("A full disk fails with cannotUseFile, without creating the target")
     func diskFull() async throws {
         try await DownloadBench.with(RangedResource.octets(3 << 20)) { bench async throws in
             let process = try TransferProcess(
@@ -106,7 +108,7 @@ struct TransferSurvivalTests {
             #expect(try await process.wait() == 1)
             #expect(process.report == TransferProcess.Report(code: "cannotUseFile", errno: Int(EFBIG)))
             #expect(bench.names.allSatisfy { $0.hasPrefix(".target.bin.") })
-            // With room, the next one goes on.
+            // With free space, the next download continues.
             let file = try await bench.client().download(bench.url, to: bench.target).value
             #expect(file.resumedFrom == 1_000_000)
             #expect(try Data(contentsOf: bench.target) == bench.resource.content)
@@ -114,7 +116,7 @@ struct TransferSurvivalTests {
         }
     }
 
-    @Test("A file of any size is sent and received in a bounded memory")
+    @Test("Sends and receives files of any size with bounded memory")
     func memory() async throws {
         let size = Self.isFull ? 2 << 30 : 96 << 20
         try await DownloadBench.with(Data()) { bench async throws in
@@ -147,7 +149,7 @@ struct TransferSurvivalTests {
     }
 }
 
-/// A count that a server's handler and a test share.
+/// A counter that a server's handler and a test share.
 private final class CountBox: Sendable {
     let count = Mutex(0)
 }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Networking
 
-/// The small values that transfers are made of.
+/// Tests of the value types of transfers.
 @Suite("Values of transfers")
 struct TransferValueTests {
     @Test(
-        "A satisfied range in octets is read",
+        "Parses a satisfied byte range",
         arguments: [
             ("bytes 0-0/1", ContentRange(0...0, of: 1)), ("bytes 5-9/*", ContentRange(5...9, of: nil)),
             ("BYTES 5-9/10", ContentRange(5...9, of: 10)),
@@ -19,7 +19,7 @@ struct TransferValueTests {
     }
 
     @Test(
-        "What is no satisfied range in octets is refused",
+        "Rejects anything but a satisfied byte range",
         arguments: [
             "", "bytes", "bytes */10", "bytes 0-9", "bytes 9-0/10", "bytes 0-10/10", "bytes +0-9/10", "bytes 0-9/+10",
             "bytes -9/10", "bytes 0-/10", "items 0-9/10", "bytes 0-9/10 x", "bytes=0-9/10", "bytes 0-9/10/11",
@@ -30,7 +30,7 @@ struct TransferValueTests {
         #expect(ContentRange(text) == nil)
     }
 
-    @Test("Only strong validators count, and a date only without an entity tag and a minute old")
+    @Test("Accepts only strong validators, and a date only if it is a minute old and without an entity tag")
     func validators() {
         let (earlier, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:37 GMT")
         #expect(ResumeValidator(["ETag": "\"a\""])?.value == "\"a\"")
@@ -46,7 +46,7 @@ struct TransferValueTests {
     }
 
     @Test(
-        "A suggested name can only be that of an ordinary file in the folder",
+        "Reduces a suggested name to that of an ordinary file in the folder",
         arguments: [
             ("report.pdf", "report.pdf"), ("../../etc/passwd", "passwd"), ("C:\\Windows\\a.txt", "a.txt"),
             (".bashrc", "bashrc"), ("..", nil), (".", nil), ("", nil), ("/", nil), ("a/", nil), ("...x", "x"),
@@ -59,7 +59,7 @@ struct TransferValueTests {
         #expect(FileName.sanitized(suggestion) == name)
     }
 
-    @Test("A long name keeps its extension and whole characters, in 255 octets")
+    @Test("Truncates a long name to 255 bytes, keeping its extension and whole characters")
     func longNames() throws {
         for text in [
             String(repeating: "a", count: 300), String(repeating: "日", count: 300),
@@ -74,7 +74,7 @@ struct TransferValueTests {
     }
 
     @Test(
-        "The name of a Content-Disposition is found, filename* first",
+        "Finds the name in a Content-Disposition, preferring filename*",
         arguments: [
             ("attachment; filename=\"a.txt\"", "a.txt"), ("attachment; filename=a.txt", "a.txt"),
             ("attachment; filename=\"a \\\"b\\\".txt\"", "a \"b\".txt"),
@@ -89,7 +89,7 @@ struct TransferValueTests {
         #expect(ContentDisposition.fileName(field) == name)
     }
 
-    @Test("Where nothing is suggested, the URL says the name")
+    @Test("Takes the name from the URL without a suggestion")
     func suggestedFileName() throws {
         func name(_ url: String, _ headers: HTTPHeaders = [:]) throws -> String {
             HTTPResponse(url: try #require(URL(string: url)), status: 200, headers: headers).suggestedFileName
@@ -100,7 +100,7 @@ struct TransferValueTests {
         #expect(try name("https://a.example/b", ["Content-Disposition": "attachment; filename=\"..\""]) == "b")
     }
 
-    @Test("Rate and remaining time follow the last seconds")
+    @Test("Computes the rate and the remaining time from the last seconds")
     func rate() {
         var rate = TransferRate()
         let start = ContinuousClock.now
@@ -125,7 +125,7 @@ struct TransferValueTests {
 
     private static let abc = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
 
-    @Test("Digests of a response are read, the strongest understood one first")
+    @Test("Reads the strongest supported digest of a response")
     func digests() {
         let sha512 = "3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw=="
         #expect(FileDigest(["Repr-Digest": "sha-256=:\(Self.abc):"])?.octets.count == 32)
@@ -141,7 +141,7 @@ struct TransferValueTests {
         for headers in none { #expect(FileDigest(headers) == nil, "\(headers)") }
     }
 
-    @Test("A SHA-256 in hexadecimal is read, and nothing else is")
+    @Test("Accepts only a SHA-256 hash in hexadecimal")
     func hexadecimal() async throws {
         let text = String(repeating: "aF", count: 32)
         #expect(try DownloadDigest.sha256(hexadecimal: text) == .sha256(Data(repeating: 0xAF, count: 32)))

@@ -36,7 +36,7 @@ struct UploadTests {
         )
     }
 
-    @Test("Data, files, sequences and forms arrive as they are", arguments: ["data", "file", "stream", "once", "form"])
+    @Test("Uploads data, files, sequences and forms unchanged", arguments: ["data", "file", "stream", "once", "form"])
     func sources(_ kind: String) async throws {
         try await withFile { file in
             try await withLoopbackServer { server async throws in
@@ -83,7 +83,7 @@ struct UploadTests {
 
     private struct Receipt: Codable, Equatable, Sendable { let size: Int }
 
-    @Test("An endpoint's method, headers and statuses count, and the answer is decoded")
+    @Test("Uses an endpoint's method, headers and statuses, and decodes the response")
     func endpoint() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.put, "/place") { request in .json("{\"size\":\(request.body.count)}", status: 409) }
@@ -98,7 +98,7 @@ struct UploadTests {
         }
     }
 
-    @Test("The status is checked whether or not there is a body", arguments: [true, false], [404, 500])
+    @Test("Checks the status with and without a body", arguments: [true, false], [404, 500])
     func status(hasBody: Bool, status: Int) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", hasBody ? .text("no", status: status) : .status(status))
@@ -110,7 +110,7 @@ struct UploadTests {
         }
     }
 
-    @Test("An answer without a body completes the upload", arguments: [200, 204])
+    @Test("A response without a body completes the upload", arguments: [200, 204])
     func noBody(status: Int) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", .status(status))
@@ -119,7 +119,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A policy sends again what can be read again")
+    @Test("A retry sends a replayable source again")
     func replayed() async throws {
         try await withFile { file in
             try await withLoopbackServer { server async throws in
@@ -133,7 +133,7 @@ struct UploadTests {
         }
     }
 
-    /// Asks for another attempt after a 401, as an authenticator does.
+    /// An authenticator that requests another attempt after a 401.
     private struct Insisting: URLRequestAuthenticator {
         let credentialFields: Set<String> = []
 
@@ -151,7 +151,7 @@ struct UploadTests {
         }
     }
 
-    @Test("What can be read only once is not sent a second time, and the error says why", arguments: [401, 503])
+    @Test("Doesn't send a one-time source twice, and explains why", arguments: [401, 503])
     func notReplayed(status: Int) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.put, "/files", .status(status), .status(204))
@@ -171,7 +171,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A failed upload can be tried again, and its value is then the new one")
+    @Test("Retries a failed upload, which then has a new value")
     func retry() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", .status(500), .text("ok"))
@@ -189,7 +189,7 @@ struct UploadTests {
         }
     }
 
-    @Test("An upload that was never sent can be tried again, though its source can be read only once")
+    @Test("Retries an unsent upload with a one-time source")
     func retryUnread() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", .text("ok"))
@@ -207,7 +207,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A cancelled upload ends its connection, and can be tried again")
+    @Test("A canceled upload closes its connection, and can be retried")
     func cancelled() async throws {
         try await withLoopbackServer { server async throws in
             let gate = ResponseGate()
@@ -224,7 +224,7 @@ struct UploadTests {
         }
     }
 
-    @Test("An upload whose handle is dropped is cancelled")
+    @Test("Releasing the handle cancels the upload")
     func dropped() async throws {
         try await withLoopbackServer { server async throws in
             let gate = ResponseGate()
@@ -241,7 +241,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A server that is asked first refuses before it gets the body")
+    @Test("With Expect, the server rejects the request before it gets the body")
     func expectation() async throws {
         let peers: [(LoopbackServer.ContinuePolicy, Int?)] = [(.answer, nil), (.refuse(403), 403)]
         for (policy, refusal) in peers {
@@ -275,7 +275,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A server that does not like to be asked is not asked again")
+    @Test("Omits Expect after the server rejected it")
     func refusedExpectation() async throws {
         try await withPeer { connection in
             let head = try connection.readRequest()

@@ -4,7 +4,8 @@ import Synchronization
 import TestPrograms
 import TestSupport
 
-/// A program that serves with a certificate on a port of its own, sends what is typed and shows what happens.
+/// A server process with a certificate and its own port, which sends the typed text and prints
+/// events.
 final class ChildServer: Sendable {
     struct Silent: Error { let output: String }
 
@@ -12,13 +13,14 @@ final class ChildServer: Sendable {
     private let program: ChildProgram
     private let folder: URL
 
-    /// Starts a program; it ends with ``stop()``.
+    /// Starts a program, which runs until ``stop()``.
     ///
     /// - Parameters:
-    ///   - program: Its name.
-    ///   - arguments: Its arguments; `chain.pem` and `key.pem` become the paths of the certificate and its key.
-    ///   - fixture: Whose certificate it has.
-    ///   - isReady: Finds the port in what the program shows.
+    ///   - program: The program's name.
+    ///   - arguments: The arguments. `chain.pem` and `key.pem` become the paths of the certificate
+    ///     and its key.
+    ///   - fixture: The fixture with the certificate.
+    ///   - isReady: Finds the port in the program's output.
     static func start(
         _ program: String,
         _ arguments: [String],
@@ -50,10 +52,10 @@ final class ChildServer: Sendable {
         )
     }
 
-    /// The port, which the program shows when it listens.
+    /// The port, which the program prints when it listens.
     var port: Int { listening.load(ordering: .relaxed) }
 
-    /// What it has shown so far.
+    /// The output so far.
     var output: String {
         let shown = try? Data(contentsOf: folder.appending(path: "shown"))
         return String(decoding: shown ?? Data(), as: UTF8.self)
@@ -63,7 +65,7 @@ final class ChildServer: Sendable {
         program.type(text)
     }
 
-    /// Waits until it has shown a text.
+    /// Waits until the output contains a text.
     func waitForOutput(_ text: String) async throws {
         try await wait { $0.contains(text) }
     }

@@ -21,7 +21,7 @@ struct ClientIdentityTests {
         return error?.code
     }
 
-    @Test("Certificates and key may be in one text, in either order, with other blocks around them")
+    @Test("Reads certificates and key from one text, in either order, with other blocks around them")
     func combinedText() throws {
         let texts = [
             certificate.chainPEM + certificate.privateKeyPEM, certificate.privateKeyPEM + certificate.chainPEM,
@@ -30,7 +30,7 @@ struct ClientIdentityTests {
         for text in texts { _ = try ClientIdentity(certificateChain: text, privateKey: text) }
     }
 
-    @Test("Files are read, also one that has both")
+    @Test("Reads separate files and a combined file")
     func files() async throws {
         try await withTemporaryFolder { folder in
             let path = folder.path(percentEncoded: false) + "/both.pem"
@@ -54,7 +54,7 @@ struct ClientIdentityTests {
         }
     }
 
-    @Test("An encrypted key needs its password, which is asked for only then")
+    @Test("Requests the password only for an encrypted key")
     func encryptedKey() throws {
         let chain = certificate.chainPEM
         let key = try certificate.encryptedPrivateKeyPEM(password: "secret")
@@ -69,7 +69,7 @@ struct ClientIdentityTests {
         }
     }
 
-    @Test("PKCS#12 needs its password")
+    @Test("Requires the password of a PKCS#12 archive")
     func pkcs12() throws {
         let file = try certificate.pkcs12(password: "secret")
         _ = try ClientIdentity(pkcs12: file) { "secret" }
@@ -78,19 +78,19 @@ struct ClientIdentityTests {
         #expect(code { _ = try ClientIdentity(pkcs12: Data("secret".utf8)) } == .malformedCertificate)
         #expect(code { _ = try ClientIdentity(pkcs12: file.dropLast()) { "secret" } } == .malformedCertificate)
         #expect(throws: Unavailable.self) { _ = try ClientIdentity(pkcs12: file) { throw Unavailable() } }
-        // Without a password there is nothing to ask for.
+        // Doesn't request a password for an archive without one.
         let open = try certificate.pkcs12(password: "")
         _ = try ClientIdentity(pkcs12: open) { throw Unavailable() }
     }
 
-    @Test("Certificate and key must belong together")
+    @Test("Rejects a key that doesn't match the certificate")
     func mismatch() throws {
         let other = try authority.issueClientCertificate()
         #expect(
             code { _ = try ClientIdentity(certificateChain: certificate.chainPEM, privateKey: other.privateKeyPEM) }
                 == .keyMismatch
         )
-        // The issuer's certificate first is as wrong.
+        // Starting with the issuer's certificate is wrong, too.
         let chain = authority.certificatePEM + certificate.chainPEM
         #expect(
             code { _ = try ClientIdentity(certificateChain: chain, privateKey: certificate.privateKeyPEM) }
@@ -98,7 +98,7 @@ struct ClientIdentityTests {
         )
     }
 
-    @Test("What is missing or broken is told by the code")
+    @Test("Reports missing and malformed input by its code")
     func rejections() throws {
         let (chain, key) = (certificate.chainPEM, certificate.privateKeyPEM)
         #expect(code { _ = try ClientIdentity(certificateChain: key, privateKey: key) } == .malformedCertificate)
@@ -110,7 +110,7 @@ struct ClientIdentityTests {
         #expect(code { _ = try ClientIdentity(certificateChain: many, privateKey: key) } == .malformedCertificate)
     }
 
-    @Test("No description or dump shows the key")
+    @Test("Descriptions and dumps don't contain the key")
     func description() throws {
         let identity = try ClientIdentity(certificateChain: certificate.chainPEM, privateKey: certificate.privateKeyPEM)
         var text = "\(identity)"

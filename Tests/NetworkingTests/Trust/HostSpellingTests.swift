@@ -3,12 +3,12 @@ import MockNetworking
 import Networking
 import Testing
 
-/// One host may be written in many ways; pins, certificates and identities mean the host.
+/// Tests that pins, certificates and identities apply to a host in every spelling.
 @Suite("Spellings of hosts in handshakes")
 struct HostSpellingTests {
     private static let hosts = ["api.example.org", "xn--bcher-kva.example", "under_score.example", "127.0.0.1"]
 
-    /// What a request to a host meets that is this machine, whatever its name.
+    /// Returns the error of a request to a host name that resolves to this machine.
     private func refusal(
         of server: LoopbackServer,
         _ host: String,
@@ -31,7 +31,7 @@ struct HostSpellingTests {
             pinnedHashes: [pin],
             enforceBackupPin: false
         )
-        // A host that a policy did not recognize would be let through.
+        // A policy that doesn't recognize a host would accept it.
         let evaluator = try ServerTrustEvaluator(
             configuration: .init(pinningPolicies: [policy], allowNotPinnedDomains: true)
         )
@@ -39,7 +39,7 @@ struct HostSpellingTests {
     }
 
     @Test(
-        "However a URL spells the host, its certificate fits and its pins are looked at",
+        "Verifies the certificate and the pins in every spelling of the host",
         arguments: [
             ("api.example.org.", ["api.example.org", "API.example.ORG", "api.example.org."]),
             ("Example.org", ["api.example.org", "Api.Example.org."]),
@@ -66,7 +66,7 @@ struct HostSpellingTests {
     }
 
     @Test(
-        "The certificate of another host is told as such, however a URL spells the host",
+        "Reports another host's certificate in every spelling of the host",
         arguments: ["API.example.org.", "b\u{fc}cher.example", "127.1", "2130706433", "0x7f.0.0.1"]
     )
     func wrongHost(_ host: String) async throws {
@@ -78,7 +78,7 @@ struct HostSpellingTests {
         }
     }
 
-    @Test("A server is shown the client certificate, however a URL spells its host", arguments: ["127.1", "LOCALHOST"])
+    @Test("Sends the client certificate in every spelling of the host", arguments: ["127.1", "LOCALHOST"])
     func identity(_ host: String) async throws {
         let fixture = try TLSFixture()
         let clients = try MockCertificateAuthority(name: "Clients")

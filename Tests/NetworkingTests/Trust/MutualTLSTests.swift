@@ -22,7 +22,8 @@ struct MutualTLSTests {
         try ClientIdentity(certificateChain: certificate.chainPEM, privateKey: certificate.privateKeyPEM)
     }
 
-    /// A server that demands a certificate, speaks one version of TLS and keeps no connection.
+    /// Runs a test with a server that requires a certificate, supports one TLS version and doesn't
+    /// reuse connections.
     private func withDemandingServer<Result>(
         _ version: LoopbackServer.TLS.Version,
         _ test: (LoopbackServer) async throws -> Result
@@ -38,7 +39,7 @@ struct MutualTLSTests {
     }
 
     @Test(
-        "The right certificate is shown with those of its issuers, whatever the key",
+        "Sends the certificate and its issuers' with every kind of key",
         arguments: [
             MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519,
         ]
@@ -57,7 +58,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("A missing certificate is told as such", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
+    @Test("Reports a missing certificate", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
     func missing(version: LoopbackServer.TLS.Version) async throws {
         try await withDemandingServer(version) { server in
             let error = try await refusal(by: server, tls(nil))
@@ -67,7 +68,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("A certificate of another authority is told as such", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
+    @Test("Reports a certificate of another authority", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
     func wrongAuthority(version: LoopbackServer.TLS.Version) async throws {
         try await withDemandingServer(version) { server in
             let stranger = try MockCertificateAuthority(name: "Stranger").issueClientCertificate()
@@ -78,7 +79,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("An expired certificate is refused", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
+    @Test("Reports an expired certificate", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
     func expired(version: LoopbackServer.TLS.Version) async throws {
         try await withDemandingServer(version) { server in
             let now = Date()
@@ -87,7 +88,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("A server that does not ask is shown no certificate, and one that asks politely takes none")
+    @Test("Sends no certificate unless requested, and connects without one if it is optional")
     func unasked() async throws {
         let certificate = try clients.issueClientCertificate()
         try await fixture.withServer { server in
@@ -105,7 +106,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("Two identities on one host have connections of their own")
+    @Test("Uses separate connections for two identities on one host")
     func twoIdentities() async throws {
         try await fixture.withServer {
             $0.clientAuthentication = .required(issuedBy: clients)
@@ -122,7 +123,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("Files that are replaced while the process runs are used for the next connection")
+    @Test("Uses replaced files for the next connection")
     func rotatedFiles() async throws {
         try await withDemandingServer(.tls13) { server in
             try await withTemporaryFolder { folder in
@@ -142,7 +143,8 @@ struct MutualTLSTests {
                     let url = server.url(for: "/", host: "localhost")
                     _ = try await transport.get(url)
                     let second = try clients.issueClientCertificate(name: "second")
-                    // Half of the change: the old identity stays, and somebody is told.
+                    // After half of the change, the old identity stays in use, and the failure is
+                    // reported.
                     try second.chainPEM.write(to: chain, atomically: true, encoding: .utf8)
                     _ = try await transport.get(url)
                     #expect(failures.codes == [.keyMismatch])
@@ -159,7 +161,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("A PKCS#12 file that is replaced is used for the next connection")
+    @Test("Uses a replaced PKCS#12 file for the next connection")
     func rotatedPKCS12() async throws {
         try await withDemandingServer(.tls12) { server in
             try await withTemporaryFolder { folder in
@@ -181,7 +183,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("A provider is asked for each connection, and its error is the failure's cause")
+    @Test("Calls a provider for each connection, and reports its error as the cause")
     func provider() async throws {
         struct Sealed: Error {}
         try await withDemandingServer(.tls13) { server in
@@ -206,7 +208,7 @@ struct MutualTLSTests {
     }
 }
 
-/// What was reported of failures to reload.
+/// The reported reload failures.
 private final class Failures: Sendable {
     private let collected = Mutex<[TrustConfigurationError.Code?]>([])
 
@@ -215,7 +217,7 @@ private final class Failures: Sendable {
     func add(_ error: any Error) { collected.withLock { $0.append((error as? TrustConfigurationError)?.code) } }
 }
 
-/// Counts from 0.
+/// A counter that starts at 0.
 private final class Counter: Sendable {
     private let value = Mutex(0)
 

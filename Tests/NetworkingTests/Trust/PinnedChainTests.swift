@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import Testing
 
-/// Chains of every kind of key, as servers send them and not as they should.
+/// Tests of chains with every kind of key, including malformed chains.
 @Suite("Pins and chains")
 struct PinnedChainTests {
     private func tls(
@@ -26,7 +26,7 @@ struct PinnedChainTests {
     }
 
     @Test(
-        "Keys of every kind are pinned; what a server sends twice or needlessly is not in the verified chain",
+        "Pins keys of every kind, and ignores repeated and unnecessary certificates",
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func kinds(keyType: MockCertificate.KeyType) async throws {
@@ -47,7 +47,7 @@ struct PinnedChainTests {
     }
 
     @Test(
-        "Below a policy's domain an expired policy, an untrusted chain and another chain's certificate refuse, too"
+        "Rejects expired policies, untrusted chains and foreign certificates for subdomains, too"
     )
     func subdomains() async throws {
         let fixture = try TLSFixture()
@@ -71,7 +71,7 @@ struct PinnedChainTests {
             }
             let untrusted = try await refusal(by: server, host: host, tls(stranger, pin))
             #expect(untrusted?.tlsFailure == .untrustedChain)
-            // A1: neither the parent nor a sibling of the policy's domain.
+            // Neither the parent nor a sibling of the policy's domain.
             for domain in [host, "b.tenant.localhost", "x.\(host)"] {
                 let error = try await refusal(by: server, host: "localhost", tls(fixture.root, pin, for: domain))
                 #expect(error?.tlsFailure == .hostNotPinned)
@@ -80,7 +80,7 @@ struct PinnedChainTests {
         }
     }
 
-    @Test("A chain is as good as its worst certificate, and each is for its purpose")
+    @Test("Rejects a chain with an expired certificate or one with the wrong purpose")
     func links() async throws {
         let fixture = try TLSFixture()
         let now = Date()

@@ -17,7 +17,7 @@ struct PinningPolicyTests {
         }
     }
 
-    @Test("Two pins make a policy, and one does if no backup is asked for")
+    @Test("Accepts two pins, or one without a required backup")
     func valid() throws {
         let policy = try PinningPolicy(domainName: "example.org", pinnedHashes: [Self.first, "sha256/" + Self.second])
         #expect(policy.pinnedHashes == [Self.first, Self.second])
@@ -26,7 +26,7 @@ struct PinningPolicyTests {
         #expect(error("example.org", [Self.first], enforceBackupPin: false) == nil)
     }
 
-    @Test("The documented call works as it is written, with a set too")
+    @Test("Compiles the documented call, also with a set")
     func documentedCall() throws {
         let set: Set<String> = ["WoiWRyIOVNa9ihaBciRSC7XHjliYS9VwUGOIud4PB18="]
         let policy = try ServerTrustEvaluator.PinningPolicy(
@@ -39,7 +39,7 @@ struct PinningPolicyTests {
         #expect(policy.pinnedHashes == set)
     }
 
-    @Test("What is missing is told by the code")
+    @Test("Reports missing input by its code")
     func rejections() {
         #expect(error("", [Self.first, Self.second])?.code == .invalidDomainName)
         #expect(error("example.org", [])?.code == .emptyPins)
@@ -52,7 +52,7 @@ struct PinningPolicyTests {
         #expect(repeated?.pins == [Self.first, "sha256/" + Self.first])
     }
 
-    @Test("The first of several faults is told: domain, number, form, repetition, backup")
+    @Test("Reports the first fault in the order domain, number, format, repetition, backup")
     func order() {
         #expect(error("", [])?.code == .invalidDomainName)
         #expect(error("example.org", ["🔥"])?.code == .invalidPins)
@@ -61,7 +61,7 @@ struct PinningPolicyTests {
     }
 
     @Test(
-        "What is no host's name or address is no domain",
+        "Rejects a domain that is neither a host name nor an address",
         arguments: [
             "*.example.org", "https://example.org", "example.org:443", "example.org/", "user@example.org",
             "exa mple.org",
@@ -75,7 +75,7 @@ struct PinningPolicyTests {
     }
 
     @Test(
-        "Spellings of one domain are equal",
+        "Treats spellings of one domain as equal",
         arguments: [
             ("example.org", "EXAMPLE.org."), ("b\u{fc}cher.example", "xn--bcher-kva.EXAMPLE"),
             ("B\u{dc}CHER.example", "b\u{fc}cher.example"), ("[::1]", "0:0:0:0:0:0:0:1"), ("127.0.0.1", "127.0.0.1"),
@@ -90,7 +90,7 @@ struct PinningPolicyTests {
         #expect(first != other)
     }
 
-    @Test("An evaluator needs policies, and one for each domain")
+    @Test("Requires at least one policy, and at most one for each domain")
     func configurations() throws {
         let empty = thrown(TrustConfigurationError.self) {
             _ = try ServerTrustEvaluator.Configuration(pinningPolicies: [PinningPolicy]())

@@ -42,7 +42,7 @@ struct PinningTests {
     }
 
     @Test(
-        "A pin of leaf, intermediate or root lets the request through",
+        "Accepts a pin of the leaf, an intermediate or the root",
         arguments: Place.allCases
     )
     private func places(place: Place) async throws {
@@ -60,7 +60,7 @@ struct PinningTests {
         }
     }
 
-    @Test("The root's pin counts although the server does not send the root, and the host is an address")
+    @Test("Accepts the root's pin although the server doesn't send the root, for an address")
     func address() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -76,7 +76,7 @@ struct PinningTests {
     }
 
     @Test(
-        "A server without a pinned key gets not one octet of the request",
+        "Sends no byte of the request to a server without a pinned key",
         arguments: [LoopbackServer.TLS.Version.tls12, .tls13]
     )
     func wrongPin(version: LoopbackServer.TLS.Version) async throws {
@@ -95,7 +95,7 @@ struct PinningTests {
         }
     }
 
-    @Test("An expired policy refuses, with the right pin too, unless that is allowed")
+    @Test("Rejects servers with an expired policy, even with the right pin, unless allowed")
     func expiredPolicy() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -112,7 +112,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A policy covers subdomains if it is asked to")
+    @Test("Covers subdomains on request")
     func subdomains() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -133,7 +133,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A host without a policy is refused unless that is allowed")
+    @Test("Rejects a host without a policy unless allowed")
     func unpinnedHost() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -146,7 +146,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A certificate that the server sends without need does not count: only the verified chain does")
+    @Test("Ignores pins of certificates outside the verified chain")
     func otherChain() async throws {
         let fixture = try TLSFixture()
         let stranger = try MockCertificateAuthority(name: "Stranger")
@@ -161,7 +161,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A right pin does not make up for a chain that is not trusted")
+    @Test("Rejects an untrusted chain despite the right pin")
     func untrustedChain() async throws {
         let fixture = try TLSFixture()
         let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()
@@ -172,7 +172,7 @@ struct PinningTests {
         }
     }
 
-    @Test("In report-only mode a refusal is reported and the request goes through")
+    @Test("Report-only mode reports a rejection and sends the request")
     func reportOnly() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -192,7 +192,7 @@ struct PinningTests {
         }
     }
 
-    @Test("In report-only mode the chain is verified all the same")
+    @Test("Report-only mode still verifies the chain")
     func reportOnlyUntrusted() async throws {
         let fixture = try TLSFixture()
         let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()
@@ -202,7 +202,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Enforced refusals are reported too, and so is a policy all of whose pins are in use")
+    @Test("Reports enforced rejections, and a policy without a backup pin")
     func enforcedReports() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -220,8 +220,9 @@ struct PinningTests {
         }
     }
 
-    // TLS 1.3 here: for TLS 1.2 libcurl takes no tickets, and NginxTrustTests has a server that remembers sessions.
-    @Test("A session is never resumed past the pins")
+    // With TLS 1.3, because libcurl doesn't accept tickets with TLS 1.2. NginxTrustTests covers a
+    // server with a session cache.
+    @Test("Never resumes a session without checking the pins")
     func resumption() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -233,12 +234,12 @@ struct PinningTests {
                 for _ in 0..<3 { _ = try await transport.get(server.url(for: "/", host: "localhost")) }
             }
             #expect(server.connections.map(\.isResumed) == [false, false, false])
-            // One report for each handshake: all pins are in use.
+            // One report for each handshake, because all pins are in use.
             #expect(reports.all.map(\.finding) == [.noPinInReserve, .noPinInReserve, .noPinInReserve])
         }
     }
 
-    @Test("Without pins and identity sessions are resumed")
+    @Test("Resumes sessions without pins and identity")
     func resumptionWithoutPins() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -250,7 +251,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Kept connections are used again with pins, and two transports share none")
+    @Test("Reuses connections with pins, but not across transports")
     func reuse() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -274,7 +275,7 @@ struct PinningTests {
     }
 }
 
-/// What evaluators reported.
+/// The evaluators' reports.
 private final class Reports: Sendable {
     private let collected = Mutex<[ServerTrustEvaluator.Report]>([])
 

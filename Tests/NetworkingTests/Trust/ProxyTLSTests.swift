@@ -6,7 +6,7 @@ import Testing
 
 @Suite("TLS to proxies")
 struct ProxyTLSTests {
-    /// Sends a request for an `http` URL to a server as if it were a proxy that is spoken to over TLS.
+    /// Sends a request for an `http` URL to a server that acts as an HTTPS proxy.
     private func send(
         to proxy: LoopbackServer,
         named host: String = "localhost",
@@ -19,7 +19,7 @@ struct ProxyTLSTests {
         }
     }
 
-    @Test("The trust roots hold for a proxy too", arguments: ["localhost", "127.0.0.1"])
+    @Test("Applies the trust roots to a proxy", arguments: ["localhost", "127.0.0.1"])
     func roots(host: String) async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { proxy in
@@ -31,7 +31,7 @@ struct ProxyTLSTests {
         }
     }
 
-    @Test("The certificate must be the proxy's")
+    @Test("Requires the proxy's certificate to match its name")
     func wrongHost() async throws {
         let fixture = try TLSFixture(hosts: ["example.org"])
         try await fixture.withServer { proxy in
@@ -43,7 +43,7 @@ struct ProxyTLSTests {
         }
     }
 
-    @Test("A proxy is shown no client certificate, though it asks")
+    @Test("Sends no client certificate to a proxy, even on request")
     func identity() async throws {
         let fixture = try TLSFixture()
         let clients = try MockCertificateAuthority()
@@ -64,7 +64,7 @@ struct ProxyTLSTests {
         }
     }
 
-    @Test("Pins are looked up under the proxy's own name")
+    @Test("Finds the pins under the proxy's own name")
     func pins() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { proxy in
@@ -81,14 +81,14 @@ struct ProxyTLSTests {
     }
 }
 
-/// A tunnel through a proxy that is spoken to over TLS: a handshake inside of a handshake.
+/// Tests of tunnels through HTTPS proxies, with one handshake inside another.
 @Suite(
     "Tunnels through TLS to proxies",
-    .enabled(if: ChildProgram.path(of: "python3") != nil, "there is no python3"),
+    .enabled(if: ChildProgram.path(of: "python3") != nil, "requires python3"),
     .timeLimit(.minutes(5))
 )
 struct ProxyTunnelTLSTests {
-    /// Shows its port, then each request line and whether there were credentials.
+    /// Prints its port, then each request line and whether the request had credentials.
     private static let program = """
         import select, socket, ssl, sys, threading
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -153,7 +153,7 @@ struct ProxyTunnelTLSTests {
         }
     }
 
-    @Test("The request goes through, and the proxy sees neither its header nor its path")
+    @Test("Sends the request without showing its header or path to the proxy")
     func tunnel() async throws {
         let fixture = try TLSFixture()
         try await withProxy(fixture) { proxy in
@@ -166,7 +166,7 @@ struct ProxyTunnelTLSTests {
         }
     }
 
-    @Test("Each of the two is verified: the proxy that nobody vouches for, and the server behind one that is trusted")
+    @Test("Rejects an untrusted proxy, and an untrusted server behind a trusted proxy")
     func distrust() async throws {
         let (proxys, servers) = (try TLSFixture(), try TLSFixture())
         try await withProxy(proxys) { proxy in
@@ -187,7 +187,7 @@ struct ProxyTunnelTLSTests {
         }
     }
 
-    @Test("Pins hold for the server inside of the tunnel and for the proxy, each under its name")
+    @Test("Applies pins to the server in the tunnel and to the proxy, each under its name")
     func pins() async throws {
         let fixture = try TLSFixture()
         func evaluator(_ proxyPin: String, _ serverPin: String) throws -> ServerTrustEvaluator {

@@ -7,7 +7,7 @@ import Testing
 struct PublicKeyPinTests {
     private static let base64 = "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
 
-    @Test("A pin is read with its prefix and without, and written with it")
+    @Test("Parses a pin with and without its prefix, and prints it with the prefix")
     func forms() throws {
         let pin = try #require(PublicKeyPin(Self.base64))
         #expect(PublicKeyPin("sha256/" + Self.base64) == pin)
@@ -16,7 +16,7 @@ struct PublicKeyPinTests {
     }
 
     @Test(
-        "What is not base64 of 32 octets is no pin",
+        "Rejects anything but 32 bytes in base64",
         arguments: [
             "", "sha256/", "💩", "AAAA", "sha1/" + base64, "sha256/sha256/" + base64, "SHA256/" + base64,
             "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI", " " + base64, base64 + "\n",
@@ -29,7 +29,7 @@ struct PublicKeyPinTests {
     }
 
     @Test(
-        "The pin of a certificate is that of its key, whatever the kind",
+        "Computes the pin of a certificate's key of every kind",
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func certificates(keyType: MockCertificate.KeyType) throws {
@@ -39,7 +39,7 @@ struct PublicKeyPinTests {
         #expect(try PublicKeyPin(certificate: Data(certificate.chainPEM.utf8)) == pin)
     }
 
-    @Test("The pin of a published root is what its issuer says")
+    @Test("Computes the published pin of a public root")
     func knownRoot() throws {
         // Amazon Root CA 3, from https://www.amazontrust.com/repository/.
         let pem = """
@@ -60,7 +60,7 @@ struct PublicKeyPinTests {
         #expect(pin.base64 == "NqvDJlas/GRcYbcWE8S/IceH9cq77kg0jVhZeAPXq8k=")
     }
 
-    @Test("Octets that are no certificate have no pin")
+    @Test("Rejects data that isn't a certificate")
     func noCertificate() throws {
         let key = try MockCertificateAuthority().issueServerCertificate().privateKeyPEM
         for octets in [Data(), Data("hello".utf8), Data(key.utf8), Data([0x30, 0x03, 0x02, 0x01, 0x00])] {

@@ -5,18 +5,19 @@ import Synchronization
 import TestPrograms
 import Testing
 
-/// A server that begins another handshake in the middle of a connection, which TLS 1.2 still has
+/// Tests of a server that starts a second handshake on a connection, as TLS 1.2 allows
 /// ([RFC 5246 §7.4.1.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.4.1.1)).
 ///
-/// Apache and IIS do so to ask for a client certificate, so that it is not refused; but the new handshake is held to the same policy.
+/// Apache and IIS do this to request a client certificate, so it isn't rejected. The new handshake
+/// must satisfy the same policy.
 @Suite(
     "Renegotiation",
-    .enabled(if: ChildProgram.path(of: "openssl") != nil, "there is no openssl"),
+    .enabled(if: ChildProgram.path(of: "openssl") != nil, "requires openssl"),
     .timeLimit(.minutes(5))
 )
 struct RenegotiationTests {
     @Test(
-        "The request survives, and a server that shows a certificate again is checked again",
+        "Completes the request, and checks a certificate that the server presents again",
         arguments: [false, true]
     )
     func accepted(isAbbreviated: Bool) async throws {
@@ -29,16 +30,17 @@ struct RenegotiationTests {
             let response = try outcome.get()
             #expect(response.body == Data("hello".utf8))
         }
-        // The only pin is in use, which each check reports. An abbreviated handshake only changes keys: both sides prove that they
-        // are who they were in the first one, and there is no certificate in it.
+        // Each check reports that the only pin is in use. An abbreviated handshake only changes
+        // keys: it has no certificate, because both sides prove that they are still the same.
         #expect(findings.withLock { $0 } == Array(repeating: .noPinInReserve, count: isAbbreviated ? 1 : 2))
     }
 
-    @Test("A certificate that is no longer accepted ends the connection, whatever the first handshake said")
+    @Test("A certificate that is no longer accepted ends the connection, despite the first handshake")
     func refused() async throws {
         let fixture = try TLSFixture()
         let count = Mutex(0)
-        // The policy expires between the two handshakes, which stands for any reason to refuse the second one.
+        // The policy expires between the two handshakes, as an example of any reason to reject the
+        // second one.
         try await exchange(fixture, pinning: fixture.certificate.publicKeyPin, expiringAfter: .seconds(6)) { _ in
             count.withLock { $0 += 1 }
         } _: { outcome in
@@ -47,7 +49,7 @@ struct RenegotiationTests {
         #expect(count.withLock { $0 } == 2)
     }
 
-    /// Sends a request to a server that begins a second handshake before it answers.
+    /// Sends a request to a server that starts a second handshake before it responds.
     private func exchange(
         _ fixture: TLSFixture,
         pinning pin: String,
@@ -60,7 +62,7 @@ struct RenegotiationTests {
             "s_server", "-accept", "127.0.0.1:0", "-tls1_2", "-cert", "chain.pem", "-cert_chain", "chain.pem",
             "-key", "key.pem",
         ]
-        // Without them the server has no session that a second handshake could go on with.
+        // Without these options, the server has a session that a second handshake could resume.
         let options = isAbbreviated ? [] : ["-no_ticket", "-no_cache"]
         let server = try await ChildServer.start("openssl", arguments + options, fixture) { output in
             output.firstMatch(of: /ACCEPT 127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }

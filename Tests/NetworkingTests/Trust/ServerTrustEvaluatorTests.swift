@@ -49,14 +49,14 @@ struct ServerTrustEvaluatorTests {
         return Result { () throws(TLSFailure) in try evaluator.evaluate(host: host, chain: chain, at: now) }
     }
 
-    @Test("A pin of any certificate of the chain is enough")
+    @Test("Accepts a pin of any certificate in the chain")
     func anyCertificate() throws {
         for pin in chain {
             #expect(try result("example.org", [policy("example.org", other, pin)]) == .success(.pinned(pin)))
         }
     }
 
-    @Test("Without a pin of the chain the server is refused, and the pins seen are told")
+    @Test("Rejects a server without a pin in its chain, and reports the chain's pins")
     func mismatch() throws {
         let policies = [try policy("example.org", other)]
         #expect(try result("example.org", policies) == .failure(.pinMismatch(seen: chain)))
@@ -68,7 +68,7 @@ struct ServerTrustEvaluatorTests {
         )
     }
 
-    @Test("The order of checking says which of several pins it was")
+    @Test("The checking order decides which of several pins is the match")
     func checkingOrder() throws {
         let policies = [try policy("example.org", leaf, root)]
         #expect(try result("example.org", policies) == .success(.pinned(leaf)))
@@ -83,7 +83,7 @@ struct ServerTrustEvaluatorTests {
     }
 
     @Test(
-        "A policy covers its own domain and, if it is asked to, what is below it; never what is above",
+        "Covers the policy's domain and, on request, its subdomains, but never its parents",
         arguments: [
             ("example.org", true, true), ("EXAMPLE.ORG.", true, true), ("api.example.org", false, true),
             ("a.b.example.org", false, true), ("org", false, false), ("badexample.org", false, false),
@@ -100,7 +100,7 @@ struct ServerTrustEvaluatorTests {
         )
     }
 
-    @Test("Of several policies the one with the longest name decides, in whatever order they are given")
+    @Test("Applies the policy with the longest name, in any order of policies")
     func mostSpecific() throws {
         let policies = [
             try policy("org", other, subdomains: true),
@@ -110,7 +110,7 @@ struct ServerTrustEvaluatorTests {
         for policies in [policies, policies.reversed()] {
             #expect(try result("api.example.org", policies) == .success(.pinned(leaf)))
             #expect(try result("example.org", policies) == .success(.pinned(root)))
-            // The policy of api.example.org is for that name only.
+            // The policy of api.example.org doesn't cover subdomains.
             #expect(try result("v2.api.example.org", policies) == .success(.pinned(root)))
             #expect(try result("other.org", policies) == .failure(.pinMismatch(seen: chain)))
         }
@@ -118,7 +118,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("api.example.org", strict) == .failure(.pinMismatch(seen: chain)))
     }
 
-    @Test("International names match in either form")
+    @Test("Matches international names in either form")
     func internationalNames() throws {
         let policies = [try policy("b\u{fc}cher.example", leaf, subdomains: true)]
         #expect(try result("xn--bcher-kva.example", policies) == .success(.pinned(leaf)))
@@ -126,7 +126,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("bucher.example", policies) == .failure(.hostNotPinned))
     }
 
-    @Test("Addresses match as addresses and have no subdomains")
+    @Test("Matches addresses, which have no subdomains")
     func addresses() throws {
         let policies = [
             try policy("127.0.0.1", leaf, subdomains: true), try policy("2001:DB8::1", root, subdomains: true),
@@ -138,7 +138,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("127.0.0.2", policies) == .failure(.hostNotPinned))
     }
 
-    @Test("Hosts without a policy are refused unless they are allowed")
+    @Test("Rejects hosts without a policy unless allowed")
     func notPinned() throws {
         let policies = [try policy("example.org", leaf)]
         #expect(try result("example.com", policies) == .failure(.hostNotPinned))
@@ -146,7 +146,7 @@ struct ServerTrustEvaluatorTests {
     }
 
     @Test(
-        "A host that can't be read is refused even where hosts without a policy are allowed",
+        "Rejects a malformed host even if hosts without a policy are allowed",
         arguments: ["", "127.1"]
     )
     func unreadableHost(host: String) throws {
@@ -154,7 +154,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result(host, policies) { $0.allowNotPinnedDomains = true } == .failure(.hostNotPinned))
     }
 
-    @Test("An expired policy fails closed, with right pins and wrong ones, unless it is allowed")
+    @Test("An expired policy rejects right and wrong pins, unless allowed")
     func expired() throws {
         for pin in [leaf, other] {
             let policies = [try policy("example.org", pin, until: now - 1)]
@@ -163,7 +163,7 @@ struct ServerTrustEvaluatorTests {
                 try result("example.org", policies) { $0.allowExpiredDomainPolicies = true } == .success(.policyExpired)
             )
         }
-        // In its last moment it still holds.
+        // The policy still applies in its last moment.
         #expect(try result("example.org", [policy("example.org", leaf, until: now)]) == .success(.pinned(leaf)))
         #expect(
             try result("example.org", [policy("example.org", other, until: now)]) {
@@ -172,7 +172,7 @@ struct ServerTrustEvaluatorTests {
         )
     }
 
-    @Test("The expired policy of a longer name does not give way to that of a shorter one")
+    @Test("An expired policy with a longer name still takes precedence over one with a shorter name")
     func expiredSubdomain() throws {
         let policies = [
             try policy("example.org", leaf, subdomains: true), try policy("api.example.org", leaf, until: now - 1),
@@ -181,7 +181,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("example.org", policies) == .success(.pinned(leaf)))
     }
 
-    @Test("An empty chain satisfies no policy")
+    @Test("Rejects an empty chain")
     func emptyChain() throws {
         let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [policy("example.org", leaf)]))
         #expect(throws: TLSFailure.pinMismatch(seen: [])) { try evaluator.evaluate(host: "example.org", chain: []) }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("TLSFailure on connections")
 struct TLSFailureTests {
-    @Test("A server under a root that is not trusted is refused, and so is one that nobody vouches for")
+    @Test("Rejects a server with an untrusted root, and one with a self-signed certificate")
     func untrusted() async throws {
         let fixture = try TLSFixture()
         let stranger = try TLSFixture()
@@ -21,7 +21,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("The default configuration does not trust the test's root, and says so")
+    @Test("The default configuration rejects the test's root as untrusted")
     func systemRoots() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -35,7 +35,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("Certificates outside their time are told apart")
+    @Test("Distinguishes expired and not yet valid certificates")
     func validity() async throws {
         let now = Date()
         for (fixture, expected) in [
@@ -52,7 +52,7 @@ struct TLSFailureTests {
     }
 
     @Test(
-        "The certificate of another host is refused",
+        "Rejects the certificate of another host",
         arguments: [
             (["example.org"], "localhost"), (["example.org"], "127.0.0.1"), (["localhost"], "127.0.0.1"),
             (["127.0.0.1"], "localhost"), (["*.localhost"], "localhost"), (["*.localhost"], "a.b.localhost"),
@@ -70,7 +70,7 @@ struct TLSFailureTests {
     }
 
     @Test(
-        "The right certificate is accepted for names and addresses",
+        "Accepts the right certificate for names and addresses",
         arguments: ["localhost", "LOCALHOST", "127.0.0.1", "api.localhost", "api.tenant.localhost"]
     )
     func rightHost(host: String) async throws {
@@ -81,7 +81,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("A server that is too old or too new is refused")
+    @Test("Rejects a server whose versions are too old or too new")
     func versions() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer {
@@ -110,7 +110,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("A configuration that allows no version makes no transport")
+    @Test("Creating a transport fails if the configuration rules out every version")
     func noVersion() {
         let tls = TLSConfiguration(minimumVersion: .tls13, maximumVersion: .tls12)
         #expect(throws: NetworkError(.transportUnavailable, "")) {
@@ -119,7 +119,7 @@ struct TLSFailureTests {
         #expect(throws: NetworkError(.transportUnavailable, "")) { _ = try NetworkClient(tls: tls) }
     }
 
-    @Test("A policy does not try again what TLS refused")
+    @Test("Retry policies don't retry TLS failures")
     func retries() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -134,7 +134,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("A peer that does not speak TLS is no TLS failure that is known")
+    @Test("A peer that doesn't use TLS isn't a known TLS failure")
     func plainPeer() async throws {
         try await withLoopbackServer { server in
             let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
@@ -147,7 +147,7 @@ struct TLSFailureTests {
     }
 
     @Test(
-        "A connection is not used beyond its age, however busy it is; libcurl counts whole seconds",
+        "Doesn't use a connection beyond its maximum age, in libcurl's whole seconds",
         arguments: [1, 3600]
     )
     func connectionAge(_ seconds: Int) async throws {
@@ -155,13 +155,14 @@ struct TLSFailureTests {
         try await fixture.withServer { server in
             let tls = TLSConfiguration(trustRoots: try fixture.roots, maximumConnectionAge: .seconds(seconds))
             try await withTLS(tls) { transport in
-                // A busy machine may need most of a second for one request: the age decides, not how many there were.
+                // A busy machine may take almost a second for one request. So the age decides, not
+                // the number of requests.
                 let (end, patience) = (ContinuousClock.now + .milliseconds(2500), ContinuousClock.now + .seconds(60))
                 while .now < end || (seconds == 1 && server.acceptedConnectionCount < 2 && .now < patience) {
                     _ = try await transport.get(server.url(for: "/", host: "localhost"))
                     try await Task.sleep(for: .milliseconds(100))
                 }
-                // At least once more, if the first one took that long.
+                // Sends at least one more, in case the first one took that long.
                 _ = try await transport.get(server.url(for: "/", host: "localhost"))
             }
             if seconds == 1 {

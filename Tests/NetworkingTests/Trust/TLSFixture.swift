@@ -3,13 +3,14 @@ import MockNetworking
 import Networking
 import Testing
 
-/// A root, an intermediate and a server's certificate for the names of this machine, made for one test.
+/// A root, an intermediate and a server certificate for this machine's names, created for one test.
 struct TLSFixture {
     let root: MockCertificateAuthority
     let intermediate: MockCertificateAuthority
     let certificate: MockCertificate
 
-    /// Names that every resolver keeps on this machine ([RFC 6761 §6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)).
+    /// Names that always resolve to this machine
+    /// ([RFC 6761 §6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)).
     static let hosts = ["127.0.0.1", "localhost", "api.localhost", "*.tenant.localhost"]
 
     init(hosts: [String] = hosts, notBefore: Date? = nil, notAfter: Date? = nil) throws {
@@ -18,12 +19,12 @@ struct TLSFixture {
         certificate = try intermediate.issueServerCertificate(hosts: hosts, notBefore: notBefore, notAfter: notAfter)
     }
 
-    /// Only the test's root.
+    /// Trust roots with only the test's root.
     var roots: TrustRoots {
         get throws { try .pem(root.certificatePEM) }
     }
 
-    /// Runs a test with a server that answers everything with 200.
+    /// Runs a test with a server that responds to everything with 200.
     func withServer<Result>(
         showing certificate: MockCertificate? = nil,
         _ configure: (inout LoopbackServer.TLS) throws -> Void = { _ in },
@@ -48,7 +49,7 @@ func withTLS<Result>(
     try await withCurl(CurlTransport.Configuration(proxy: .none, tls: tls), test)
 }
 
-/// What a request meets: `nil` for a response with the status 200.
+/// Returns the error of a request, or `nil` for a response with the status 200.
 func refusal(
     by server: LoopbackServer,
     host: String = "localhost",
@@ -63,7 +64,8 @@ func refusal(
 }
 
 extension LoopbackServer {
-    /// Waits for the end of all connections; says how many octets of requests came in all.
+    /// Waits for the end of all connections, and returns the total number of request bytes
+    /// received.
     func receivedOctets() async throws -> Int {
         try await waitForOpenConnections(atMost: 0)
         return connections.map(\.receivedOctetCount).reduce(0, +)
@@ -71,11 +73,11 @@ extension LoopbackServer {
 }
 
 extension PublicKeyPin {
-    /// The pin of a key that nobody has.
+    /// A pin that matches no key.
     static let nobodys = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 }
 
-/// The error that an operation throws, if it is of a certain type.
+/// Returns the error that an operation throws, if it has a certain type.
 func thrown<Failure: Error>(_ type: Failure.Type, _ operation: () throws -> Void) -> Failure? {
     do {
         try operation()

@@ -11,7 +11,7 @@ struct TrustRootsTests {
         return error == nil
     }
 
-    @Test("Roots are taken from PEM, DER, files and folders, and only those that are named are trusted")
+    @Test("Reads roots from PEM, DER, files and folders, and trusts no others")
     func sources() async throws {
         let fixture = try TLSFixture()
         let stranger = try MockCertificateAuthority(name: "Stranger")
@@ -35,7 +35,7 @@ struct TrustRootsTests {
         }
     }
 
-    @Test("A certificate that is named is trusted even if it is not self-signed")
+    @Test("Trusts a given certificate even if it isn't self-signed")
     func intermediate() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -45,7 +45,7 @@ struct TrustRootsTests {
         }
     }
 
-    @Test("In a folder, files with the names of certificates must hold some, and others are left alone")
+    @Test("Requires certificates in a folder's files with certificate names, and ignores other files")
     func folders() async throws {
         let root = try MockCertificateAuthority()
         try await withTemporaryFolder { folder in
@@ -65,7 +65,7 @@ struct TrustRootsTests {
         }
     }
 
-    @Test("What can't be read is told by the code")
+    @Test("Reports unreadable input by its code")
     func rejections() throws {
         let key = try MockCertificateAuthority().issueServerCertificate().privateKeyPEM
         let keyLine = try #require(key.split(separator: "\n").dropFirst().first)
@@ -88,7 +88,7 @@ struct TrustRootsTests {
     }
 }
 
-/// Runs a test with a folder that goes with it.
+/// Runs a test with a temporary folder.
 func withTemporaryFolder<Result>(_ test: (URL) async throws -> Result) async throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "trust-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("UserAgent")
 struct UserAgentTests {
-    @Test("script 7: has the documented format")
+    @Test("Has the documented format")
     func format() {
         let agent = UserAgent(
             applicationName: "ID Check",
@@ -18,12 +18,12 @@ struct UserAgentTests {
         #expect(agent.description == "ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0")
     }
 
-    @Test("falls back to 1.0.0 for what is not a version", arguments: ["", "1.2", "1.2.3-beta", "latest"])
+    @Test("Falls back to 1.0.0 for an invalid version", arguments: ["", "1.2", "1.2.3-beta", "latest"])
     func versionFallback(_ version: String) {
         #expect(UserAgent(applicationName: "a", applicationVersion: version).application.description == "a/1.0.0")
     }
 
-    @Test("names what is missing")
+    @Test("Uses fallbacks for missing values")
     func missing() {
         #expect(
             UserAgent(sources: .init()).description
@@ -39,7 +39,7 @@ struct UserAgentTests {
         #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown_name/1.0.0 Unknown "))
     }
 
-    @Test("reads the kernel's release and the system's os-release as they come")
+    @Test("Parses the kernel's release and the os-release file")
     func machine() {
         var sources = UserAgent.Sources()
         (sources.kernelName, sources.kernelRelease) = ("Linux", "6.18.44-fc-v669")
@@ -54,7 +54,7 @@ struct UserAgentTests {
         #expect(Machine.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20") == ("Alpine", "3.20"))
     }
 
-    @Test("describes this process")
+    @Test("Describes the current process")
     func process() {
         let products = UserAgent().description.split(separator: " ")
         #expect(products.count == 5)
@@ -62,7 +62,7 @@ struct UserAgentTests {
         #expect(products[4].hasPrefix("Linux/"))
     }
 
-    @Test("can't be made to break the header field")
+    @Test("Replaces characters that could break the header field")
     func injection() {
         let agent = UserAgent(
             applicationName: "a\r\nX-Evil: 1/(é)",

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Version")
 struct VersionTests {
-    @Test("Reads three numbers")
+    @Test("Parses three numbers")
     func reading() throws {
         let version = try #require(Version(string: "1.2.3"))
         #expect((version.major, version.minor, version.increment) == (1, 2, 3))
@@ -14,7 +14,7 @@ struct VersionTests {
     }
 
     @Test(
-        "refuses what is not three plain numbers",
+        "Rejects anything but three plain numbers",
         arguments: [
             "", "1", "1.2", "1.2.3.4", "1..3", ".1.2", "1.2.3.", "1.2.beta", "1.2.beta.3", "1.2.3-beta", "1.2.3 ",
             " 1.2.3",
@@ -26,7 +26,7 @@ struct VersionTests {
     }
 
     @Test(
-        "the lenient form drops parts that are no numbers",
+        "The lenient initializer drops parts that aren't numbers",
         arguments: [
             ("1.2.3", Version(1, 2, 3)), ("1..2.3", Version(1, 2, 3)), ("1.2.3.", Version(1, 2, 3)),
             ("01.2.3", Version(1, 2, 3)), ("1.2.beta.3", Version(1, 2, 3)), ("-1.2.3.4", Version(2, 3, 4)),
@@ -37,7 +37,7 @@ struct VersionTests {
     }
 
     @Test(
-        "the lenient form refuses what has not three numbers",
+        "The lenient initializer rejects texts without exactly three numbers",
         arguments: [
             "", "1.2", "1.2.3.4", "1.2.3-beta", "one.two.three", "1.2.3 ", "+1.2.3", "99999999999999999999.1.2",
         ]
@@ -52,7 +52,7 @@ struct VersionTests {
         #expect(try String(decoding: JSONEncoder().encode(Version(1, 2, 3)), as: UTF8.self) == #""1.2.3""#)
     }
 
-    @Test("Decoding something else is corrupted data")
+    @Test("Throws dataCorrupted for an invalid version")
     func decodingGarbage() {
         let error = #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(Version.self, from: Data(#""one.two.three""#.utf8))
@@ -64,7 +64,7 @@ struct VersionTests {
         #expect(context.debugDescription.hasPrefix("Incorrect Version Format"))
     }
 
-    @Test("Orders by the first number, then the second, then the third")
+    @Test("Compares the first, then the second, then the third number")
     func ordering() {
         #expect(Version(1, 0, 0) < Version(2, 0, 0))
         #expect(Version(1, 0, 0) < Version(1, 1, 0))

@@ -190,7 +190,7 @@ struct BrowserSignInTests {
             let command = ["token"] + scene.programFlags("authorization_code") + ["--sign-in"]
             let result = try await scene.jwt(command, environment: Self.browser)
             let message =
-                "\(scene.issuer): the user, or the server, has refused: the user has decided so [access_denied]"
+                "\(scene.issuer): the user, or the server, has refused: the user's decision [access_denied]"
             let expected = Self.invitation(scene) + "jwt token: \(message)\n"
             #expect(
                 ProcessResult(status: result.status, output: result.output, errors: Self.masked(result.errors))

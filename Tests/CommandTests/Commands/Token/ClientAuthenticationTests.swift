@@ -127,7 +127,7 @@ struct ClientAuthenticationTests {
             #expect(
                 refused.errors == """
                     jwt token: \(scene.issuer): the token endpoint does not accept the client's authentication; check id and \
-                    key: the client does not authenticate in the way that is registered here [invalid_client]
+                    key: the client doesn't use its registered authentication method [invalid_client]
 
                     """
             )

@@ -52,7 +52,7 @@ struct TokenStoreConformanceTests {
         case losesRefreshToken = "all of it"
         case ignoresVersion = "the version that it names, and no other"
         case reusesVersions = "the same version"
-        case ignoresCase = "different keys are apart"
+        case ignoresCase = "different keys are separate"
         case excludesNobody = "one at a time"
         case wrongError = "storeBusy"
     }
