@@ -193,7 +193,7 @@ struct LoopbackRedirectReceiverTests {
         time.advance(by: .seconds(60))
         let error = await #expect(throws: OAuth2Error.self) { try await waiting.value }
         #expect(error?.code == .authorizationExpired)
-        #expect(error?.message.contains("1 answers to other requests") == true)
+        #expect(error?.message.contains("rejected responses with another state: 1,") == true)
     }
 
     @Test("Whoever is cancelled stops waiting, and a stopped receiver says so")
