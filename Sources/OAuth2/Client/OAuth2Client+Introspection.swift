@@ -48,7 +48,7 @@ extension OAuth2Client {
 /// An authorization server's information about a token
 /// ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)).
 ///
-/// For an inactive token, all other properties are empty, whatever the server sent.
+/// For an inactive token, all other properties are empty, even if the server sent values.
 public struct IntrospectedToken: Sendable, Hashable {
     /// A Boolean value that indicates whether the token is currently valid.
     ///

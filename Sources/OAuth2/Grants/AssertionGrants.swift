@@ -118,7 +118,7 @@ public struct ExtensionGrant: Grant {
 
 /// A grant that a user gives, in a browser or on another device, and must renew when it has ended.
 ///
-/// The grant has no credential of its own. Its tokens come from
+/// The grant doesn't have a credential. Its tokens come from
 /// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the token
 /// store.
 public struct UserGrant: Grant {
@@ -153,7 +153,7 @@ public struct UserGrant: Grant {
     /// Always `false`: the user would have to authorize the client again.
     public var isRepeatable: Bool { false }
 
-    /// Returns `nil`, because the grant has no credential of its own.
+    /// Returns `nil`, because the grant doesn't have a credential.
     ///
     /// - Parameter date: Not used.
     /// - Returns: `nil`

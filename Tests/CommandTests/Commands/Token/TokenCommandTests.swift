@@ -244,7 +244,7 @@ struct TokenCommandTests {
             #expect(
                 stale.errors == """
                     jwt token: warning: \(scene.endpoint): no new token, so the kept one is used, which is about to expire: the \
-                    token endpoint has failed for the moment
+                    token endpoint has failed temporarily
 
                     """
             )
