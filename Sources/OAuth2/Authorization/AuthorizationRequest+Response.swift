@@ -34,8 +34,7 @@ extension AuthorizationRequest {
     /// responses of servers that don't name themselves.
     ///
     /// - Parameters:
-    ///   - query: The unmodified query, without the question mark; or the body of a form, with
-    ///     `response_mode=form_post`.
+    ///   - query: The raw query without question mark, or the body with `response_mode=form_post`.
     ///   - server: The server that received the request.
     /// - Returns: The grant, which works for one token request.
     /// - Throws: The errors of ``grant(from:of:)``.
@@ -62,8 +61,7 @@ extension AuthorizationRequest {
     /// ([JARM §2.4](https://openid.net/specs/oauth-v2-jarm-final.html)).
     ///
     /// Only the signed claims count. They must be from the server (`iss`), for this client (`aud`),
-    /// unexpired (`exp`), and for this request (`state`). An unsigned response is rejected
-    /// regardless of its content.
+    /// unexpired (`exp`), and for this request (`state`). Unsigned responses are rejected.
     ///
     /// - Parameters:
     ///   - redirect: The URL that the browser requested.
@@ -85,7 +83,7 @@ extension AuthorizationRequest {
     /// query, or the form of the response mode `form_post.jwt`.
     ///
     /// - Parameters:
-    ///   - query: The unmodified query, without the question mark; or the body of a form.
+    ///   - query: The raw query without the question mark, or the body of a form.
     ///   - server: The server that received the request.
     ///   - verifier: The verifier for the signature.
     /// - Returns: The grant, which works for one token request.
@@ -160,8 +158,7 @@ extension AuthorizationRequest {
         }
     }
 
-    /// Returns a URL without query and fragment, and with a slash for an empty path, as browsers
-    /// write it.
+    /// Returns a URL without query and fragment, and an empty path as a slash like browsers.
     private static func place(_ url: String) -> String {
         let place = String(url.prefix { $0 != "?" && $0 != "#" })
         guard let authority = place.range(of: "://") else { return place }

@@ -19,11 +19,9 @@ public struct AuthorizationRequest: Sendable {
     public let redirectURI: String
     /// The requested scope, or `nil` for the server's default.
     public let scope: String?
-    /// The value that distinguishes the response to this request from the response to an attacker's
-    /// request.
+    /// The value that ties the response to this request, and not to an attacker's.
     public let state: String
-    /// The value that the ID token must repeat, or `nil` if the request doesn't ask for an ID token
-    /// with the scope `openid`.
+    /// The value that the ID token must repeat, or `nil` without the scope `openid`.
     public let nonce: String?
     /// The proof that the client that redeems the code is the one that requested it.
     public let codeVerifier: CodeVerifier
@@ -53,16 +51,14 @@ public struct AuthorizationRequest: Sendable {
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - redirectURI: The redirect URI, exactly as registered.
-    ///   - scope: The requested scope, as names separated by spaces. The name `openid` requests an
-    ///     ID token.
+    ///   - scope: The requested names, separated by spaces; `openid` requests an ID token.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
     ///   - dpopKeyThumbprint: The thumbprint of the key that the code will be bound to.
     ///   - responseMode: The response mode. With ``ResponseMode/jwt``, the response is signed.
     ///   - additionalParameters: Additional parameters.
     ///   - state: The state. The default, `nil`, generates 256 random bits.
-    ///   - nonce: The nonce. The default, `nil`, generates 256 random bits if the scope has
-    ///     `openid`.
+    ///   - nonce: The nonce. The default, `nil`, generates 256 random bits for the scope `openid`.
     ///   - codeVerifier: The code verifier. The default, `nil`, generates a new one.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that isn't
     ///   absolute or has a fragment, an invalid scope or resource, an empty state, a `max_age` that
@@ -142,8 +138,7 @@ public struct AuthorizationRequest: Sendable {
         return try Self.url(at: server, parameters: parameters)
     }
 
-    /// Returns the authorization endpoint's URL with the parameters of a request or of a reference
-    /// to one.
+    /// Returns the authorization endpoint's URL with parameters.
     ///
     /// The endpoint's own query is kept
     /// ([RFC 6749 §3.1](https://www.rfc-editor.org/rfc/rfc6749#section-3.1)).

@@ -30,8 +30,7 @@ public struct AuthorizationResponseVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The server's keys.
-    ///   - algorithms: The algorithms that the server may sign responses with. The default is RS256
-    ///     alone.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
     }
@@ -40,14 +39,12 @@ public struct AuthorizationResponseVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The server's keys.
-    ///   - algorithms: The algorithms that the server may sign responses with. The default is RS256
-    ///     alone.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
     }
 
-    /// Creates a verifier with one key, such as the client's secret for responses signed with
-    /// HS256.
+    /// Creates a verifier with one key, such as the client's secret for HS256.
     ///
     /// - Parameter key: The key. Its algorithm is the only accepted one.
     public init(key: VerificationKey) {

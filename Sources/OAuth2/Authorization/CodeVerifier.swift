@@ -4,22 +4,19 @@ internal import TokenGeneration
 /// The proof that the client that redeems a code is the one that requested it
 /// ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636), PKCE).
 ///
-/// The server gets the verifier's digest with the authorization request, and the verifier with the
-/// code.
+/// The authorization request has the verifier's digest, and the token request the verifier.
 public struct CodeVerifier: Sendable, Hashable {
     /// The verifier itself: 43 to 128 letters, digits, `-`, `.`, `_` and `~`.
     public let value: Secret
 
     /// Creates a verifier of 256 random bits.
     ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the system can't generate
-    ///   random numbers.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if there are no random numbers.
     public init() throws(OAuth2Error) {
         value = Secret(try String.random())
     }
 
-    /// Creates a verifier from an existing value, such as from the process that started the
-    /// authorization.
+    /// Creates a verifier from an existing value, such as from another process.
     ///
     /// - Parameter value: The verifier.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the value doesn't have the

@@ -33,8 +33,7 @@ public final class LoopbackRedirectReceiver: Sendable {
         /// - Parameters:
         ///   - authorized: The page for a response with a code. The default, `nil`, is a page that
         ///     asks the user to return to the program.
-        ///   - refused: The page for a response with an error. The default, `nil`, is a page that
-        ///     reports it.
+        ///   - refused: The page for a response with an error. The default, `nil`, reports it.
         public init(authorized: String? = nil, refused: String? = nil) {
             let back = "You can close this page and go back to the program."
             self.authorized = authorized ?? RedirectResponse.page("Thank you", back)
@@ -49,10 +48,8 @@ public final class LoopbackRedirectReceiver: Sendable {
     /// Creates a receiver and starts to listen.
     ///
     /// - Parameters:
-    ///   - path: The path, exactly as registered; servers allow only the port to vary. The default
-    ///     is `/callback`.
-    ///   - port: The port. The default, 0, selects a free one. Use another for a server that
-    ///     requires it.
+    ///   - path: The path, exactly as registered; servers let only the port vary.
+    ///   - port: The port. The default, 0, selects a free one. Some servers require a fixed port.
     ///   - pages: The pages that the browser shows at the end.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid path, or
     ///   `receiverFailed` if the port is in use or the system doesn't allow listening.
@@ -94,8 +91,8 @@ public final class LoopbackRedirectReceiver: Sendable {
     ///   - timeSource: The source of time.
     /// - Returns: The URL that the browser requested, for ``AuthorizationRequest/grant(from:of:)``.
     /// - Throws: ``OAuth2Error`` with the code `authorizationExpired` if the timeout has expired,
-    ///   or `receiverFailed` if the receiver is waiting or has already waited; `CancellationError`
-    ///   if the task is cancelled.
+    ///   or `receiverFailed` if the receiver is already in use; `CancellationError` if the task is
+    ///   cancelled.
     public func redirect(
         for request: AuthorizationRequest,
         within timeout: Duration = .seconds(300),

@@ -18,8 +18,7 @@ extension OAuth2Client {
         try await push(parameters: request.parameters)
     }
 
-    /// Sends the parameters of an authorization request directly to the server, such as those of a
-    /// ``SignedAuthorizationRequest``.
+    /// Sends the parameters of a request, such as a ``SignedAuthorizationRequest``, to the server.
     ///
     /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
     /// - Returns: A reference to the request.

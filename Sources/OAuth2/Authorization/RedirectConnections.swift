@@ -11,8 +11,7 @@ final class RedirectConnections {
         var size = 0
         /// The request's head, once it's complete.
         var head: RequestHead?
-        /// A Boolean value that indicates whether the response was sent or the connection was
-        /// closed.
+        /// A Boolean value that indicates whether the connection is finished.
         var isDone = false
         /// The time when the connection is closed.
         var deadline: ContinuousClock.Instant
@@ -23,8 +22,7 @@ final class RedirectConnections {
             reader = RequestHeadReader(limits: limits)
         }
 
-        /// The priority for keeping the connection: lowest if it's idle or finished, highest if its
-        /// request is complete.
+        /// The priority for keeping the connection, highest if its request is complete.
         var rank: Int { isDone || size == 0 ? 0 : head == nil ? 1 : 2 }
     }
 
@@ -41,8 +39,7 @@ final class RedirectConnections {
     private let shared: RedirectListener.SharedState
     private var visitors: [Int32: Visitor] = [:]
     private var buffer = [UInt8](repeating: 0, count: 4_096)
-    /// A Boolean value that indicates whether the wait has ended and connections only remain to be
-    /// closed.
+    /// A Boolean value that indicates whether only connections remain to be closed.
     private var isClosing = false
 
     init(
@@ -122,8 +119,7 @@ final class RedirectConnections {
         while true {
             switch visitor.socket.receive(into: &buffer) {
             case .transferred(let count):
-                // Read and drop bytes after the request or beyond the limit. Otherwise the response
-                // may get lost.
+                // Drop bytes after the request or beyond the limit, or the response may get lost.
                 if !visitor.isDone, visitor.head == nil { read(buffer[..<count], of: visitor) }
             case .wouldBlock: return
             case .ended, .failed: return dismiss(visitor)

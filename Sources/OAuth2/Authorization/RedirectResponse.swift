@@ -7,8 +7,7 @@ struct RedirectResponse {
 
     /// The bytes of the response.
     ///
-    /// Nothing in it comes from the request, and the browser neither caches it nor loads anything
-    /// for it.
+    /// It contains nothing from the request, isn't cached, and makes the browser load nothing.
     var bytes: Data {
         let reason =
             switch status {

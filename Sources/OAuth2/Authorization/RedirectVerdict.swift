@@ -1,8 +1,7 @@
 import Networking
 import TokenGeneration
 
-/// The decision about a request that a browser, or another program on this machine, sends to a
-/// ``LoopbackRedirectReceiver``.
+/// The decision about a request to a ``LoopbackRedirectReceiver``.
 enum RedirectVerdict: Hashable {
     /// The expected response, with its query and whether it's an error.
     case answer(query: String, isRefusal: Bool)
@@ -17,8 +16,7 @@ enum RedirectVerdict: Hashable {
     ///
     /// - Parameters:
     ///   - head: The request's head.
-    ///   - host: The receiver's address and port. Under another name, a web page has directed the
-    ///     browser here.
+    ///   - host: The receiver's address and port; another host comes from a web page.
     ///   - path: The path for responses.
     ///   - state: The expected `state`, or `nil` if no task is waiting yet.
     /// - Returns: The decision.

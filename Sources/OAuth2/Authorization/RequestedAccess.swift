@@ -1,8 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The requested access in a token request, an authorization request or a device authorization
-/// request.
+/// The requested access in a token, authorization or device authorization request.
 struct RequestedAccess: Sendable, Hashable {
     /// The scope, as names separated by spaces
     /// ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
@@ -35,8 +34,7 @@ struct RequestedAccess: Sendable, Hashable {
     ///   - parameters: The parameters, by their names.
     ///   - own: The names of the request's own parameters.
     /// - Returns: The fields.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if an additional parameter has
-    ///   one of these names.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for one of these names.
     static func additional(
         _ parameters: [String: String],
         besides own: Set<String>
@@ -59,8 +57,7 @@ struct RequestedAccess: Sendable, Hashable {
         "[\(details.map { $0.object.serialized() }.joined(separator: ","))]"
     }
 
-    /// Checks that a scope is a list of names of visible ASCII characters except `"` and `\`, with
-    /// one space between two.
+    /// Checks for names of visible ASCII except `"` and `\`, with one space between two.
     private static func check(scope: String) throws(OAuth2Error) {
         let names = scope.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         let isWellFormed = names.allSatisfy { name in

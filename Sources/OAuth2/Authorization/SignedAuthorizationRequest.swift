@@ -24,8 +24,7 @@ public struct SignedAuthorizationRequest: Sendable {
     ///   - request: The request.
     ///   - server: The server. The audience of the request is its issuer identifier.
     ///   - signingService: The service that signs.
-    ///   - lifetime: The lifetime of the signed request in whole seconds, up to one day. The
-    ///     default is five minutes.
+    ///   - lifetime: The lifetime in whole seconds, at most one day. The default is five minutes.
     ///   - audience: The audience, for a server that expects another value than its issuer
     ///     identifier. The default is `nil`.
     ///   - date: The current time.
@@ -52,8 +51,7 @@ public struct SignedAuthorizationRequest: Sendable {
     ///   - request: The request.
     ///   - server: The server. The audience of the request is its issuer identifier.
     ///   - remoteSigningService: The service that signs.
-    ///   - lifetime: The lifetime of the signed request in whole seconds, up to one day. The
-    ///     default is five minutes.
+    ///   - lifetime: The lifetime in whole seconds, at most one day. The default is five minutes.
     ///   - audience: The audience, for a server that expects another value than its issuer
     ///     identifier. The default is `nil`.
     ///   - date: The current time.

@@ -1,7 +1,6 @@
 import Networking
 
-/// The token refreshes of a client that are in progress, and the results that no caller has picked
-/// up yet.
+/// The token refreshes of a client in progress, and the results that no caller has received yet.
 ///
 /// A request continues when the caller that waits for it is cancelled or runs out of time. Its
 /// result waits for the next call with the same refresh token, which the server may not accept a
@@ -31,8 +30,7 @@ final class ClientRefreshes: Sendable {
     ///   - request: The identifier of the requested access.
     ///   - timeout: The maximum time to wait.
     ///   - boundKey: The key that the tokens are bound to.
-    ///   - ask: A closure that sends the token request, with the given refresh token or its known
-    ///     successor.
+    ///   - ask: A closure that requests tokens with the refresh token or its known successor.
     /// - Returns: The tokens, which the cache then forgets.
     /// - Throws: ``OAuth2Error``; `CancellationError` at once if the task is cancelled.
     func tokens(
@@ -54,8 +52,7 @@ final class ClientRefreshes: Sendable {
                 path.forEach(entries.remove)
                 return tokens
             case .answer(let answer, _):
-                // The earlier request asked for different access, so continue with its refresh
-                // token.
+                // The earlier request was for different access, so continue with its refresh token.
                 if case .success(let tokens) = answer { succeed(token, by: tokens.refreshToken ?? token) }
             }
         }
@@ -74,8 +71,7 @@ final class ClientRefreshes: Sendable {
                 do throws(OAuth2Error) {
                     switch try await ask(token) {
                     case .tokens(var response):
-                        // Without a new refresh token in the response, the old one stays valid (RFC
-                        // 6749 §6).
+                        // Without a new refresh token, the old one stays valid (RFC 6749 §6).
                         response.refreshToken = response.refreshToken ?? token
                         return .answer(.success(IssuedTokens(response, boundKey: boundKey)), to: request)
                     case .refreshTokenOnly(let successor, let error):

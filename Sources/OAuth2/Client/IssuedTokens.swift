@@ -11,8 +11,7 @@ public struct IssuedTokens: Sendable {
     public let members: JSONObject
     /// The verified ID token, which identifies the user.
     ///
-    /// It is `nil` if the request asked for none or the rule skipped its verification
-    /// (``IDTokenRule``).
+    /// It's `nil` without a request for one, or if the ``IDTokenRule`` skips it.
     public internal(set) var idToken: VerifiedToken?
     /// The key that the tokens are bound to.
     let boundKey: BoundKey?

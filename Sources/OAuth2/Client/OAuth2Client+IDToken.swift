@@ -8,8 +8,7 @@ extension OAuth2Client {
     ///
     /// - Parameters:
     ///   - grant: The grant.
-    ///   - idToken: The rule for the ID token of an authorization code. The default is
-    ///     ``IDTokenRule/notRequested``.
+    ///   - idToken: The rule for the ID token. The default is ``IDTokenRule/notRequested``.
     /// - Returns: The tokens, with the verified ID token.
     /// - Throws: ``OAuth2Error``: `malformedRequest`, before anything is sent, if the rule doesn't
     ///   fit the grant; `protocolViolation` if the ID token is missing or invalid, with the

@@ -23,9 +23,8 @@ extension OAuth2Client {
     /// Requests the state of a token from the introspection endpoint
     /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
-    /// The caller must check that the token is meant for it: ``IntrospectedToken/audience``,
-    /// ``IntrospectedToken/scope``, and ``IntrospectedToken/confirmation`` for a token that is
-    /// bound to a key.
+    /// The caller must check that the token is meant for it, with ``IntrospectedToken/audience``
+    /// and ``IntrospectedToken/scope``, and ``IntrospectedToken/confirmation`` for a bound token.
     ///
     /// - Parameters:
     ///   - token: The token.
@@ -52,8 +51,7 @@ extension OAuth2Client {
 public struct IntrospectedToken: Sendable, Hashable {
     /// A Boolean value that indicates whether the token is currently valid.
     ///
-    /// An inactive token was never issued, has expired, has been revoked, or isn't meant for the
-    /// caller.
+    /// An inactive token is unknown, expired, revoked, or not meant for the caller.
     public let isActive: Bool
     /// The names in the scope.
     public let scope: [String]

@@ -6,8 +6,7 @@ extension OAuth2Client {
     /// Revoking a refresh token may also revoke the access tokens issued with it
     /// ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
     ///
-    /// Revoking a token that the server doesn't know isn't an error, because the token is already
-    /// unusable.
+    /// Revoking a token that the server doesn't know isn't an error.
     ///
     /// - Parameters:
     ///   - token: The token.

@@ -46,8 +46,7 @@ extension OAuth2Client {
     /// - Parameters:
     ///   - refreshToken: The refresh token. The server may replace it.
     ///   - scope: A part of the granted scope. The default, `nil`, requests all of it.
-    ///   - resources: A part of the granted resources. The default, an empty array, requests all of
-    ///     them.
+    ///   - resources: A part of the granted resources. The default, none, requests all of them.
     /// - Returns: The tokens. Use their refresh token for the next refresh.
     /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     public func tokens(
@@ -58,13 +57,11 @@ extension OAuth2Client {
         try await issuedTokens(for: RefreshTokenGrant(refreshToken: refreshToken, scope: scope, resources: resources))
     }
 
-    /// Creates an authorization request, whose code will be bound to the client's DPoP key if it
-    /// has one.
+    /// Creates an authorization request, bound to the client's DPoP key if it has one.
     ///
     /// - Parameters:
     ///   - redirectURI: The redirect URI, exactly as registered; see ``LoopbackRedirectReceiver``.
-    ///   - scope: The requested scope, as names separated by spaces. The name `openid` requests an
-    ///     ID token.
+    ///   - scope: The requested names, separated by spaces; `openid` requests an ID token.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
     ///   - responseMode: The response mode. With ``ResponseMode/jwt``, the response is signed.

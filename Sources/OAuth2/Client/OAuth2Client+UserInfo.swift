@@ -35,8 +35,7 @@ extension OAuth2Client {
         exchange.isQuotable = false
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
-            // A client that requires a signature accepts nothing else, and some servers sign only
-            // then.
+            // Accept only signed responses if keys are given, because some servers sign only then.
             let types = keys == nil ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
             return (request, .none)
@@ -64,8 +63,7 @@ extension OAuth2Client {
             guard keys == nil else {
                 throw OAuth2Error(.protocolViolation, "the response from \(place) isn't signed, as `keys` require")
             }
-            // Only the authenticator knows the token that was sent, so don't even show the members'
-            // names.
+            // Only the authenticator knows the token that was sent, so don't show member names.
             return try response.jsonObject(from: place, hiding: nil)
         }
         guard let keys else {

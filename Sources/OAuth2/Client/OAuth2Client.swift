@@ -57,8 +57,7 @@ public struct OAuth2Client: Sendable {
     ///   - form: The form's fields.
     ///   - endpoint: The endpoint, or `nil` if the server has none.
     ///   - place: The endpoint's name in error messages.
-    ///   - read: A closure that reads a response with a 2xx status code. It receives the secrets
-    ///     that its errors must not repeat.
+    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
     /// - Returns: The value that the closure returns.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(

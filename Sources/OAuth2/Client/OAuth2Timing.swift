@@ -6,10 +6,9 @@ public import Networking
 /// let oauth = OAuth2Client(server: server, clientAuthentication: authentication, timing: .init(timeout: .seconds(10)))
 /// ```
 public struct OAuth2Timing: Sendable {
-    /// The maximum time for one call or for getting a token, including all attempts and regardless
-    /// of the callers' own deadlines.
+    /// The maximum time for a call or for getting a token, including all attempts.
     ///
-    /// The default is 30 seconds.
+    /// The default is 30 seconds. The callers' own deadlines don't change it.
     public var timeout: Duration
     /// The maximum number of attempts within the timeout.
     ///
@@ -19,9 +18,8 @@ public struct OAuth2Timing: Sendable {
     ///
     /// The default is 20 seconds.
     ///
-    /// The first request may still be on its way, and servers treat the second use of a refresh
-    /// token as theft. Use a shorter delay only for a server that tolerates reuse or doesn't rotate
-    /// refresh tokens.
+    /// The first request may still be on its way, and servers treat the reuse of a refresh token as
+    /// theft. Use a shorter delay only for servers that tolerate reuse or don't rotate the tokens.
     public var lostRequestDelay: Duration
     /// The time that a resource server may need to recognize a new token.
     ///
@@ -38,20 +36,17 @@ public struct OAuth2Timing: Sendable {
     ///
     /// Use the same one for the network clients that send the requests.
     public var timeSource: TimeSource
-    /// The source of random numbers from 0 through 1, which spread the requests of many clients
-    /// over time.
+    /// The source of random numbers from 0 through 1, which spread the load of many clients.
     public var random: @Sendable () -> Double
 
     /// Creates timing options.
     ///
     /// - Parameters:
-    ///   - timeout: The maximum time for one call, including all attempts. The default is 30
-    ///     seconds.
+    ///   - timeout: The maximum time for a call, including all attempts. The default is 30 seconds.
     ///   - attempts: The maximum number of attempts within the timeout. The default is 3.
     ///   - lostRequestDelay: The time to wait before sending a refresh token again if its response
     ///     was lost. The default is 20 seconds.
-    ///   - replicationDelay: The time that a resource server may need to recognize a new token. The
-    ///     default is `nil`.
+    ///   - replicationDelay: The time that a resource server may need to recognize a new token.
     ///   - longestRetryAfter: The longest pause that the client accepts from a token endpoint's
     ///     `Retry-After`. The default is 5 minutes.
     ///   - timeSource: The source of time.

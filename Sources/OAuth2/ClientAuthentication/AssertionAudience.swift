@@ -6,11 +6,9 @@ public struct AssertionAudience: Sendable {
 
     /// The server's issuer identifier, as security profiles demand.
     public static let issuer = Self { $0.server.issuer }
-    /// The token endpoint's URL, as older servers demand, even if the request goes to another
-    /// endpoint.
+    /// The token endpoint's URL, as older servers demand, even for requests to other endpoints.
     public static let tokenEndpoint = Self { $0.server.tokenEndpoint.absoluteString }
-    /// The URL of the endpoint that receives the request, which some servers demand at endpoints
-    /// other than the token endpoint.
+    /// The request's URL, as some servers demand at other endpoints than the token endpoint.
     public static let requestURL = Self { $0.endpoint.absoluteString }
 
     /// A custom audience.

@@ -23,8 +23,7 @@ struct AssertionContent: Sendable {
 
     /// Returns the claims of one assertion, with a new `jti`.
     ///
-    /// There is no `nbf`, because a server whose clock is a second behind would reject the
-    /// assertion.
+    /// It has no `nbf`, because a server whose clock is a second behind would reject it.
     func claims(audience: String, at date: Date) throws(CryptoError) -> JSONObject {
         let issued = Int(date.timeIntervalSince1970)
         var content = claims

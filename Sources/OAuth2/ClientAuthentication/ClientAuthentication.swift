@@ -7,18 +7,16 @@ public protocol ClientAuthentication: Sendable {
     /// The client's identifier.
     var clientID: String { get }
 
-    /// A Boolean value that indicates whether the credential contains a time, so that a wrong clock
-    /// makes it invalid.
+    /// A Boolean value that indicates whether the credential contains a time.
     ///
     /// If true, the client repeats a failed request once, with the time corrected by the server's
-    /// `Date` header field. The default is false.
+    /// `Date` header field, because a wrong clock makes such a credential invalid. The default is
+    /// false.
     var usesAssertion: Bool { get }
 
-    /// A Boolean value that indicates whether the connection's certificate is part of the
-    /// credential.
+    /// A Boolean value that indicates whether the TLS certificate is part of the credential.
     ///
-    /// If true, requests go to the server's ``AuthorizationServer/mutualTLSAliases``. The default
-    /// is false.
+    /// If true, requests go to ``AuthorizationServer/mutualTLSAliases``. The default is false.
     var usesMutualTLS: Bool { get }
 
     /// Adds the client's credential to a token request.
@@ -28,9 +26,8 @@ public protocol ClientAuthentication: Sendable {
     /// - Parameters:
     ///   - request: The request to complete.
     ///   - date: The current time, for credentials that contain one.
-    /// - Throws: Any error. The request then isn't sent, and the callers that wait for the token
-    ///   get an ``OAuth2Error`` with the code `assertionFailed`, unless the error is an
-    ///   ``OAuth2Error`` itself.
+    /// - Throws: Any error. The request then isn't sent. Callers get an ``OAuth2Error`` with the
+    ///   code `assertionFailed`, unless the error is an ``OAuth2Error`` itself.
     func authenticate(_ request: inout TokenRequest, at date: Date) async throws
 }
 

@@ -16,8 +16,7 @@ public struct ClientSecretBasic: ClientAuthentication {
         public static let form = Self(wrapped: .form)
         /// Joins both unencoded, for servers that don't decode them.
         ///
-        /// An identifier with a colon can't be sent this way, because the server would read it only
-        /// up to the colon.
+        /// An identifier with a colon can't be sent this way; the server would cut it at the colon.
         public static let raw = Self(wrapped: .raw)
     }
 
@@ -43,8 +42,7 @@ public struct ClientSecretBasic: ClientAuthentication {
     /// - Parameters:
     ///   - request: The request to complete.
     ///   - date: Not used.
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the encoding can't represent
-    ///   the identifier.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an unencodable identifier.
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         guard encoding == .form || !clientID.utf8.contains(UInt8(ascii: ":")) else {
             throw OAuth2Error(

@@ -22,8 +22,7 @@ public struct ClientSecretJWT: ClientAuthentication {
     ///   - secret: The client's secret. Its UTF-8 bytes are the key; HS256 requires at least 32.
     ///   - algorithm: `HS256`, `HS384` or `HS512`.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day. The
-    ///     default is 60 seconds.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     /// - Throws: `TokenError` with the code `weakKey` if the secret is too short for the algorithm,
     ///   or with another code if it can't be a key or the algorithm is a different one.
     package init(
@@ -40,8 +39,7 @@ public struct ClientSecretJWT: ClientAuthentication {
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
-    /// Sets `client_id`, `client_assertion_type` and `client_assertion`, with a new assertion that
-    /// has its own `jti`.
+    /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
     ///
     /// - Parameters:
     ///   - request: The request to complete.

@@ -16,8 +16,7 @@ public import Foundation
 /// )
 /// ```
 ///
-/// For the client, it makes no difference whether the server knows the certificate itself or its
-/// issuer.
+/// The server may know the certificate itself or its issuer.
 public struct MutualTLSAuthentication: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String

@@ -2,8 +2,7 @@ public import Foundation
 public import TokenGeneration
 
 /// Client authentication with an assertion that the client signs with its private key
-/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), either in this process or
-/// in a key management service.
+/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), locally or remotely.
 public struct PrivateKeyJWT: ClientAuthentication {
     /// The audience of an assertion.
     public typealias Audience = AssertionAudience
@@ -30,8 +29,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
     ///   - signingService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day. The
-    ///     default is 60 seconds.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
     ///     demand `client-authentication+jwt`.
     public init(
@@ -44,15 +42,13 @@ public struct PrivateKeyJWT: ClientAuthentication {
         self.init(clientID, .local(signingService), audience, lifetime, tokenType)
     }
 
-    /// Creates the authentication with a key outside the process, such as in a key management
-    /// service.
+    /// Creates the authentication with a key elsewhere, such as in a key management service.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
     ///   - remoteSigningService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day. The
-    ///     default is 60 seconds.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
     ///     demand `client-authentication+jwt`.
     public init(
@@ -79,8 +75,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
-    /// Sets `client_id`, `client_assertion_type` and `client_assertion`, with a new assertion that
-    /// has its own `jti`.
+    /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
     ///
     /// The assertion has no `nbf`, because a server whose clock is a second behind would reject it.
     ///
@@ -124,8 +119,7 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         Self(clientID: clientID, signingService: signingService, audience: audience, lifetime: lifetime)
     }
 
-    /// An assertion that a service outside the process signs with the client's private key:
-    /// `private_key_jwt`.
+    /// An assertion that a remote service signs with the client's private key: `private_key_jwt`.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.

@@ -14,8 +14,7 @@ public struct DPoPKey: Sendable {
     }
 
     let kind: Kind
-    /// A Boolean value that indicates whether the client accepts a bearer token from a server that
-    /// doesn't support DPoP.
+    /// A Boolean value that indicates whether bearer tokens are accepted if the server lacks DPoP.
     ///
     /// The default is false.
     public var insecurelyAcceptsBearerTokens = false
@@ -61,8 +60,7 @@ public struct DPoPKey: Sendable {
     }
 }
 
-/// A key that signs proofs, with the PEM text that is stored with the tokens if the key was
-/// generated for them.
+/// A key that signs proofs, with the PEM text for the store if the key was generated.
 struct BoundKey: Sendable {
     let generator: DPoPProofGenerator
     var pem: Secret?

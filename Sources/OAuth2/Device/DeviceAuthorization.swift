@@ -11,8 +11,7 @@ public struct DeviceAuthorization: Sendable {
     public let userCode: String
     /// The URL of the page where the user enters the code.
     public let verificationURI: URL
-    /// The URL of the page with the code included, for a QR code or a link, or `nil` if the server
-    /// has none.
+    /// The URL with the code included, for a QR code or a link, or `nil` if the server has none.
     public let verificationURIComplete: URL?
     /// The time when the codes expire, on the monotonic clock.
     public let expiry: ContinuousClock.Instant
@@ -27,11 +26,9 @@ public struct DeviceAuthorization: Sendable {
     ///   - deviceCode: The code that this device sends in its token requests.
     ///   - userCode: The code that the user enters.
     ///   - verificationURI: The URL of the page where the user enters the code.
-    ///   - verificationURIComplete: The URL of the page with the code included. The default is
-    ///     `nil`.
+    ///   - verificationURIComplete: The URL with the code included. The default is `nil`.
     ///   - expiry: The time when the codes expire, on the monotonic clock.
-    ///   - interval: The time to wait between two token requests, at least one second. The default
-    ///     is 5 seconds.
+    ///   - interval: The time between token requests, at least 1 second. The default is 5 seconds.
     public init(
         deviceCode: Secret,
         userCode: String,

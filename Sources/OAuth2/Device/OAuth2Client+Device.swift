@@ -9,8 +9,7 @@ extension OAuth2Client {
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
-    ///   - additionalParameters: Additional parameters, such as the `audience` that some servers
-    ///     need.
+    ///   - additionalParameters: Other parameters, such as the `audience` that some servers need.
     /// - Returns: The instructions for the user. Pass them to ``tokens(for:idToken:progress:)``.
     /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server doesn't support the
     ///   device grant, or `malformedRequest` for an invalid scope or resource, or an additional
@@ -52,15 +51,14 @@ extension OAuth2Client {
 
     /// Waits until the user has authorized a device, and returns the tokens.
     ///
-    /// The client polls at the interval that the server sets, or every five seconds by default. It
-    /// polls more slowly after `slow_down`, and doubles the delay each time the server doesn't
-    /// respond.
+    /// The client polls at the server's interval, or every five seconds. It polls more slowly after
+    /// `slow_down`, and doubles the delay each time the server doesn't respond.
     ///
     /// - Parameters:
     ///   - device: The instructions that the user was given.
     ///   - idToken: The rule for the ID token, if the scope has `openid`. By default, it isn't
-    ///     verified, and ``IssuedTokens/idToken`` is `nil`. With a verifier, the client loads the
-    ///     server's keys before it polls.
+    ///     verified, and ``IssuedTokens/idToken`` is `nil`. With a verifier, the keys are loaded
+    ///     before polling.
     ///   - progress: A closure that receives the progress before each pause.
     /// - Returns: The tokens, with the verified ID token.
     /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has denied the

@@ -10,11 +10,9 @@ public import TokenGeneration
 /// ```
 ///
 /// Endpoints must be `https`, or `http` on a loopback address. The metadata of an `https` issuer
-/// can't name endpoints on this machine, unless the issuer is on it too. An endpoint that is `nil`
-/// isn't supported by the server.
+/// can't name endpoints on this machine, unless the issuer is on it too. A missing one is `nil`.
 public struct AuthorizationServer: Sendable, Hashable {
-    /// The server's issuer identifier, exactly as the server writes it, which is also the audience
-    /// of assertions.
+    /// The server's issuer identifier, exactly as the server writes it; the audience of assertions.
     public let issuer: String
     /// The token endpoint.
     public var tokenEndpoint: URL
@@ -65,9 +63,9 @@ public struct AuthorizationServer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - metadata: The metadata document.
-    ///   - issuer: The issuer whose metadata was requested. The document must name exactly this
-    ///     issuer ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)). Otherwise another
-    ///     server could impersonate it.
+    ///   - issuer: The issuer whose metadata was requested. To prevent impersonation, the document
+    ///     must name exactly this issuer
+    ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)).
     /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`; `insecureTransport` for an
     ///   endpoint that is neither `https` nor on this machine, or that an `https` issuer must not
     ///   name: one that is `http`, or on this machine; `protocolViolation` for a member of the
@@ -90,8 +88,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
             let document = MetadataDocument(aliases, issuer: issuer)
-            // Skip other names: hashing one would normalize it, in quadratic time for a run of
-            // combining characters.
+            // Hashing another name would normalize it, in quadratic time for combining characters.
             for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
                 mutualTLSAliases[alias.name] = try document.endpoint(alias.name)
             }

@@ -35,8 +35,7 @@ public final class AuthorizationServerDiscovery: Sendable {
         ///
         /// The default is one day. Zero disables it.
         public var staleLifetime: Duration = .seconds(86_400)
-        /// The time to wait before the next attempt, if one has failed and expired metadata is in
-        /// use.
+        /// The time to wait before the next attempt while expired metadata is in use.
         ///
         /// The default is 30 seconds.
         public var retryInterval: Duration = .seconds(30)
@@ -91,8 +90,7 @@ public final class AuthorizationServerDiscovery: Sendable {
         }
     }
 
-    /// Makes the next caller reload the metadata, for example after the server has moved an
-    /// endpoint.
+    /// Makes the next caller reload the metadata, such as after an endpoint has moved.
     ///
     /// If the server is unavailable, the old metadata is still used for ``Options/staleLifetime``.
     public func expire() { cache.expire(issuer) }
@@ -133,8 +131,7 @@ public final class AuthorizationServerDiscovery: Sendable {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the error can be a temporary failure of a server
-    /// whose metadata was valid before.
+    /// A Boolean value that indicates whether the failure may be temporary.
     ///
     /// Another issuer or an insecure endpoint isn't temporary.
     fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }

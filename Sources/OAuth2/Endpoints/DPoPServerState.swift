@@ -2,8 +2,7 @@ import Foundation
 import Networking
 import Synchronization
 
-/// The nonce for the next DPoP proof and the clock skew of each server, from the header fields of
-/// its responses.
+/// The DPoP nonce and the clock skew of each server, from its response header fields.
 ///
 /// State is separate for each origin, and for authorization servers and resource servers. Each
 /// instance keeps the latest 100 origins.
@@ -22,8 +21,7 @@ final class DPoPServerState: Sendable {
     }
 
     private static let capacity = 100
-    /// The difference between clocks that is ignored, because `Date` has whole seconds and
-    /// responses take time.
+    /// The clock skew that is ignored, because `Date` has whole seconds and responses take time.
     static let tolerance = Duration.seconds(5)
 
     private let state = Mutex(State())
@@ -46,8 +44,7 @@ final class DPoPServerState: Sendable {
         return skew == .zero ? timeSource.date() : timeSource.date().addingTimeInterval(skew / .seconds(1))
     }
 
-    /// Returns the time by which a server's clock is ahead of the local one, or zero within the
-    /// tolerance.
+    /// Returns the time by which a server's clock is ahead, or zero within the tolerance.
     func skew(for origin: HTTPOrigin) -> Duration {
         state.withLock { $0.hints[origin]?.skew } ?? .zero
     }

@@ -14,29 +14,23 @@ struct EndpointExchange: Sendable {
     let client: NetworkClient
     let timing: OAuth2Timing
     let hints: DPoPServerState
-    /// A Boolean value that indicates whether the request contains a time, so that a wrong clock
-    /// makes it invalid.
+    /// A Boolean value that indicates whether the request contains a time.
     var usesAssertion = false
-    /// A Boolean value that indicates whether the client authenticates at the endpoint, instead of
-    /// presenting an access token.
+    /// A Boolean value that indicates whether the endpoint authenticates the client.
     var isOfClient = false
     /// A Boolean value that indicates whether errors may quote the server, which they must not if
     /// the network client's authenticator adds secrets to the request.
     var isQuotable = true
-    /// A Boolean value that indicates whether the request may be sent again if its response was
-    /// lost.
+    /// A Boolean value that indicates whether a lost request may be sent again.
     var isRepeatable = true
 
     /// Sends requests until one succeeds, a failure is final, or the time is up.
     ///
     /// - Parameters:
-    ///   - makeRequest: A closure that creates the request for each attempt, with the time of the
-    ///     server's clock.
-    ///   - read: A closure that reads a response with a 2xx status code. It receives the secrets
-    ///     that its errors must not repeat.
+    ///   - makeRequest: A closure that creates each attempt's request, with the server's time.
+    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
     /// - Returns: The value that the closure returns.
-    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`,
-    ///   if the caller is cancelled.
+    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
         read: (HTTPResponse, SentSecrets) async throws -> Value

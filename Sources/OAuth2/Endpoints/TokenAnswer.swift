@@ -17,8 +17,7 @@ enum TokenAnswer: Sendable {
         }
     }
 
-    /// Returns the refresh token in a response that is otherwise unusable, or `nil` if the response
-    /// has none.
+    /// Returns the refresh token in an otherwise unusable response, or `nil`.
     ///
     /// If the text isn't JSON, it's searched for the token once, so that a number that the parser
     /// can't read doesn't end the grant.
@@ -30,8 +29,7 @@ enum TokenAnswer: Sendable {
 
     private static let memberName = "refresh_token"
 
-    /// Returns an object with the one member, from the bytes around its name, or `nil` if the name
-    /// doesn't occur exactly once.
+    /// Returns an object with the one member from its raw bytes, or `nil` if it isn't there once.
     private static func member(of body: Data) -> JSONObject? {
         let name = Data(#""\#(memberName)""#.utf8)
         guard let found = body.range(of: name), body[found.upperBound...].range(of: name) == nil else { return nil }

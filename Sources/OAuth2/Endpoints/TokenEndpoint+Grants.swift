@@ -3,8 +3,7 @@ import Networking
 import TokenGeneration
 
 extension TokenEndpoint {
-    /// Requests tokens with a grant, and once more if the server rejects its parameters and the
-    /// grant has others.
+    /// Requests tokens with a grant, and retries once with its renewed parameters if rejected.
     ///
     /// - Parameters:
     ///   - grant: The grant.
@@ -34,8 +33,7 @@ extension TokenEndpoint {
         do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
 
-    /// Requests tokens with a grant's refresh token, and once more with fewer parameters if the
-    /// server rejects the others.
+    /// Requests tokens with a grant's refresh token, and retries once with fewer parameters.
     ///
     /// - Parameters:
     ///   - refreshToken: The refresh token.
@@ -77,8 +75,7 @@ extension TokenEndpoint {
         }
     }
 
-    /// Turns the rejection of a repeatable grant into `requestRejected`, so that later requests can
-    /// use the grant again.
+    /// Turns the rejection of a repeatable grant into `requestRejected`, so it can be used again.
     ///
     /// Servers also respond with invalid_grant to an assertion from a client with a different
     /// clock. The user can't fix that, and a service must not stop permanently.

@@ -10,13 +10,11 @@ struct TokenEndpoint: Sendable {
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     var timing: OAuth2Timing
-    /// The timeout of one request, or `nil` to use the network client's timeout and let the caller
-    /// limit the total time.
+    /// The timeout of one request, or `nil` for the network client's; the caller limits the total.
     var requestTimeout: Duration?
     let hints: DPoPServerState
     let journal: TokenJournal
-    /// A Boolean value that indicates whether the client accepts bearer tokens although it has a
-    /// key.
+    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
     let insecurelyAcceptsBearerTokens: Bool
 
     init(
@@ -50,8 +48,7 @@ struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - form: The grant's parameters.
     ///   - proof: The key that the tokens are bound to, or `nil` for bearer tokens.
-    ///   - isSingleUse: A Boolean value that indicates whether the request carries a credential
-    ///     that works only once.
+    ///   - isSingleUse: `true` if the request carries a credential that works only once.
     ///   - deadline: The deadline of the refresh.
     /// - Returns: The issued tokens.
     /// - Throws: ``OAuth2Error``.
@@ -170,8 +167,7 @@ struct TokenEndpoint: Sendable {
                 )
             } catch {
                 guard let refreshToken = TokenAnswer.refreshToken(in: response.body) else { throw error }
-                // Even if the rest of the response is unusable, the server counts this token as
-                // issued.
+                // The server counts this token as issued, even if the rest is unusable.
                 return .refreshTokenOnly(refreshToken, error)
             }
         } catch let error as OAuth2Error {

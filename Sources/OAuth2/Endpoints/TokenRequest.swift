@@ -2,15 +2,13 @@ public import Foundation
 import FoundationNetworking
 public import Networking
 
-/// A request to a token endpoint, or to another endpoint that authenticates clients, before it's
-/// sent.
+/// A request to a token endpoint, or another endpoint that authenticates clients.
 ///
 /// A grant adds its parameters, and a ``ClientAuthentication`` the client's credential.
 public struct TokenRequest: Sendable {
     /// The server that receives the request.
     public let server: AuthorizationServer
-    /// The endpoint that receives the request: the server's token endpoint, unless another one is
-    /// specified.
+    /// The endpoint that receives the request, by default the server's token endpoint.
     public let endpoint: URL
     /// The form's fields, in the order to send them.
     public private(set) var form: [(name: String, value: String)]
@@ -22,8 +20,7 @@ public struct TokenRequest: Sendable {
     /// - Parameters:
     ///   - server: The server that receives the request.
     ///   - form: The form's fields.
-    ///   - endpoint: The endpoint that receives the request. The default, `nil`, is the server's
-    ///     token endpoint.
+    ///   - endpoint: The endpoint. The default, `nil`, is the server's token endpoint.
     public init(server: AuthorizationServer, form: [(name: String, value: String)], endpoint: URL? = nil) {
         self.server = server
         self.endpoint = endpoint ?? server.tokenEndpoint
@@ -68,8 +65,7 @@ public struct TokenRequest: Sendable {
 
     /// The URL request.
     ///
-    /// - Throws: `NetworkError` with the code `invalidRequest` if one of the header fields isn't
-    ///   valid.
+    /// - Throws: `NetworkError` with the code `invalidRequest` for an invalid header field.
     var urlRequest: URLRequest {
         get throws(NetworkError) {
             var request = URLRequest(url: endpoint)

@@ -10,13 +10,11 @@ struct TokenRequestSequence {
 
     /// The circumstances of a failed request, in addition to its error.
     struct Circumstances {
-        /// A Boolean value that indicates whether the proof or assertion was made by a clock that
-        /// is now known to be wrong.
+        /// A Boolean value that indicates whether the clock skew was corrected after the request.
         var isSkewNews = false
         /// A Boolean value that indicates whether the client's credential contains a time.
         var usesAssertion = false
-        /// A Boolean value that indicates whether the server has sent a nonce that wasn't in the
-        /// proof.
+        /// A Boolean value that indicates whether the server has sent a new nonce.
         var isNonceNews = false
         var hasNonce = false
         /// The remaining time of the refresh.
@@ -42,7 +40,7 @@ struct TokenRequestSequence {
     let isSingleUse: Bool
     private var failures = 0
     private var repetitions: Set<Repetition> = []
-    /// A Boolean value that indicates whether a request was sent and its result is unknown.
+    /// A Boolean value that indicates whether the result of a sent request is unknown.
     private(set) var isAmbiguous = false
 
     init(attempts: Int, isSingleUse: Bool = false) {
@@ -95,13 +93,12 @@ struct TokenRequestSequence {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the server has certainly not acted on the request.
+    /// A Boolean value that indicates whether the server can't have acted on the request.
     fileprivate var isFromBeforeSending: Bool {
         (cause as? NetworkError)?.isUnprocessed ?? false
     }
 
-    /// A Boolean value that indicates whether the server may have acted on the request, although
-    /// the response doesn't say so.
+    /// A Boolean value that indicates whether the server may have processed the request anyway.
     ///
     /// Either a gateway has lost the server's response (502, 504, and 520 to 527 of some), or the
     /// response isn't an OAuth 2 response.
@@ -111,7 +108,6 @@ extension OAuth2Error {
         return status == 502 || status == 504 || (520...527).contains(status) || (200...299).contains(status)
     }
 
-    /// A Boolean value that indicates whether the server says that it has not processed the
-    /// request.
+    /// A Boolean value that indicates whether the server says it didn't process the request.
     fileprivate var isBusy: Bool { status == 429 || status == 503 || serverCode == "temporarily_unavailable" }
 }

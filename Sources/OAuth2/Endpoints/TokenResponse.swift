@@ -19,12 +19,9 @@ struct TokenResponse: Sendable {
     ///   - status: The status code.
     ///   - requested: The time when the request was sent, from which the lifetime counts.
     ///   - proof: The key that the token is bound to, or `nil` for a bearer token.
-    ///   - insecurelyAcceptsBearerTokens: A Boolean value that indicates whether a bearer token is
-    ///     accepted in place of a bound one.
-    ///   - acceptsMissingType: A Boolean value that indicates whether a token without a type counts
-    ///     as a bearer token.
-    ///   - isExchange: A Boolean value that indicates whether the request was a token exchange,
-    ///     which can issue other tokens than access tokens.
+    ///   - insecurelyAcceptsBearerTokens: `true` to accept a bearer token in place of a bound one.
+    ///   - acceptsMissingType: `true` to treat a token without a type as a bearer token.
+    ///   - isExchange: `true` for a token exchange, which can issue other types of tokens.
     ///   - secrets: The secrets that errors must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
@@ -103,8 +100,7 @@ struct TokenResponse: Sendable {
 
     /// Parses a lifetime, which servers send as an integer, with a fraction, or as a string.
     ///
-    /// An invalid value counts as missing, because rejecting the response would lose the refresh
-    /// token in it.
+    /// An invalid value counts as missing, because an error would lose the refresh token.
     static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Double?
         switch value {
@@ -159,8 +155,7 @@ extension OAuth2Error {
     /// Returns a Boolean value that indicates whether the same request may succeed later.
     static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
 
-    /// The error codes that the client acts on, which aren't redacted even if they contain a short
-    /// secret.
+    /// The registered error codes, which are shown even if they contain a short secret.
     private static let registeredCodes: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
@@ -176,8 +171,7 @@ extension OAuth2Error {
         return printable(serverCode, limit: 64, hiding: secrets) ?? SentSecrets.placeholder
     }
 
-    /// Returns the server's error description without line breaks and secrets, or `nil` if it can't
-    /// be shown.
+    /// Returns a server's text in one line and without secrets, or `nil` if it can't be shown.
     static func printable(_ text: String, limit: Int, hiding secrets: SentSecrets) -> String? {
         secrets.redacted(text).map { text in
             String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })

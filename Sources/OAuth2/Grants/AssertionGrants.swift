@@ -13,13 +13,11 @@ public struct SAMLBearerGrant: Grant {
     /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - identifier: A name for the assertion's subject, without secrets, which keeps the tokens
-    ///     of different subjects apart.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
-    ///   - assertion: A closure that returns the XML text of one signed `Assertion` element. The
-    ///     grant encodes it.
+    ///   - assertion: A closure that returns the XML text of a signed `Assertion`, unencoded.
     public init(
         identifier: String,
         scope: String? = nil,
@@ -80,10 +78,8 @@ public struct ExtensionGrant: Grant {
     ///
     /// - Parameters:
     ///   - type: The absolute URI of the grant type.
-    ///   - identifier: A name for the subject, without secrets, which keeps the tokens of different
-    ///     subjects apart.
-    ///   - isRepeatable: A Boolean value that indicates whether the client can use this grant
-    ///     repeatedly without the user's help.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - isRepeatable: `true` if the client can use this grant again without the user's help.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
@@ -118,9 +114,8 @@ public struct ExtensionGrant: Grant {
 
 /// A grant that a user gives, in a browser or on another device, and must renew when it has ended.
 ///
-/// The grant doesn't have a credential. Its tokens come from
-/// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the token
-/// store.
+/// The grant has no credential. Its tokens come from
+/// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the store.
 public struct UserGrant: Grant {
     /// The grant's type, the user, and the requested access.
     public let identifier: String
@@ -129,14 +124,11 @@ public struct UserGrant: Grant {
     /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - identifier: A name for the user, without secrets, which keeps the tokens of different
-    ///     users apart.
-    ///   - scope: A part of the granted scope to request on refresh. The default, `nil`, requests
-    ///     all of it.
-    ///   - resources: A part of the granted resources to request on refresh. The default, an empty
-    ///     array, requests all of them.
-    ///   - omitsRefusedResources: A Boolean value that indicates whether the client retries without
-    ///     the resources if the server rejects them. The default is false.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: A part of the granted scope for refreshed tokens. The default, `nil`, is all.
+    ///   - resources: A part of the granted resources for refreshed tokens. The default is all.
+    ///   - omitsRefusedResources: `true` to retry without the resources if the server rejects them.
+    ///     The default is `false`.
     public init(
         identifier: String,
         scope: String? = nil,
@@ -165,8 +157,7 @@ public struct UserGrant: Grant {
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
     public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
 
-    /// Returns the fields without the resources, if the server rejected these and the client may
-    /// omit them.
+    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
     ///
     /// - Parameter error: The server's error response.
     /// - Returns: `scope`, or `nil`.

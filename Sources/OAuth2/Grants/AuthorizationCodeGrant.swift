@@ -43,8 +43,7 @@ public struct AuthorizationCodeGrant: Grant {
     /// Returns the form's fields, once.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the code, the redirect URI and the code verifier, or `nil` if the
-    ///   code was already used.
+    /// - Returns: `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()

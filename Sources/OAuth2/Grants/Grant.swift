@@ -6,8 +6,7 @@ public protocol Grant: Sendable {
     /// The name of the grant in a token store: its type and the requested access, without secrets.
     var identifier: String { get }
 
-    /// A Boolean value that indicates whether the client can use this grant repeatedly without the
-    /// user's help.
+    /// A Boolean value that indicates whether the grant works again without the user's help.
     var isRepeatable: Bool { get }
 
     /// The initial refresh token, for a grant that consists of one.
@@ -16,16 +15,13 @@ public protocol Grant: Sendable {
     /// Returns the form's fields for a token request.
     ///
     /// - Parameter date: The estimated time of the server's clock, for a grant that signs a time.
-    /// - Returns: The fields in the order to send them, or `nil` if the grant has only its refresh
-    ///   token.
+    /// - Returns: The fields in order, or `nil` if the grant has only its refresh token.
     /// - Throws: Any error, with which the token request fails.
     func parameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// Returns the form's fields for a second attempt, after the server has rejected those of
-    /// ``parameters(at:)``.
+    /// Returns the form's fields for a second attempt, if ``parameters(at:)`` was rejected.
     ///
-    /// - Parameter date: The estimated time of the server's clock, which the rejection may have
-    ///   corrected.
+    /// - Parameter date: The estimated time of the server's clock, perhaps corrected since.
     /// - Returns: Different fields, such as with a new assertion. The default implementation
     ///   returns `nil`, for no second attempt.
     /// - Throws: Any error, with which the token request fails.
@@ -33,8 +29,7 @@ public protocol Grant: Sendable {
 
     /// Notifies the grant that no request with the result of ``parameters(at:)`` was sent.
     ///
-    /// A grant that works only once, such as a code, can then be used again. The default
-    /// implementation does nothing.
+    /// A single-use grant, such as a code, can then be used again. The default does nothing.
     func parametersWereNotSent()
 
     /// Returns the form's fields to send with a refresh token, such as `resource`.
@@ -48,21 +43,18 @@ public protocol Grant: Sendable {
     /// Returns the form's fields for a second attempt with the same refresh token, after the server
     /// has rejected those of ``refreshParameters()``.
     ///
-    /// - Parameter error: The server's error response, which isn't a rejection of the refresh token
-    ///   itself.
+    /// - Parameter error: The server's error, which isn't a rejection of the refresh token itself.
     /// - Returns: Fewer fields. The default implementation returns `nil`, for no second attempt.
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]?
 
     /// Returns a grant that meets a resource's demand.
     ///
-    /// The authenticator then repeats the rejected request once with a token of that grant, which
-    /// it stores separately.
+    /// The authenticator then repeats the request once with that grant's token, stored separately.
     ///
     /// - Parameter demand: Additional scope
     ///   ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)), or a different
     ///   authentication of the user ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
-    /// - Returns: The grant. The default implementation returns `nil`, for a grant that already
-    ///   requests that access or can't.
+    /// - Returns: The grant. The default is `nil`, for a grant that has the access or can't get it.
     func answering(_ demand: ResourceDemand) -> (any Grant)?
 }
 
@@ -117,8 +109,7 @@ public struct ClientCredentialsGrant: Grant {
     /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - scope: The requested scope, as names separated by spaces. The default, `nil`, requests
-    ///     the server's default.
+    ///   - scope: The requested names, separated by spaces, or `nil` for the server's default.
     ///   - resources: The URIs of the services that the token is for
     ///     ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
     ///   - authorizationDetails: The details of the requested access
@@ -162,14 +153,12 @@ public struct ClientCredentialsGrant: Grant {
 /// A grant with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
 ///
 /// The token in the initializer is only the first one. The server may rotate it with each use. The
-/// authenticator keeps the newest one in its store and prefers it to the first. Create the grant
-/// with the same first token after a restart, and with the new token after the user has signed in
-/// again.
+/// authenticator stores the newest one and prefers it to the first. Create the grant with the same
+/// first token after a restart, and with the new token after the user has signed in again.
 public struct RefreshTokenGrant: Grant {
     /// The first refresh token.
     public let refreshToken: Secret?
-    /// The grant's type, a digest of the first token, which keeps the tokens of two users apart,
-    /// and the requested access.
+    /// The grant's type, a digest of the first token that keeps users apart, and the access.
     public let identifier: String
     private let refresh: RefreshAccess
 
@@ -181,9 +170,8 @@ public struct RefreshTokenGrant: Grant {
     ///   - resources: A part of the granted resources
     ///     ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)). The default, an
     ///     empty array, requests all of them.
-    ///   - omitsRefusedResources: A Boolean value that indicates whether the client retries without
-    ///     the resources if the server rejects them, for servers that accept them with a code but
-    ///     not with a refresh token. The default is false.
+    ///   - omitsRefusedResources: `true` to retry without the resources if the server rejects them,
+    ///     as some do only with a refresh token. The default is `false`.
     public init(
         refreshToken: Secret,
         scope: String? = nil,
@@ -213,8 +201,7 @@ public struct RefreshTokenGrant: Grant {
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
     public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
 
-    /// Returns the fields without the resources, if the server rejected these and the client may
-    /// omit them.
+    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
     ///
     /// - Parameter error: The server's error response.
     /// - Returns: `scope`, or `nil`.
@@ -226,8 +213,7 @@ public struct RefreshTokenGrant: Grant {
 /// The access that a refresh request asks for.
 struct RefreshAccess: Sendable {
     let access: RequestedAccess
-    /// A Boolean value that indicates whether the client retries without the resources if the
-    /// server rejects them.
+    /// A Boolean value that indicates whether rejected resources may be omitted.
     let omitsRefusedResources: Bool
 
     func reduced(after error: OAuth2Error) -> [(name: String, value: String)]? {

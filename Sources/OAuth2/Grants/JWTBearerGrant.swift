@@ -21,8 +21,7 @@ public struct JWTBearerGrant: Grant {
     /// Creates a grant with assertions from elsewhere.
     ///
     /// - Parameters:
-    ///   - identifier: A name for the assertion's subject, without secrets, which keeps the tokens
-    ///     of different subjects apart.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: The details of the requested access.
@@ -45,10 +44,8 @@ public struct JWTBearerGrant: Grant {
     /// - Parameters:
     ///   - issuer: The signer, by the name that the server knows.
     ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
-    ///   - audience: The audience of the assertion: the server's issuer identifier or the URL of
-    ///     its token endpoint.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day. The
-    ///     default is 60 seconds.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     ///   - signingService: The service that signs.
     ///   - claims: Additional claims, which can't replace the standard ones.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
@@ -80,10 +77,8 @@ public struct JWTBearerGrant: Grant {
     /// - Parameters:
     ///   - issuer: The signer, by the name that the server knows.
     ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
-    ///   - audience: The audience of the assertion: the server's issuer identifier or the URL of
-    ///     its token endpoint.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day. The
-    ///     default is 60 seconds.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     ///   - remoteSigningService: The service that signs.
     ///   - claims: Additional claims, which can't replace the standard ones.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.

@@ -26,8 +26,7 @@ public struct TokenExchangeGrant: Grant {
         ///
         /// - Parameters:
         ///   - source: The source of the actor's tokens.
-        ///   - identifier: A name for the actor, without secrets, which keeps the tokens of
-        ///     different actors apart.
+        ///   - identifier: A name without secrets that keeps different actors' tokens apart.
         ///   - tokenType: The type of the actor's tokens. The default is an access token.
         public init(_ source: any TokenSource, identifier: String, tokenType: TokenType = .accessToken) {
             self.source = source
@@ -58,17 +57,14 @@ public struct TokenExchangeGrant: Grant {
     /// - Parameters:
     ///   - subject: The source of the tokens to exchange.
     ///   - subjectTokenType: The type of the subject's tokens. The default is an access token.
-    ///   - identifier: A name for the subject, without secrets, which keeps the tokens of different
-    ///     subjects apart.
-    ///   - actor: The party that acts on the subject's behalf. With the default, `nil`, the client
-    ///     impersonates the subject.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - actor: The party that acts for the subject. With `nil`, the client impersonates it.
     ///   - audiences: The names of the services that the new token is for.
     ///   - resources: The URIs of the services that the new token is for.
     ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - authorizationDetails: The details of the requested access.
     ///   - requestedTokenType: The type of the new token. The default, `nil`, leaves it to the
-    ///     server. Requests can carry only access tokens; other types are for another exchange or
-    ///     another party.
+    ///     server. Only access tokens fit into requests; others are for another exchange or party.
     public init(
         subject: any TokenSource,
         subjectTokenType: TokenType = .accessToken,
@@ -95,8 +91,7 @@ public struct TokenExchangeGrant: Grant {
     /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the subject's token and its type, those of the actor, and the
-    ///   requested access.
+    /// - Returns: `grant_type`, the tokens and types of subject and actor, and the access.
     /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {

@@ -1,5 +1,4 @@
-/// A rule for the ID token that an ``OAuth2Client`` receives with the tokens of an authorization
-/// code or a device.
+/// A rule for the ID token that an ``OAuth2Client`` gets with a user's tokens.
 ///
 /// ```swift
 /// let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
@@ -22,8 +21,7 @@ public struct IDTokenRule: Sendable {
 
     /// Requires a valid ID token.
     ///
-    /// The client checks it against the request (`nonce`, `max_age`) and the access token
-    /// (`at_hash`).
+    /// The client also checks `nonce`, `max_age` and `at_hash`.
     ///
     /// - Parameter verifier: The verifier for the provider's ID tokens.
     /// - Returns: The rule.
@@ -33,8 +31,7 @@ public struct IDTokenRule: Sendable {
 
     /// Ignores the ID token, so that ``IssuedTokens/idToken`` is `nil`.
     ///
-    /// - Warning: Nothing then tells you which user has signed in. Use it only in applications that
-    ///   need just the access token.
+    /// - Warning: The user's identity is then unknown. Use it if you need only the access token.
     public static let skipIDTokenCheck = IDTokenRule(wrapped: .skipped)
 }
 

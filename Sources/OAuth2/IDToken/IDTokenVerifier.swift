@@ -18,8 +18,7 @@ public struct IDTokenVerifier: Sendable {
     public let issuer: String
     /// The client's ID at the provider.
     public let clientID: String
-    /// The algorithms that the provider may sign ID tokens with: the client's registered
-    /// `id_token_signed_response_alg`.
+    /// The accepted signature algorithms: the client's `id_token_signed_response_alg`.
     ///
     /// The default is RS256 alone, as in
     /// [OpenID Connect registration](https://openid.net/specs/openid-connect-registration-1_0.html).
@@ -40,8 +39,7 @@ public struct IDTokenVerifier: Sendable {
     /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation),
     /// rule 3).
     public var trustedAudiences: [String] = []
-    /// The names of claims that a token must have in addition to `iss`, `sub`, `aud`, `exp` and
-    /// `iat`.
+    /// The required claims in addition to `iss`, `sub`, `aud`, `exp` and `iat`.
     ///
     /// If the access token comes from the authorization endpoint, include `at_hash`.
     public var requiredClaims: [String] = []
@@ -58,8 +56,7 @@ public struct IDTokenVerifier: Sendable {
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys.
-    ///   - algorithms: The algorithms that the provider may sign ID tokens with. The default is
-    ///     RS256 alone.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
@@ -70,8 +67,7 @@ public struct IDTokenVerifier: Sendable {
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys.
-    ///   - algorithms: The algorithms that the provider may sign ID tokens with. The default is
-    ///     RS256 alone.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
@@ -103,15 +99,13 @@ public struct IDTokenVerifier: Sendable {
     /// - Parameters:
     ///   - idToken: The token.
     ///   - nonce: The nonce of the authentication request. If `nil`, the token must have none.
-    ///   - accessToken: The access token that came with the ID token, to compare with `at_hash` if
-    ///     the token has it.
+    ///   - accessToken: The access token that came with it, to compare with `at_hash` if present.
     ///   - code: The authorization code that came with the ID token from the authorization
     ///     endpoint, to compare with `c_hash`.
     ///   - state: The state that came with the ID token from the authorization endpoint, to compare
     ///     with `s_hash`. Pass it for providers that send that claim, as FAPI 1.0 demands.
     ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
-    ///   - acrValues: The acceptable authentication context classes. If empty, any is accepted, as
-    ///     is a token without one.
+    ///   - acrValues: The acceptable authentication context classes. If empty, `acr` is optional.
     /// - Returns: The verified token.
     /// - Throws: `TokenError` with the code `algorithmMismatch`, before any keys are loaded, if the
     ///   token is unsigned or signed with an algorithm that isn't in ``algorithms``; the errors of

@@ -27,15 +27,13 @@ public struct ClientMetadata: Sendable, Hashable {
         set { set("redirect_uris", newValue) }
     }
 
-    /// The grant types that the client uses: `grant_types`; empty for the server's default,
-    /// `authorization_code`.
+    /// The grant types: `grant_types`; empty for the server's default, `authorization_code`.
     public var grantTypes: [String] {
         get { strings("grant_types") }
         set { set("grant_types", newValue) }
     }
 
-    /// The response types that the client uses: `response_types`; empty for the server's default,
-    /// `code`.
+    /// The response types: `response_types`; empty for the server's default, `code`.
     public var responseTypes: [String] {
         get { strings("response_types") }
         set { set("response_types", newValue) }

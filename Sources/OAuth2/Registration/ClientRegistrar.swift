@@ -39,8 +39,7 @@ public struct ClientRegistrar: Sendable {
 
     /// Registers a client.
     ///
-    /// The registrar sends the request only once, because a second one might register another
-    /// client.
+    /// The request is sent only once, because a second one might register another client.
     ///
     /// - Parameters:
     ///   - metadata: The client's metadata, which may include a `software_statement`.

@@ -12,11 +12,9 @@ public struct RegisteredClient: Sendable, Hashable {
     public let clientSecret: Secret?
     /// The time when the secret expires, or `nil` if it never does.
     public let clientSecretExpiry: Date?
-    /// The token that authorizes reading, updating and deleting the registration, or `nil` if the
-    /// server doesn't support that.
+    /// The token for reading, updating and deleting the registration, if the server supports it.
     public let registrationAccessToken: Secret?
-    /// The URL for reading, updating and deleting the registration, or `nil` if the server doesn't
-    /// support that.
+    /// The URL for reading, updating and deleting the registration, if the server supports it.
     public let registrationURL: URL?
     /// The registered metadata, which may differ from the requested one.
     public let metadata: ClientMetadata
