@@ -56,16 +56,12 @@ public struct AuthorizationResponseVerifier: Sendable {
         self.algorithms = algorithms
     }
 
-    /// Reads a response (JARM §2.4).
+    /// Returns the claims of a response (JARM §2.4), for which `iss` must equal `issuer` and `aud`
+    /// must contain `clientID`.
     ///
-    /// - Parameters:
-    ///   - response: The JWT.
-    ///   - issuer: The server's issuer identifier, which `iss` must equal.
-    ///   - clientID: The client's identifier, which `aud` must contain.
-    /// - Returns: The claims.
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for a JWT
-    ///   that is invalid for another reason, with a `TokenError` as its cause; the errors of
-    ///   ``RemoteKeySet/keys()`` if the keys can't be loaded; `CancellationError`.
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
+    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
+    ///   the keys can't be loaded; `CancellationError`.
     func claims(of response: String, issuer: String, clientID: String) async throws -> JSONObject {
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),

@@ -14,12 +14,8 @@ enum RedirectVerdict: Hashable {
 
     /// Decides how to treat a request.
     ///
-    /// - Parameters:
-    ///   - head: The request's head.
-    ///   - host: The receiver's address and port; another host comes from a web page.
-    ///   - path: The path for responses.
-    ///   - state: The expected `state`, or `nil` if no task is waiting yet.
-    /// - Returns: The decision.
+    /// The `host` is the receiver's address and port; another one comes from a web page. The
+    /// `state` is `nil` if no task is waiting yet.
     static func on(_ head: RequestHead, host: String, path: String, state: Secret?) -> Self {
         // An authorization response has no body.
         guard head.target.hasPrefix("/"), head.headers.values(for: "Host") == [host],

@@ -30,11 +30,7 @@ struct RequestedAccess: Sendable, Hashable {
 
     /// Returns additional parameters in a stable order.
     ///
-    /// - Parameters:
-    ///   - parameters: The parameters, by their names.
-    ///   - own: The names of the request's own parameters.
-    /// - Returns: The fields.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for one of these names.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for one of the names in `own`.
     static func additional(
         _ parameters: [String: String],
         besides own: Set<String>

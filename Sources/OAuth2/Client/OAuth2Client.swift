@@ -58,7 +58,7 @@ public struct OAuth2Client: Sendable {
     ///   - endpoint: The endpoint, or `nil` if the server has none.
     ///   - place: The endpoint's name in error messages.
     ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
-    /// - Returns: The value that the closure returns.
+    /// - Returns: The value of `read`.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(
         _ form: [(name: String, value: String)],

@@ -30,7 +30,7 @@ public struct ClientSecretBasic: ClientAuthentication {
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
-    ///   - encoding: The encoding of both. The default is ``Encoding/form``, as RFC 6749 requires.
+    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
     public init(clientID: String, secret: Secret, encoding: Encoding = .form) {
         self.clientID = clientID
         self.secret = secret
@@ -62,7 +62,7 @@ extension ClientAuthentication where Self == ClientSecretBasic {
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
-    ///   - encoding: The encoding of both. The default is ``Encoding/form``, as RFC 6749 requires.
+    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
     /// - Returns: The authentication.
     public static func clientSecretBasic(
         clientID: String,

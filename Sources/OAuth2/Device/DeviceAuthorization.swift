@@ -47,13 +47,10 @@ public struct DeviceAuthorization: Sendable {
 }
 
 extension DeviceAuthorization {
-    /// Reads a response.
+    /// Reads a response to a request, from whose time the lifetime counts.
     ///
     /// Text that the device displays is accepted only if it can't harm the user or a terminal.
     ///
-    /// - Parameters:
-    ///   - answer: The response.
-    ///   - requested: The time when the request was sent, from which the lifetime counts.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(_ answer: AnswerMembers, requested: ContinuousClock.Instant) throws(OAuth2Error) {
         let code = try answer.required("device_code")

@@ -186,9 +186,6 @@ extension URL {
     /// A server on the network that names an `http` endpoint, or a service on the client's own
     /// machine, would make the client send its credentials to another party.
     ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier.
-    ///   - name: The endpoint's name in the metadata.
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
         let what = "a request to “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")”"

@@ -92,7 +92,7 @@ public final class AuthorizationServerDiscovery: Sendable {
 
     /// Makes the next caller reload the metadata, such as after an endpoint has moved.
     ///
-    /// If the server is unavailable, the old metadata is still used for ``Options/staleLifetime``.
+    /// If the server is unavailable, the old metadata is still used for `staleLifetime`.
     public func expire() { cache.expire(issuer) }
 
     private func lookUp() async throws -> (server: AuthorizationServer, lifetime: Duration) {

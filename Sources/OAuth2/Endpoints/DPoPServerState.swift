@@ -51,10 +51,7 @@ final class DPoPServerState: Sendable {
 
     /// Records the header fields of a response.
     ///
-    /// - Parameters:
-    ///   - headers: The response's header fields.
-    ///   - url: The URL that responded.
-    ///   - age: The maximum time since the request was sent, or `nil` if unknown.
+    /// The `age` is the maximum time since the request was sent, or `nil` if unknown.
     func note(_ headers: HTTPHeaders, from url: URL, age: Duration?) {
         guard let origin = HTTPOrigin(url) else { return }
         let nonce = headers["DPoP-Nonce"].flatMap { Self.isNonce($0) ? $0 : nil }

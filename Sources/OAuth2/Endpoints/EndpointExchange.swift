@@ -29,7 +29,7 @@ struct EndpointExchange: Sendable {
     /// - Parameters:
     ///   - makeRequest: A closure that creates each attempt's request, with the server's time.
     ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
-    /// - Returns: The value that the closure returns.
+    /// - Returns: The value of `read`.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,

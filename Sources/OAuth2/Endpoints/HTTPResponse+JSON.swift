@@ -2,13 +2,8 @@ import Networking
 import TokenGeneration
 
 extension HTTPResponse {
-    /// Returns the body as a JSON object.
-    ///
-    /// - Parameters:
-    ///   - place: The endpoint's name in error messages.
-    ///   - secrets: The secrets that the error must not repeat, or `nil` if they aren't known.
-    /// - Returns: The object.
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
+    /// Returns the body as a JSON object, or throws an error without the `secrets`, which are `nil`
+    /// if unknown.
     func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(

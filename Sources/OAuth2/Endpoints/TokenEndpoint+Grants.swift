@@ -5,12 +5,7 @@ import TokenGeneration
 extension TokenEndpoint {
     /// Requests tokens with a grant, and retries once with its renewed parameters if rejected.
     ///
-    /// - Parameters:
-    ///   - grant: The grant.
-    ///   - proof: The key that the tokens are bound to, or `nil` for bearer tokens.
-    ///   - deadline: The deadline.
     /// - Returns: The issued tokens, or `nil` if the grant has only a refresh token.
-    /// - Throws: ``OAuth2Error``.
     func redeem(
         _ grant: any Grant,
         proof: DPoPProofGenerator?,
@@ -34,14 +29,6 @@ extension TokenEndpoint {
     }
 
     /// Requests tokens with a grant's refresh token, and retries once with fewer parameters.
-    ///
-    /// - Parameters:
-    ///   - refreshToken: The refresh token.
-    ///   - grant: The grant.
-    ///   - proof: The key that the tokens are bound to, or `nil` for bearer tokens.
-    ///   - deadline: The deadline.
-    /// - Returns: The issued tokens.
-    /// - Throws: ``OAuth2Error``.
     func refresh(
         _ refreshToken: Secret,
         of grant: any Grant,

@@ -45,13 +45,7 @@ struct TokenEndpoint: Sendable {
 
     /// Sends token requests until one succeeds, a failure is final, or the time is up.
     ///
-    /// - Parameters:
-    ///   - form: The grant's parameters.
-    ///   - proof: The key that the tokens are bound to, or `nil` for bearer tokens.
-    ///   - isSingleUse: `true` if the request carries a credential that works only once.
-    ///   - deadline: The deadline of the refresh.
-    /// - Returns: The issued tokens.
-    /// - Throws: ``OAuth2Error``.
+    /// `isSingleUse` is true if the request carries a credential that works only once.
     func requestToken(
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
@@ -238,9 +232,7 @@ extension HTTPOrigin {
 extension URL {
     /// Returns the origin, if requests are encrypted or never leave the machine.
     ///
-    /// - Parameter what: The content of the request, for the error message.
-    /// - Returns: The origin.
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
+    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, about the content `what`.
     func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
         guard let origin = HTTPOrigin(self), origin.isConfidential else { throw isNotConfidential(what) }
         return origin

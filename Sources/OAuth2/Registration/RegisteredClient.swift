@@ -44,12 +44,8 @@ public struct RegisteredClient: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// Reads a server's response.
+    /// Reads a server's response, and keeps credentials of the old registration that it omits.
     ///
-    /// - Parameters:
-    ///   - answer: The response.
-    ///   - issuer: The issuer identifier of the server.
-    ///   - old: The registration so far, which supplies credentials that the response leaves out.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `insecureTransport`.
     init(_ answer: AnswerMembers, issuer: String, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
         clientID = try answer.required("client_id")
