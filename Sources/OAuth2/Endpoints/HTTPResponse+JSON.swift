@@ -2,8 +2,10 @@ import Networking
 import TokenGeneration
 
 extension HTTPResponse {
-    /// Returns the body as a JSON object, or throws an error without the `secrets`, which are `nil`
-    /// if unknown.
+    /// Returns the body as a JSON object.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets, and
+    ///   without a cause if `secrets` is `nil`.
     func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
