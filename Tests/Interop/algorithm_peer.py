@@ -1,4 +1,5 @@
-"""Another implementation of JOSE for every algorithm and form of key, as a filter: one JSON request per line in, one answer out.
+"""Another implementation of JOSE, for every algorithm and key format. It reads one JSON request per
+line, and writes one JSON response per line.
 
     python algorithm_peer.py pyjwt|joserfc|jwcrypto
 
@@ -8,7 +9,7 @@ A KEY is {"pem": TEXT}, {"der": BASE64} or {"jwk": OBJECT}:
                                                                   or {"accepted": false, "reason": TEXT}
     {"do": "make", "alg": NAME, "key": KEY, "claims": OBJECT}  -> {"token": TEXT}
     {"do": "forms", "alg": NAME}                               -> a new key: {"private": {FORM: KEY}, "public": {FORM: KEY}}
-Any failure but a refused token ends the program with a traceback and status 1.
+Any failure except a rejected token ends the program with a traceback and status 1.
 """
 
 import base64
@@ -44,7 +45,7 @@ def as_key(encoding, data):
 
 
 def as_pem(key):
-    """What `cryptography` makes of a key in PEM or DER, as PEM that every library reads."""
+    """Converts a key in PEM or DER with `cryptography` to PEM that every library reads."""
     data = key["pem"].encode() if "pem" in key else base64.b64decode(key["der"])
     kind = "pem" if "pem" in key else "der"
     private = getattr(serialization, f"load_{kind}_private_key")

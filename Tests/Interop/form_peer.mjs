@@ -1,4 +1,4 @@
-// A parser of forms that is not ours: the one behind fetch in Node.
+// Parses forms with Node's fetch implementation.
 //
 //     node form_peer.mjs PORT
 //

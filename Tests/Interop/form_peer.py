@@ -1,12 +1,12 @@
-"""Two parsers of forms that are not ours: Flask's, and Python's email.
+"""Parses forms with Flask and with Python's email.
 
     python form_peer.py PORT
 
 POST /      -> {"flask": [part, ...], "email": [part, ...]}, where a part is
                {"name": TEXT, "filename": TEXT or null, "type": TEXT or null, "content": HEX}
 
-Flask tells fields and files apart, and nothing of their order; "email" is null for a form without parts, which browsers send and which
-is no multipart body by RFC 2046.
+Flask separates fields and files, and doesn't keep their order. "email" is null for a form without
+parts, which browsers send although RFC 2046 doesn't allow it.
 """
 
 import email
@@ -19,7 +19,7 @@ server = Flask(__name__)
 
 
 def with_email(body, content_type):
-    # Octet for octet as ISO-8859-1: the library takes other text in header fields for an error.
+    # Decode each byte as ISO-8859-1, because the library rejects other text in header fields.
     text = "MIME-Version: 1.0\r\nContent-Type: " + content_type + "\r\n\r\n" + body.decode("iso-8859-1")
     message = email.message_from_string(text, policy=email.policy.compat32.clone(linesep="\r\n"))
     if any(part.defects for part in message.walk()):

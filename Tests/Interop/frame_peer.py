@@ -1,5 +1,5 @@
-"""A server of HTTP/2 over TLS that answers each connection with one response's head and then, without end, with a frame that
-leads to nothing (RFC 9113, section 10.5): of another kind for each connection, in the order below.
+"""An HTTP/2 server over TLS that sends one response head on each connection, and then endlessly a
+useless frame (RFC 9113, section 10.5): a different kind for each connection, in the order below.
 
     python frame_peer.py PORT CERTIFICATE KEY
 """
@@ -19,13 +19,13 @@ FRAMES = [
     frame(4, (3).to_bytes(2, "big") + (100).to_bytes(4, "big")),  # SETTINGS
     frame(8, (1).to_bytes(4, "big")),  # WINDOW_UPDATE
     frame(2, bytes([0, 0, 0, 0, 16]), stream=1),  # PRIORITY
-    frame(0x77, bytes(100)),  # of a kind that nobody knows
-    frame(0, b"", stream=1),  # DATA without octets
+    frame(0x77, bytes(100)),  # an unknown frame type
+    frame(0, b"", stream=1),  # empty DATA
 ]
 
 
 def discard(connection):
-    """Takes what the client sends, or it would wait with its answers."""
+    """Reads everything that the client sends. Otherwise the client would stop responding."""
     try:
         while connection.recv(65536):
             pass
@@ -39,7 +39,7 @@ def serve(plain, context, number):
         connection.recv(65536)
         connection.sendall(frame(4, b""))
         threading.Thread(target=discard, args=[connection], daemon=True).start()
-        # HEADERS that end the head and not the stream: “:status: 200”
+        # HEADERS with END_HEADERS, without END_STREAM: “:status: 200”
         connection.sendall(b"\0\0\1\1\4\0\0\0\1\x88")
         part = FRAMES[number % len(FRAMES)] * 1000
         while True:
@@ -56,7 +56,7 @@ def main():
     number = 0
     while True:
         plain, _ = listener.accept()
-        # Whoever only looks whether the port is open doesn't count.
+        # A connection that only checks whether the port is open doesn't count.
         plain.settimeout(20)
         try:
             if not plain.recv(1, socket.MSG_PEEK):

@@ -1,14 +1,16 @@
-"""Another implementation of JWS with any payload, as a filter: one JSON request per line in, one JSON answer per line out.
+"""Another implementation of JWS with any payload. It reads one JSON request per line, and writes one
+JSON response per line.
 
     python jws_peer.py pyjwt|joserfc|jwcrypto
 
-OCTETS are text in base64url; a detached payload is OCTETS, an attached one null; JWK is an object that has "alg".
+OCTETS is base64url text. A detached payload is OCTETS, an attached one null. JWK is an object with "alg".
     {"do": "check", "text": TEXT, "payload": OCTETS or null, "key": JWK}
         -> {"accepted": true, "payload": OCTETS} or {"accepted": false, "reason": TEXT}
     {"do": "make", "form": "compact"|"flattened"|"general", "payload": OCTETS, "detached": BOOLEAN, "signers":
         [{"key": JWK, "protected": OBJECT, "header": OBJECT or null}]}
         -> {"text": TEXT}
-The text of a check is compact or JSON. Any failure but a refused text ends the program with a traceback and status 1.
+The text of a check is compact or JSON. Any failure except a rejected text ends the program with a
+traceback and status 1.
 """
 
 import base64
@@ -38,7 +40,7 @@ def first_protected(value):
 
 
 class PyJWT:
-    """Compact only; detached only if the payload is not encoded, and not encoded only if it is detached."""
+    """Supports compact JWS only, and detached payloads exactly if they are unencoded."""
 
     def check(self, text, payload, key):
         import jwt
@@ -70,7 +72,7 @@ class Joserfc:
     def registry(self, *algorithms):
         from joserfc.jws import JWSRegistry
 
-        # RFC 7515 section 4: header members that are not understood are ignored. Not so here by default.
+        # RFC 7515 section 4: ignore unknown header members, which the library doesn't by default.
         return JWSRegistry(algorithms=list(algorithms), strict_check_header=False)
 
     def check(self, text, payload, key):
@@ -81,7 +83,7 @@ class Joserfc:
             return jws.deserialize_compact(text, self.key(key), registry=registry, payload=payload).payload
         value = json.loads(text)
         if payload is not None:
-            # As RFC 7515 appendix F says: the payload is put back.
+            # Reinsert the payload (RFC 7515 appendix F).
             value["payload"] = payload.decode() if is_unencoded(first_protected(value)) else encoded(payload)
         found = jws.deserialize_json(value, self.key(key), registry=registry).payload
         return found if isinstance(found, bytes) else found.encode()
@@ -100,7 +102,7 @@ class Joserfc:
             {"protected": signer["protected"]} | ({"header": signer["header"]} if signer["header"] else {})
             for signer in signers
         ]
-        # One key for all signers of a call.
+        # All signers of a call have the same key.
         key = self.key(signers[0]["key"])
         value = jws.serialize_json(members if form == "general" else members[0], payload, key, registry=registry)
         if detached:
@@ -121,7 +123,7 @@ class Jwcrypto:
         token.allowed_algs = [key["alg"]]
         token.deserialize(text)
         if payload is not None and not is_json(text):
-            # An empty second segment stands for a payload that is not there.
+            # An empty second segment means a detached payload.
             token.detach_payload()
         token.verify(self.key(key), detached_payload=payload)
         found = token.payload if payload is None else payload
@@ -130,7 +132,7 @@ class Jwcrypto:
     def make(self, form, payload, detached, signers):
         from jwcrypto.jws import JWS
 
-        # It writes an unencoded payload into JSON only if it is a string.
+        # The library writes an unencoded payload into JSON only if it's a string.
         token = JWS(payload.decode() if is_unencoded(signers[0]["protected"]) else payload)
         for signer in signers:
             token.add_signature(

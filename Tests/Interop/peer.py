@@ -1,4 +1,5 @@
-"""Another implementation of JOSE, as a filter: one JSON request per line in, one JSON answer per line out.
+"""Another implementation of JOSE. It reads one JSON request per line, and writes one JSON response per
+line.
 
     python peer.py pyjwt|joserfc|jwcrypto|openssl
 
@@ -6,10 +7,11 @@ Requests, all for ES256; a KEY is {"pem": TEXT} or {"jwk": OBJECT}:
     {"do": "check", "token": TEXT, "key": KEY}      -> {"accepted": true, "header": OBJECT, "claims": OBJECT}
                                                        or {"accepted": false, "reason": TEXT}
     {"do": "make", "key": KEY, "header": OBJECT, "claims": OBJECT} -> {"token": TEXT}
-    {"do": "generate"}                              -> {"pkcs8", "sec1", "spki": PEM, and what the library writes of
+    {"do": "generate"}                              -> {"pkcs8", "sec1", "spki": PEM, and those that the library writes of
                                                        "privateJWK", "publicJWK", "thumbprint"}
-    {"do": "describe", "key": KEY}                  -> {"spki": PEM, and what the library writes of "publicJWK", "thumbprint"}
-Any failure but a refused token ends the program with a traceback and status 1.
+    {"do": "describe", "key": KEY}                  -> {"spki": PEM, and those that the library writes of
+                                                       "publicJWK", "thumbprint"}
+Any failure except a rejected token ends the program with a traceback and status 1.
 """
 
 import base64
@@ -29,12 +31,12 @@ def encoded(data):
 
 
 def refused(error):
-    """A peer that stumbles over a token, with whatever exception, has not accepted it; a good token may not come here."""
+    """The response for a token that raised any exception, which counts as rejected. Valid tokens raise none."""
     return {"accepted": False, "reason": f"{type(error).__name__}: {error}"}
 
 
 class CryptographyKeys:
-    """Keys for the three libraries, through `cryptography`, which all of them use."""
+    """Keys for the three libraries, all of which use `cryptography`."""
 
     def generate(self):
         from cryptography.hazmat.primitives import serialization
@@ -138,7 +140,7 @@ class Joserfc(CryptographyKeys):
         from joserfc import jwt
         from joserfc.jws import JWSRegistry
 
-        # RFC 7515 section 4: header members that are not understood are ignored. Not so here by default.
+        # RFC 7515 section 4: ignore unknown header members, which the library doesn't by default.
         registry = JWSRegistry(algorithms=["ES256"], strict_check_header=False)
         try:
             result = jwt.decode(token, self.key(key), algorithms=["ES256"], registry=registry)
@@ -203,7 +205,7 @@ class Jwcrypto(CryptographyKeys):
 
 
 class OpenSSL:
-    """The openssl command. It knows no JOSE: the token is taken apart, and r and s are turned into DER and back, here."""
+    """The openssl command. It doesn't support JOSE, so this class parses tokens and converts r and s to DER and back."""
 
     def run(self, *arguments, input=b""):
         return subprocess.run(["openssl", *arguments], input=input, capture_output=True, check=True).stdout
@@ -259,7 +261,7 @@ class OpenSSL:
         return raw
 
     def generate(self):
-        sec1 = self.run("ecparam", "-name", "prime256v1", "-genkey").decode()  # with EC PARAMETERS before it
+        sec1 = self.run("ecparam", "-name", "prime256v1", "-genkey").decode()  # preceded by EC PARAMETERS
         pkcs8 = self.run("pkcs8", "-topk8", "-nocrypt", input=sec1.encode()).decode()
         locked = self.run(
             "pkcs8", "-topk8", "-v2", "aes-256-cbc", "-passout", "pass:correct horse", input=sec1.encode()

@@ -1,4 +1,5 @@
-"""Python's urllib as a reader of URLs: one JSON request per line in, one JSON answer per line out.
+"""Parses URLs with Python's urllib. It reads one JSON request per line, and writes one JSON response per
+line.
 
     python url_peer.py
 

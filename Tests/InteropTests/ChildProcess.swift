@@ -2,21 +2,21 @@ import Foundation
 import TestPrograms
 import TestSupport
 
-/// A program that was run to its end.
+/// The result of a program that has ended.
 struct ChildProcess: Sendable {
     let status: Int32
     let output: String
     let errors: String
 
-    /// Hundreds of interpreters at a time would leave no memory to the servers.
+    /// Limits the interpreters, because hundreds at a time would leave no memory for the servers.
     private static let turns = FIFOSemaphore(count: 8)
 
     /// Runs a program.
     ///
     /// - Parameters:
-    ///   - program: The path of the program.
+    ///   - program: The program's path.
     ///   - arguments: Its arguments.
-    ///   - input: What it reads from standard input.
+    ///   - input: The program's standard input.
     static func run(_ program: String, _ arguments: [String], input: String = "") async throws -> ChildProcess {
         await turns.acquire()
         defer { turns.release() }

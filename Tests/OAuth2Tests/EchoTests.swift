@@ -8,10 +8,10 @@ import TokenGeneration
 
 @testable import OAuth2
 
-/// Servers that repeat, in one encoding or another, what they were sent.
+/// Servers that repeat the secrets in their requests, in different encodings.
 @Suite("Echoed secrets", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct EchoTests {
-    /// A secret that every encoding changes, and the encodings of it.
+    /// A secret that every encoding changes.
     private static let secret = "pä ss/wörd+\"42%&\\<s3cret>~*"
 
     private static func percent(_ text: String, _ digits: String = "%02X", isForm: Bool = false) -> String {
@@ -60,17 +60,17 @@ struct EchoTests {
         ]
     }
 
-    /// What each encoding is found by if it is in a text: the secret's letters, or the encoded text's.
+    /// Returns the name of an encoding of the secret that occurs in a text, at least by half.
     private static func leaks(_ secret: String, _ shown: String) -> String? {
         encodings(of: secret).first { encoding in
             let text = encoding.text
-            // Only ASCII is shown; half of a secret is too much.
+            // Errors show only ASCII. Half of a secret counts as a leak.
             let half = text.unicodeScalars.map { $0.isASCII ? String($0) : "?" }.joined()
             return shown.contains(half) || shown.contains(half.prefix(half.count / 2))
         }?.name
     }
 
-    @Test("The texts of an error have no encoding of a secret", arguments: 0..<21)
+    @Test("Error texts contain a secret in no encoding", arguments: 0..<21)
     func everyEncoding(_ index: Int) throws {
         let encoding = Self.encodings(of: Self.secret)[index]
         let secrets = SentSecrets([Self.secret, "another secret"])
@@ -83,7 +83,7 @@ struct EchoTests {
         #expect(secrets.areFree(["fine", encoding.text, "fine, too"]) == [true, false, true], "\(encoding.name)")
     }
 
-    @Test("Every secret of a request is redacted wherever a token endpoint repeats it", arguments: 0..<21)
+    @Test("Redacts every secret that a token endpoint repeats", arguments: 0..<21)
     func tokenEndpoint(_ index: Int) async throws {
         let secret = Self.secret
         let echo = Self.encodings(of: secret)[index]
@@ -116,14 +116,14 @@ struct EchoTests {
         }
     }
 
-    @Test("Half of a secret is redacted, too")
+    @Test("Redacts half of a secret")
     func truncatedSecret() throws {
         let secrets = SentSecrets(["0123456789abcdefghijklmnopqrstuvwxyz"])
         #expect(secrets.redacted("no: 0123456789abcdefghijklm…") == "no: <redacted>…")
         #expect(secrets.redacted("no: 0123") == "no: 0123")
     }
 
-    @Test("Words with a secret in them that is too short to be replaced are dropped", arguments: ["x", "abc"])
+    @Test("Drops descriptions with a secret that is too short to replace", arguments: ["x", "abc"])
     func shortSecret(_ secret: String) async throws {
         for (name, text) in Self.encodings(of: secret) {
             #expect(SentSecrets([secret]).redacted("- \(text) -") == nil, "\(name)")
@@ -143,7 +143,7 @@ struct EchoTests {
         }
     }
 
-    @Test("The search for secrets in one text is bounded, and a text beyond the bound isn't shown")
+    @Test("Limits the search for secrets, and doesn't show a text beyond the limit")
     func budget() {
         let secrets = SentSecrets(["a secret of some length", "another"])
         #expect(secrets.redacted(String(repeating: "word ", count: 2_000)) != nil)
@@ -152,7 +152,7 @@ struct EchoTests {
         #expect(SentSecrets([String(repeating: "s", count: SecretSearch.budget + 1)]).redacted("words") == nil)
     }
 
-    @Test("Headers that an authentication of the application's own adds are secrets")
+    @Test("Treats a custom authentication's header fields as secrets")
     func ownHeaders() async throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("scope", "read write"), ("pin", "4711")])
         request.headers["X-API-Key"] = "key-of-the-application"
@@ -161,7 +161,7 @@ struct EchoTests {
         #expect(shown == "read write <redacted> <redacted> <redacted>")
     }
 
-    @Test("The names of members in a broken answer are redacted", arguments: [200, 201])
+    @Test("Redacts the names of members in a malformed response", arguments: [200, 201])
     func memberNames(status: Int) async throws {
         let fixture = EndpointFixture(.json(#"{"\#(EndpointFixture.token)":tru}"#, status: status))
         let error = try #require(
@@ -174,7 +174,7 @@ struct EchoTests {
     }
 
     @Test(
-        "Every endpoint's errors hide what was sent",
+        "The errors of every endpoint hide what was sent",
         arguments: ["introspect", "revoke", "par", "device", "register"]
     )
     func everyEndpoint(_ name: String) async throws {
@@ -209,7 +209,7 @@ struct EchoTests {
         }
     }
 
-    @Test("A resource's challenge hides the token and the proof in its values, names and scheme")
+    @Test("Hides the token and the proof in a challenge's values, names and scheme")
     func challenges() throws {
         let token = "Tok3n-of-a-user"
         let field = #"Bearer realm="a", tok3n-of-a-user="b", x="Tok3n%2Dof%2Da%2Duser", scope="read""#

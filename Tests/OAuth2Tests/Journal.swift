@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What happened, in the order in which it did.
+/// A log of events in their order.
 final class Journal: Sendable {
     private let lines = Mutex<[String]>([])
 

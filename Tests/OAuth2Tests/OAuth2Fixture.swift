@@ -5,10 +5,11 @@ import Networking
 import OAuth2
 import Synchronization
 
-/// An authorization server and an API in memory, scripted, on a clock that stands still.
+/// A scripted authorization server and API in memory, with a manual clock.
 ///
-/// The token endpoint first plays its steps; then it issues `access-1`, `access-2`, … The API answers `ok` to requests
-/// with a token that was issued and not revoked, and 401 with a Bearer challenge to others.
+/// The token endpoint first plays its steps, and then issues `access-1`, `access-2`, … The API
+/// responds with `ok` to requests with an issued token that hasn't been revoked, and with 401 and a
+/// Bearer challenge to others.
 final class OAuth2Fixture: Sendable {
     static let api = URL(string: "https://api.example/reports")!
     static let server = AuthorizationServer(
@@ -17,18 +18,18 @@ final class OAuth2Fixture: Sendable {
     )
 
     let time: ManualTime
-    /// What the token endpoint was asked.
+    /// The token endpoint, which records its requests.
     let endpoint: MockTransport
-    /// What the API was asked.
+    /// The API, which records its requests.
     let resource: MockTransport
     private let tokens: Tokens
 
-    /// Makes a fixture.
+    /// Creates a fixture.
     ///
     /// - Parameters:
-    ///   - steps: What the token endpoint answers first.
-    ///   - lifetime: The `expires_in` of the tokens after that.
-    ///   - answers: What the API answers first.
+    ///   - steps: The token endpoint's first responses.
+    ///   - lifetime: The `expires_in` of the tokens that it issues afterwards.
+    ///   - answers: The API's first responses.
     init(steps: [MockTransport.Step] = [], lifetime: Int = 3600, answers: [MockTransport.Step] = []) {
         let time = ManualTime()
         let tokens = Tokens()
@@ -43,14 +44,14 @@ final class OAuth2Fixture: Sendable {
     }
 
     deinit {
-        // Tasks that would sleep forever count as leaks.
+        // Tasks that sleep forever would count as leaks.
         time.end()
     }
 
-    /// The `Authorization` fields that the API got, in order.
+    /// The `Authorization` header fields of the API's requests, in order.
     var credentials: [String?] { resource.requests.map { $0.headers["Authorization"] } }
 
-    /// The forms that the token endpoint got, in order.
+    /// The forms of the token endpoint's requests, in order.
     var forms: [[String: String]] {
         endpoint.requests.map { request in
             let pairs = FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self)) ?? []
@@ -61,10 +62,10 @@ final class OAuth2Fixture: Sendable {
     /// Makes the API accept a token that a step issues.
     func issue(_ token: String) { tokens.add(token) }
 
-    /// Makes the API refuse every token issued so far.
+    /// Makes the API reject every token issued so far.
     func revoke() { tokens.revoke() }
 
-    /// An authenticator that asks a failing token endpoint once, unless it is to ask more often.
+    /// Returns an authenticator, which makes one attempt by default.
     func authenticator(
         grant: any Grant = ClientCredentialsGrant(),
         resources: ResourceRule = .everyHTTPSOrigin,
@@ -103,15 +104,15 @@ final class OAuth2Fixture: Sendable {
         )
     }
 
-    /// Opens the gate at which the one refresh's request waits, and waits until the refresh has ended and been judged.
+    /// Opens the gate that holds a refresh's request, and waits until the refresh has ended.
     func land(_ gate: ResponseGate) async throws {
-        // The refresh's deadline and the request's.
+        // The timeouts of the refresh and of the request.
         try await time.waitForSleepers(count: 2)
         gate.open()
         while time.sleeperCount > 0 { await Task.yield() }
     }
 
-    /// Lets time pass until nobody waits for it any more: what a test leaves hanging would count as a leak.
+    /// Advances the clock until no task sleeps, because a sleeping task would count as a leak.
     func runOut() async {
         while time.sleeperCount > 0 {
             _ = time.advanceToNextSleeper()
@@ -142,7 +143,7 @@ final class OAuth2Fixture: Sendable {
 }
 
 extension HTTPTransportResponse {
-    /// A 401 that says that the token is not valid.
+    /// A 401 response with the error `invalid_token`.
     static var refusal: Self {
         Self(status: 401, headers: ["WWW-Authenticate": #"Bearer realm="api", error="invalid_token""#])
     }
@@ -157,29 +158,29 @@ extension HTTPTransportResponse {
 extension MockTransport.Step {
     static var refusal: Self { .response(.refusal) }
 
-    /// A 401 with these challenges.
+    /// Returns a 401 response with challenges.
     static func challenge(_ challenges: String) -> Self { .status(401, headers: ["WWW-Authenticate": challenges]) }
 
-    /// An answer of a token endpoint.
+    /// Returns a token endpoint's response with tokens.
     static func tokens(_ access: String, refresh: String? = nil, lifetime: Int = 3600) -> Self {
         let refresh = refresh.map { #","refresh_token":"\#($0)""# } ?? ""
         return .json(#"{"access_token":"\#(access)","token_type":"Bearer","expires_in":\#(lifetime)\#(refresh)}"#)
     }
 
-    /// An error of a token endpoint.
+    /// Returns a token endpoint's error response.
     static func error(_ code: String, status: Int = 400) -> Self {
         .json(#"{"error":"\#(code)"}"#, status: status)
     }
 }
 
 extension OAuth2Authenticator {
-    /// The text of a token that is good now.
+    /// Returns the text of a valid token.
     func text(until deadline: ContinuousClock.Instant? = nil) async throws -> String {
         try await accessToken(until: deadline).value.expose { $0 }
     }
 }
 
-/// The code of the `OAuth2Error` that an operation fails with, alone or as the cause of a `NetworkError`.
+/// Returns the code of an operation's `OAuth2Error`, alone or as the cause of a `NetworkError`.
 func failureCode(_ operation: () async throws -> Void) async -> OAuth2Error.Code? {
     do {
         try await operation()

@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// No secret in any description, dump or mirror of a public type, nor in an error's texts.
+/// Secrets don't occur in descriptions, dumps and mirrors of public types, or in error texts.
 @Suite("Redaction", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedactionTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 
-    @Test("Types that hold secrets do not show them")
+    @Test("Types with secrets don't show them")
     func types() async throws {
         let key = try SigningKey.generate(.es256)
         let pem = try key.pem().split(separator: "\n")[1]
@@ -48,7 +48,7 @@ struct RedactionTests {
         #expect("\(request)".contains("refresh_token, scope, client_id, client_assertion_type, client_assertion"))
     }
 
-    @Test("A secret has no children, and is what it is only to whom it is exposed")
+    @Test("A secret shows its value only in expose(_:)")
     func secretType() {
         #expect("\(Secret(secret))" == "<redacted>")
         #expect(String(reflecting: Secret(secret)) == "<redacted>")
@@ -60,7 +60,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "A server that repeats what it was sent does not get it into the error",
+        "Redacts secrets that a server repeats",
         arguments: [400, 401, 500, 200]
     )
     func echoingServer(status: Int) async throws {
@@ -79,7 +79,7 @@ struct RedactionTests {
         }
     }
 
-    @Test("A page of HTML instead of an answer does not get into the error", arguments: [200, 403, 502])
+    @Test("Keeps an HTML page out of the error", arguments: [200, 403, 502])
     func pages(status: Int) async throws {
         let fixture = OAuth2Fixture(steps: [.text("<html>\(secret)</html>", status: status)])
         let error = try #require(
@@ -91,7 +91,7 @@ struct RedactionTests {
         #expect(status == 200 || cause?.errorCode == status)
     }
 
-    @Test("The words of a server fit into one line of a log")
+    @Test("The server's description is a single line")
     func printable() async throws {
         let words = String(repeating: "long ", count: 100)
         let fixture = OAuth2Fixture(steps: [
@@ -106,7 +106,7 @@ struct RedactionTests {
         #expect(error.description.allSatisfy { !$0.isNewline })
     }
 
-    @Test("The error of a call that was refused shows neither token nor body")
+    @Test("The error of a rejected request shows neither token nor body")
     func refusedCall() async throws {
         let fixture = OAuth2Fixture(
             steps: [.tokens(secret), .tokens(secret + "2")],
@@ -122,7 +122,7 @@ struct RedactionTests {
         }
     }
 
-    /// All that can be seen of a value.
+    /// Returns all texts that a value shows.
     private func texts(of value: Any) -> [String] {
         var dumped = ""
         dump(value, to: &dumped)

@@ -8,18 +8,18 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// One look at every public type for secrets, and at all that is written down on the way.
+/// Checks every public type for secrets, and everything that is logged or recorded.
 @Suite("Secrecy", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SecrecyTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 
-    @Test("No public type shows a secret, and none was forgotten here")
+    @Test("No public type shows a secret, and this test covers all of them")
     func everyPublicType() async throws {
         let values = try await valuesOfEveryType()
         let declared = try Self.declaredTypes()
         let covered = Set(values.flatMap { Self.names(of: $0) })
         #expect(declared.count >= 30)
-        #expect(declared.subtracting(covered).isEmpty, "not looked at: \(declared.subtracting(covered).sorted())")
+        #expect(declared.subtracting(covered).isEmpty, "not covered: \(declared.subtracting(covered).sorted())")
         for value in values {
             for shown in Self.texts(of: value) {
                 #expect(!shown.contains(secret), "\(type(of: value)) shows a secret")
@@ -28,7 +28,7 @@ struct SecrecyTests {
         }
     }
 
-    @Test("What is logged, recorded and told on the way has no secret in it")
+    @Test("Logs, recordings and events contain no secrets")
     func onTheWay() async throws {
         try await withTemporaryDirectory { directory in
             let journal = Journal()
@@ -117,7 +117,7 @@ struct SecrecyTests {
         _ = memory.compareAndSwap("k", expectedVersion: nil, record: record)
         let directory = FileManager.default.temporaryDirectory.appending(path: "secrecy-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
-        // The secret is part of the key.
+        // The key contains the secret.
         let octets = Data((secret + String(repeating: "k", count: 32)).utf8.prefix(32))
         let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
         let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
@@ -156,7 +156,7 @@ struct SecrecyTests {
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())
     }
 
-    /// What a resource server has to do with.
+    /// Returns values of the resource server's types.
     private func valuesOfAnAPI() async throws -> [Any] {
         let fixture = EndpointFixture(
             .json(#"{"active":true,"sub":"ada","aud":"https://api.example"}"#),
@@ -250,7 +250,7 @@ struct SecrecyTests {
         ]
     }
 
-    /// What is said while a device waits.
+    /// Returns the progress that a waiting device reports.
     private func progress(of device: DeviceAuthorization) async throws -> Any {
         let time = ManualTime(advancesWhenSleeping: true)
         let client = OAuth2Client(
@@ -270,7 +270,7 @@ struct SecrecyTests {
         return try #require(said.first)
     }
 
-    /// The names of the types that the sources of the module declare for users.
+    /// Returns the names of the public types in the module's sources.
     private static func declaredTypes() throws -> Set<String> {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Sources/OAuth2")
@@ -283,12 +283,12 @@ struct SecrecyTests {
         return names
     }
 
-    /// The name of a value's type, without its module and what it is nested in.
+    /// Returns the name of a value's type, without its module and outer types.
     private static func names(of value: Any) -> [String] {
         String(reflecting: type(of: value)).split(separator: ".").map(String.init)
     }
 
-    /// All that can be seen of a value.
+    /// Returns all texts that a value shows.
     private static func texts(of value: Any) -> [String] {
         var dumped = ""
         dump(value, to: &dumped)

@@ -1,4 +1,5 @@
-/// The generator of Steele, Lea and Flood (2014): small, and the same everywhere.
+/// The SplitMix random number generator of Steele, Lea and Flood (2014), with the same sequence on
+/// every platform.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

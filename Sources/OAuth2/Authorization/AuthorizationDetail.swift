@@ -1,22 +1,22 @@
 public import TokenGeneration
 
-/// One thing that a token is to entitle to, said in more than the word of a scope
+/// A structured description of requested access, which says more than a scope can
 /// ([RFC 9396 §2](https://www.rfc-editor.org/rfc/rfc9396#section-2)).
 ///
 /// ```swift
 /// let detail = AuthorizationDetail(type: "payment_initiation", members: ["instructedAmount": ["currency": "GBP", "amount": "12.50"]])
 /// ```
 public struct AuthorizationDetail: Sendable, Hashable {
-    /// What kind of thing it is; the server defines the kinds.
+    /// The type of the detail, which the server defines.
     public let type: String
-    /// What else there is to say, by the kind's definition; `type` is not among them.
+    /// The other members, as the type defines them, without `type`.
     public let members: JSONObject
 
-    /// Makes a detail.
+    /// Creates a detail.
     ///
     /// - Parameters:
-    ///   - type: What kind of thing it is.
-    ///   - members: What else there is to say; a `type` among it is dropped.
+    ///   - type: The type of the detail.
+    ///   - members: The other members; a `type` among them is ignored. The default is none.
     public init(type: String, members: JSONObject = [:]) {
         self.type = type
         var members = members
@@ -24,7 +24,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
         self.members = members
     }
 
-    /// Reads a detail that a server has sent; `nil` if it has no type.
+    /// Reads a detail from a server, or returns `nil` if it has no type.
     init?(_ value: JSONValue) {
         guard let object = value.object, let type = object["type"]?.string else { return nil }
         self.init(type: type, members: object)

@@ -1,8 +1,8 @@
 public import Foundation
 import Networking
 
-/// What a user is asked to grant, and how the answer is to come back
-/// ([RFC 6749 §4.1.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1), with PKCE always).
+/// A request for a user's authorization, with PKCE
+/// ([RFC 6749 §4.1.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1)).
 ///
 /// ```swift
 /// let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback", scope: "read")
@@ -10,56 +10,59 @@ import Networking
 /// let grant = try request.grant(from: redirect, of: server)  // the user has come back
 /// ```
 ///
-/// One request is for one answer. Whoever sends the user away in one process and gets them back in another keeps ``state``,
-/// ``nonce`` and ``codeVerifier`` with the user's session, and makes the request anew of them.
+/// Each request is for one response. If another process receives the response, keep ``state``,
+/// ``nonce`` and ``codeVerifier`` in the user's session, and create the request again from them.
 public struct AuthorizationRequest: Sendable {
     /// The client's identifier.
     public let clientID: String
-    /// Where the answer is to come, exactly as it was registered.
+    /// The redirect URI, exactly as registered.
     public let redirectURI: String
-    /// The scope asked for; `nil` for the server's default.
+    /// The requested scope, or `nil` for the server's default.
     public let scope: String?
-    /// What tells the answer to this request from one that somebody else has begun.
+    /// The value that ties the response to this request, and not to an attacker's.
     public let state: String
-    /// What the ID token has to repeat; `nil` if none is asked for, that is without the scope `openid`.
+    /// The value that the ID token must repeat, or `nil` without the scope `openid`.
     public let nonce: String?
-    /// What proves that whoever redeems the code is who asked for it.
+    /// The proof that the client that redeems the code is the one that requested it.
     public let codeVerifier: CodeVerifier
-    /// The URIs of the services that the token is for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
+    /// The URIs of the services that the token is for
+    /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
     public let resources: [String]
-    /// What the token is to entitle to ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
+    /// The details of the requested access ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
     public let authorizationDetails: [AuthorizationDetail]
-    /// The thumbprint of the key that the code is to be bound to
-    /// ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)); ``OAuth2Client`` sets it.
-    package let dpopKeyThumbprint: String?
-    /// How the answer is to come back; `nil` for the server's default, which is the query.
-    public let responseMode: ResponseMode?
-    /// Parameters of extensions, such as `prompt` or `login_hint`.
-    public let additionalParameters: [String: String]
-    /// The ID token that the token endpoint has to issue.
-    let expectedIDToken: ExpectedIDToken
-    /// All parameters in the order in which they are sent: for the URL, for a pushed request or a signed one.
+    /// The thumbprint of the key that the code will be bound to
+    /// ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)).
     ///
-    /// Only `resource` may be there several times.
+    /// ``OAuth2Client`` sets it.
+    package let dpopKeyThumbprint: String?
+    /// The response mode, or `nil` for the server's default, which is the query.
+    public let responseMode: ResponseMode?
+    /// Additional parameters, such as `prompt` or `login_hint`.
+    public let additionalParameters: [String: String]
+    /// The ID token that the token endpoint must issue.
+    let expectedIDToken: ExpectedIDToken
+    /// All parameters in the order to send them, in the URL, a pushed request or a signed one.
+    ///
+    /// Only `resource` can occur more than once.
     public let parameters: [(name: String, value: String)]
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
-    ///   - redirectURI: Where the answer is to come, exactly as it was registered.
-    ///   - scope: The scope asked for, names separated by spaces; with `openid` there is an ID token.
+    ///   - redirectURI: The redirect URI, exactly as registered.
+    ///   - scope: The requested names, separated by spaces; `openid` requests an ID token.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - dpopKeyThumbprint: The thumbprint of the key that the code is to be bound to.
-    ///   - responseMode: How the answer is to come back; signed with ``ResponseMode/jwt``.
-    ///   - additionalParameters: Parameters of extensions.
-    ///   - state: 256 random bits if `nil`.
-    ///   - nonce: 256 random bits if `nil` and the scope has `openid`.
-    ///   - codeVerifier: A new one if `nil`.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that is not absolute or has a fragment, an
-    ///   invalid scope or resource, an empty state, a `max_age` that isn't a whole number of seconds, or an additional parameter
-    ///   that the request has anyway.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - dpopKeyThumbprint: The thumbprint of the key that the code will be bound to.
+    ///   - responseMode: The response mode. With ``ResponseMode/jwt``, the response is signed.
+    ///   - additionalParameters: Additional parameters.
+    ///   - state: The state. The default, `nil`, generates 256 random bits.
+    ///   - nonce: The nonce. The default, `nil`, generates 256 random bits for the scope `openid`.
+    ///   - codeVerifier: The code verifier. The default, `nil`, generates a new one.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that isn't
+    ///   absolute or has a fragment, an invalid scope or resource, an empty state, a `max_age` that
+    ///   isn't a whole number of seconds, or an additional parameter that the request sets itself.
     public init(
         clientID: String,
         redirectURI: String,
@@ -91,13 +94,13 @@ public struct AuthorizationRequest: Sendable {
         guard let scheme = URL(string: redirectURI)?.scheme, !scheme.isEmpty, !redirectURI.contains("#") else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the redirect URI is not absolute, or has a fragment (RFC 6749 §3.1.2)"
+                "the redirect URI isn't absolute or has a fragment (RFC 6749 §3.1.2)"
             )
         }
         guard !state.isEmpty, nonce?.isEmpty != true else {
             throw OAuth2Error(
                 .malformedRequest,
-                "an empty state or nonce protects from nothing; leave it out for a new one"
+                "an empty state or nonce gives no protection; omit it to generate one"
             )
         }
         var parameters = [
@@ -113,7 +116,7 @@ public struct AuthorizationRequest: Sendable {
         self.parameters = parameters + (try RequestedAccess.additional(additionalParameters, besides: own))
     }
 
-    /// Reads `max_age`, which the ID token is checked against.
+    /// Parses `max_age`, which the ID token is checked against.
     private static func maximumAuthenticationAge(_ text: String?) throws(OAuth2Error) -> Duration? {
         guard let text else { return nil }
         guard let seconds = UInt32(text) else {
@@ -122,20 +125,23 @@ public struct AuthorizationRequest: Sendable {
         return .seconds(Int64(seconds))
     }
 
-    /// Where to send the user.
+    /// Returns the URL to open in the user's browser.
     ///
-    /// - Parameter server: Who is asked; it needs an ``AuthorizationServer/authorizationEndpoint``.
+    /// - Parameter server: The server, which must have an
+    ///   ``AuthorizationServer/authorizationEndpoint``.
     /// - Returns: The URL.
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no such endpoint, `insecureTransport` if
-    ///   it is neither `https` nor on this machine, or `malformedRequest` if it takes only requests that were left with it before.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization
+    ///   endpoint, `insecureTransport` if the endpoint is neither `https` nor on this machine, or
+    ///   `malformedRequest` if the server requires pushed requests.
     public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
         try server.checkTakesRequestsFromUsers()
         return try Self.url(at: server, parameters: parameters)
     }
 
-    /// The URL at which a server is asked with some parameters: those of a request, or what stands for them.
+    /// Returns the authorization endpoint's URL with parameters.
     ///
-    /// A query that the endpoint has itself is kept ([RFC 6749 §3.1](https://www.rfc-editor.org/rfc/rfc6749#section-3.1)).
+    /// The endpoint's own query is kept
+    /// ([RFC 6749 §3.1](https://www.rfc-editor.org/rfc/rfc6749#section-3.1)).
     static func url(
         at server: AuthorizationServer,
         parameters: [(name: String, value: String)]
@@ -146,26 +152,26 @@ public struct AuthorizationRequest: Sendable {
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
         guard endpoint.fragment == nil, let url = URL(string: text + separator + FormURLEncoded.encode(parameters))
         else {
-            throw OAuth2Error(.malformedRequest, "the authorization endpoint's URL can't be given parameters")
+            throw OAuth2Error(.malformedRequest, "the authorization endpoint's URL can't have parameters")
         }
         return url
     }
 }
 
 extension AuthorizationServer {
-    /// Refuses what a user would bring to a server that takes only what was left with it before
+    /// Throws an error if the server requires pushed authorization requests
     /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).
     func checkTakesRequestsFromUsers() throws(OAuth2Error) {
         guard requiresPushedAuthorizationRequests else { return }
         throw OAuth2Error(
             .malformedRequest,
-            "the server takes only requests that were left with it: send users to the URL of what `push` returns"
+            "the server requires pushed requests: send users to the URL of the request that `push` returns"
         )
     }
 }
 
 extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
-    /// Who asks, without what the answer is recognized by.
+    /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
 
     /// A mirror without state, nonce and verifier.

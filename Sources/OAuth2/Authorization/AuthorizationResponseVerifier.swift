@@ -1,7 +1,7 @@
 public import Foundation
 public import TokenGeneration
 
-/// Verifies the answers to authorization requests that servers sign
+/// A verifier for signed authorization responses
 /// ([JWT-secured authorization response mode, JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
 ///
 /// ```swift
@@ -10,41 +10,43 @@ public import TokenGeneration
 /// let grant = try await request.grant(from: redirect, of: oauth.server, verifiedBy: verifier)
 /// ```
 ///
-/// Make one for each server and share it. Only signed answers are read: one that is encrypted besides is refused.
+/// Create one verifier for each server and share it. It rejects encrypted responses.
 public struct AuthorizationResponseVerifier: Sendable {
-    /// The algorithms that answers may be signed with: what the client is registered for
-    /// (`authorization_signed_response_alg`).
+    /// The algorithms that the server may sign responses with: the client's registered
+    /// `authorization_signed_response_alg`.
     ///
-    /// It is RS256 alone by default, as the specification has it; `none` can't be among them.
+    /// The default is RS256 alone, as in the specification. The algorithm `none` isn't supported.
     public let algorithms: Set<JWSAlgorithm>
-    /// How far clocks may differ: 60 seconds by default.
+    /// The tolerated difference between the clocks.
+    ///
+    /// The default is 60 seconds.
     public var leeway: Duration = .seconds(60)
-    /// Tells the time.
+    /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
     private let keys: IssuerKeys
 
-    /// Makes a verifier with the keys that the server publishes.
+    /// Creates a verifier with the server's published keys.
     ///
     /// - Parameters:
     ///   - keys: The server's keys.
-    ///   - algorithms: The algorithms that answers may be signed with.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
     }
 
-    /// Makes a verifier with keys at hand.
+    /// Creates a verifier with a fixed key set.
     ///
     /// - Parameters:
     ///   - keys: The server's keys.
-    ///   - algorithms: The algorithms that answers may be signed with.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
     }
 
-    /// Makes a verifier with one key, such as the client's secret for answers that are signed with HS256.
+    /// Creates a verifier with one key, such as the client's secret for HS256.
     ///
-    /// - Parameter key: The key; its algorithm is the only one that answers may be signed with.
+    /// - Parameter key: The key. Its algorithm is the only accepted one.
     public init(key: VerificationKey) {
         self.init(.fixed(JWTVerifier(key: key)), [key.algorithm])
     }
@@ -54,15 +56,12 @@ public struct AuthorizationResponseVerifier: Sendable {
         self.algorithms = algorithms
     }
 
-    /// Reads an answer (JARM §2.4).
+    /// Returns the claims of a response (JARM §2.4), for which `iss` must equal `issuer` and `aud`
+    /// must contain `clientID`.
     ///
-    /// - Parameters:
-    ///   - response: The JWT.
-    ///   - issuer: The server that was asked; `iss` must be this one.
-    ///   - clientID: The client that asked; `aud` must name it.
-    /// - Returns: What the server says.
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for any other JWT that is not good; its cause is a
-    ///   `TokenError`. As ``RemoteKeySet/keys()`` does if there are no keys; `CancellationError`.
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
+    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
+    ///   the keys can't be loaded; `CancellationError`.
     func claims(of response: String, issuer: String, clientID: String) async throws -> JSONObject {
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),
@@ -71,20 +70,20 @@ public struct AuthorizationResponseVerifier: Sendable {
             requiredClaims: ["iss", "aud", "exp"],
             currentDate: currentDate
         )
-        // Neither an access token nor another JWT of the server is an answer.
+        // The server's access tokens and other JWTs aren't authorization responses.
         policy.type = .absentOrJWT
         do {
-            try UnverifiedToken(response).checkAlgorithm(algorithms, of: "the answer")
+            try UnverifiedToken(response).checkAlgorithm(algorithms, of: "the authorization response")
             return try await keys.verify(response, against: policy).claims
         } catch let error as TokenError {
             if error.code == .issuerMismatch {
                 throw OAuth2Error(
                     .issuerMismatch,
-                    "the answer is signed by another server than the one that was asked; its code is sent to neither",
+                    "the authorization response is signed by another server; its code isn't used",
                     cause: error
                 )
             }
-            throw OAuth2Error(.protocolViolation, "the signed answer is not valid", cause: error)
+            throw OAuth2Error(.protocolViolation, "the signed authorization response isn't valid", cause: error)
         }
     }
 }

@@ -2,8 +2,8 @@ public import Foundation
 public import Networking
 import Synchronization
 
-/// Receives the answer to an authorization request in a program on the user's machine: a server on 127.0.0.1 for one answer
-/// ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+/// A server on 127.0.0.1 that receives one authorization response in an application on the user's
+/// machine ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
 ///
 /// ```swift
 /// let receiver = try LoopbackRedirectReceiver()
@@ -13,23 +13,27 @@ import Synchronization
 /// let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
 /// ```
 ///
-/// It listens from the moment it is made until the answer has come, the time is up, or ``stop()``. Only a `GET` of its path, under
-/// its own address, with the request's `state`, is an answer; everything else is refused and changes nothing, so that no page
-/// in the user's browser, and no other program, can end the waiting. Answers are at most 16 KiB, and at most 64 connections are
-/// open: for another one, the oldest idle one is closed.
+/// The receiver listens from its initialization until it has received the response, the timeout has
+/// expired, or ``stop()`` is called. It accepts only a `GET` request for its path and address, with
+/// the request's `state`. It rejects all other requests and continues to wait, so that no web page
+/// in the user's browser and no other program can end it. A request can have up to 16 KiB. Up to 64
+/// connections are open; the receiver closes the oldest idle one for a new one.
 public final class LoopbackRedirectReceiver: Sendable {
-    /// The pages that the browser shows in the end, as HTML; scripts in them don't run, and nothing is fetched for them.
+    /// The HTML pages that the browser shows at the end.
+    ///
+    /// Scripts in them don't run, and the browser loads no resources for them.
     public struct Pages: Sendable {
-        /// When the answer has a code.
+        /// The page for a response with a code.
         public var authorized: String
-        /// When the answer has an error.
+        /// The page for a response with an error.
         public var refused: String
 
-        /// Makes pages.
+        /// Creates pages.
         ///
         /// - Parameters:
-        ///   - authorized: When the answer has a code; `nil` for a page that says to go back to the program.
-        ///   - refused: When the answer has an error; `nil` for a page that says so.
+        ///   - authorized: The page for a response with a code. The default, `nil`, is a page that
+        ///     asks the user to return to the program.
+        ///   - refused: The page for a response with an error. The default, `nil`, reports it.
         public init(authorized: String? = nil, refused: String? = nil) {
             let back = "You can close this page and go back to the program."
             self.authorized = authorized ?? RedirectResponse.page("Thank you", back)
@@ -37,23 +41,23 @@ public final class LoopbackRedirectReceiver: Sendable {
         }
     }
 
-    /// Where answers come: `http://127.0.0.1:`, the port and the path.
+    /// The URI that receives the response: `http://127.0.0.1:`, the port and the path.
     public let redirectURI: String
     private let listener: RedirectListener
 
-    /// Starts to listen.
+    /// Creates a receiver and starts to listen.
     ///
     /// - Parameters:
-    ///   - path: Where answers come. Servers let the port vary and nothing else, so it has to be as registered.
-    ///   - port: The port; 0, the default, for one that is free. Others are for servers that insist on one.
-    ///   - pages: What the browser shows in the end.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a path that is none, `receiverFailed` if the port is taken
-    ///   or the system refuses.
+    ///   - path: The path, exactly as registered; servers let only the port vary.
+    ///   - port: The port. The default, 0, selects a free one. Some servers require a fixed port.
+    ///   - pages: The pages that the browser shows at the end.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid path, or
+    ///   `receiverFailed` if the port is in use or the system doesn't allow listening.
     public convenience init(path: String = "/callback", port: UInt16 = 0, pages: Pages = Pages()) throws(OAuth2Error) {
         try self.init(path: path, port: port, pages: pages, patience: .seconds(10))
     }
 
-    /// Starts to listen, and gives each connection so long to ask.
+    /// Creates a receiver with a timeout for each connection's request.
     package init(
         path: String = "/callback",
         port: UInt16 = 0,
@@ -66,7 +70,7 @@ public final class LoopbackRedirectReceiver: Sendable {
         guard path.hasPrefix("/"), isWellFormed, path.utf8.count <= 1_024 else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the path of a redirect URI begins with “/” and has neither spaces nor a query"
+                "the path of a redirect URI must begin with “/” and can't have spaces or a query"
             )
         }
         listener = try RedirectListener(path: path, port: port, pages: pages, patience: patience)
@@ -77,17 +81,18 @@ public final class LoopbackRedirectReceiver: Sendable {
         listener.stop()
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     ///
-    /// The receiver stops when this returns, however it does.
+    /// The receiver stops when this method returns or throws.
     ///
     /// - Parameters:
     ///   - request: The request, with the receiver's ``redirectURI``.
-    ///   - timeout: How long the user has; five minutes by default.
-    ///   - timeSource: Where time comes from.
-    /// - Returns: The URL that the browser asked for, for ``AuthorizationRequest/grant(from:of:)``.
-    /// - Throws: ``OAuth2Error`` with the code `authorizationExpired` if the time is up, `receiverFailed` if somebody waits or has waited
-    ///   already; `CancellationError` if the task is cancelled.
+    ///   - timeout: The maximum time to wait for the user. The default is five minutes.
+    ///   - timeSource: The source of time.
+    /// - Returns: The URL that the browser requested, for ``AuthorizationRequest/grant(from:of:)``.
+    /// - Throws: ``OAuth2Error`` with the code `authorizationExpired` if the timeout has expired,
+    ///   or `receiverFailed` if the receiver is already in use; `CancellationError` if the task is
+    ///   cancelled.
     public func redirect(
         for request: AuthorizationRequest,
         within timeout: Duration = .seconds(300),
@@ -96,17 +101,19 @@ public final class LoopbackRedirectReceiver: Sendable {
         guard request.redirectURI == redirectURI else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the request's redirect URI is not this receiver's; its answer would not come"
+                "the request's redirect URI isn't this receiver's; use the receiver's redirectURI"
             )
         }
         defer { listener.stop() }
         let query = try await listener.query(state: Secret(request.state), within: timeout, timeSource: timeSource)
         guard let url = URL(string: "\(redirectURI)?\(query)") else {
-            throw OAuth2Error(.protocolViolation, "the answer's query is malformed")
+            throw OAuth2Error(.protocolViolation, "the authorization response's query is malformed")
         }
         return url
     }
 
-    /// Stops listening; whoever waits fails with the code `receiverFailed`.
+    /// Stops listening.
+    ///
+    /// A waiting call fails with the code `receiverFailed`.
     public func stop() { listener.stop() }
 }

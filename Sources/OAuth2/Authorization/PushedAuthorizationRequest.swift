@@ -3,8 +3,8 @@ import Networking
 import TokenGeneration
 
 extension OAuth2Client {
-    /// Leaves an authorization request at the server, where no user can read or change it
-    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
+    /// Sends an authorization request directly to the server, so that the user can't read or change
+    /// it ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     ///
     /// ```swift
     /// let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback")
@@ -12,31 +12,32 @@ extension OAuth2Client {
     /// ```
     ///
     /// - Parameter request: The request.
-    /// - Returns: What stands for it.
-    /// - Throws: As ``push(parameters:)``.
+    /// - Returns: A reference to the request.
+    /// - Throws: The errors of ``push(parameters:)``.
     public func push(_ request: AuthorizationRequest) async throws -> PushedAuthorizationRequest {
         try await push(parameters: request.parameters)
     }
 
-    /// Leaves the parameters of an authorization request at the server, such as those of a ``SignedAuthorizationRequest``.
+    /// Sends the parameters of a request, such as a ``SignedAuthorizationRequest``, to the server.
     ///
-    /// - Parameter parameters: The parameters; `client_id` is added if it is not there.
-    /// - Returns: What stands for them.
-    /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a `request_uri`
-    ///   ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); `endpointMissing`, `insecureTransport`, `invalidClient`,
-    ///   `requestRejected`, `serverTransient`, `serverUnreachable` or `protocolViolation`; `NetworkError` with the code `cancelled`, or
-    ///   `CancellationError`, if the caller is cancelled.
+    /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
+    /// - Returns: A reference to the request.
+    /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a
+    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1));
+    ///   `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
+    ///   `serverTransient`, `serverUnreachable` or `protocolViolation`; `NetworkError` with the
+    ///   code `cancelled`, or `CancellationError`, if the caller is cancelled.
     public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
         let place = "the pushed authorization request endpoint"
         let clientID = clientAuthentication.clientID
         guard parameters.allSatisfy({ $0.name != "client_id" || $0.value == clientID }) else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the authorization request is of another client than the one that sends it"
+                "the authorization request has another client's ID"
             )
         }
         guard parameters.allSatisfy({ $0.name != "request_uri" }) else {
-            throw OAuth2Error(.malformedRequest, "a request that was pushed can't be pushed again (RFC 9126 §2.1)")
+            throw OAuth2Error(.malformedRequest, "a pushed request can't be pushed again (RFC 9126 §2.1)")
         }
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
         let pushed = timing.timeSource.now()
@@ -55,33 +56,34 @@ extension OAuth2Client {
     }
 }
 
-/// What stands for an authorization request that the server has; good for one use.
+/// A reference to a pushed authorization request, for one use.
 public struct PushedAuthorizationRequest: Sendable, Hashable {
-    /// The server's name of the request: `request_uri`.
+    /// The reference: `request_uri`.
     public let requestURI: String
     /// The client's identifier.
     public let clientID: String
-    /// When the server forgets the request: users who come later are turned away.
+    /// The time when the reference expires, after which the server rejects it.
     public let expiry: ContinuousClock.Instant
 
-    /// Makes one of what was kept of it.
+    /// Creates a reference from stored values.
     ///
     /// - Parameters:
-    ///   - requestURI: The server's name of the request.
+    ///   - requestURI: The reference: `request_uri`.
     ///   - clientID: The client's identifier.
-    ///   - expiry: When the server forgets the request.
+    ///   - expiry: The time when the reference expires.
     public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
         self.requestURI = requestURI
         self.clientID = clientID
         self.expiry = expiry
     }
 
-    /// Where to send the user ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).
+    /// Returns the URL to open in the user's browser
+    /// ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).
     ///
     /// - Parameter server: The server that has the request.
     /// - Returns: The URL.
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization endpoint, or `insecureTransport`
-    ///   if that is neither `https` nor on this machine.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization
+    ///   endpoint, or `insecureTransport` if the endpoint is neither `https` nor on this machine.
     public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
         try AuthorizationRequest.url(
             at: server,

@@ -2,18 +2,18 @@ import Foundation
 import Networking
 import System
 
-/// The connections of a receiver; they belong to its thread.
+/// The connections of a receiver, which belong to its thread.
 final class RedirectConnections {
     private final class Visitor {
         let socket: Socket
         var reader: RequestHeadReader
-        /// How many bytes of the head have come.
+        /// The number of bytes received of the request's head.
         var size = 0
-        /// The request's head, if it is whole.
+        /// The request's head, once it's complete.
         var head: RequestHead?
-        /// Whether nothing more is to be sent: the response is, or the connection was dismissed.
+        /// A Boolean value that indicates whether the connection is finished.
         var isDone = false
-        /// When the connection is given up.
+        /// The time when the connection is closed.
         var deadline: ContinuousClock.Instant
 
         init(_ socket: consuming Socket, _ limits: RequestHeadReader.Limits, deadline: ContinuousClock.Instant) {
@@ -22,24 +22,24 @@ final class RedirectConnections {
             reader = RequestHeadReader(limits: limits)
         }
 
-        /// A rank by what closing the connection would lose: lowest if it is idle or answered, and highest if its request is complete.
+        /// The priority for keeping the connection, highest if its request is complete.
         var rank: Int { isDone || size == 0 ? 0 : head == nil ? 1 : 2 }
     }
 
     private static let maximumVisitors = 64
-    /// How long a request's head may be, in bytes.
+    /// The maximum size of a request's head, in bytes.
     private static let maximumSize = 16 << 10
 
     private let listener: Socket
     private let host: String
     private let path: String
     private let pages: LoopbackRedirectReceiver.Pages
-    /// How long a client may take to send its request.
+    /// The timeout for a client to send its request.
     private let patience: Duration
     private let shared: RedirectListener.SharedState
     private var visitors: [Int32: Visitor] = [:]
     private var buffer = [UInt8](repeating: 0, count: 4_096)
-    /// Whether the answer has come, and only goodbyes are left.
+    /// A Boolean value that indicates whether only connections remain to be closed.
     private var isClosing = false
 
     init(
@@ -62,7 +62,7 @@ final class RedirectConnections {
         shared.poller.watch(listener.number, for: .readable)
         var events: [EventPoller.Event] = []
         while !(isClosing && visitors.values.allSatisfy { !$0.isDone }) {
-            // A connection that says nothing is looked after once a second.
+            // Check idle connections once a second.
             shared.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
             for event in events {
                 if event.socket == listener.number {
@@ -93,7 +93,7 @@ final class RedirectConnections {
                 visitor = Visitor(socket, limits, deadline: .now + patience)
             } catch { return }
             while visitors.count >= Self.maximumVisitors, let least = leastVisitor {
-                // What it has sent in the meantime counts.
+                // It may have sent more in the meantime.
                 let rank = least.rank
                 attend(least)
                 if least.rank == rank { dismiss(least) }
@@ -104,13 +104,13 @@ final class RedirectConnections {
         }
     }
 
-    /// Reads what there is, and answers if it is a request.
+    /// Reads the available bytes, and responds if the request is complete.
     private func attend(_ visitor: Visitor) {
         hear(visitor)
         consider(visitor)
     }
 
-    /// The connection to close for another one: the oldest of those that have sent the least of a request.
+    /// The connection to close for a new one: the oldest of those with the lowest rank.
     private var leastVisitor: Visitor? {
         visitors.values.min { left, right in (left.rank, left.deadline) < (right.rank, right.deadline) }
     }
@@ -119,7 +119,7 @@ final class RedirectConnections {
         while true {
             switch visitor.socket.receive(into: &buffer) {
             case .transferred(let count):
-                // What comes after the request, or is too much of it, is read and dropped: else the response may get lost.
+                // Drop bytes after the request or beyond the limit, or the response may get lost.
                 if !visitor.isDone, visitor.head == nil { read(buffer[..<count], of: visitor) }
             case .wouldBlock: return
             case .ended, .failed: return dismiss(visitor)
@@ -138,7 +138,7 @@ final class RedirectConnections {
         }
     }
 
-    /// Answers a request that is there, if it is known what is waited for.
+    /// Responds to a complete request, once the expected state is known.
     private func consider(_ visitor: Visitor) {
         guard let head = visitor.head, !visitor.isDone else { return }
         switch RedirectVerdict.on(head, host: host, path: path, state: shared.expected) {
@@ -157,7 +157,7 @@ final class RedirectConnections {
     }
 
     private func answer(_ visitor: Visitor, _ response: RedirectResponse) {
-        // A page is far smaller than what a new connection takes at once.
+        // A page is far smaller than a new connection's send buffer.
         _ = visitor.socket.send(response.bytes.bytes)
         visitor.socket.finishSending()
         visitor.isDone = true

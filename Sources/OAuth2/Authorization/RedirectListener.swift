@@ -2,15 +2,15 @@ import Networking
 import Synchronization
 import System
 
-/// The socket and the thread of a ``LoopbackRedirectReceiver``, and what it waits for.
+/// The socket, the thread and the expected response of a ``LoopbackRedirectReceiver``.
 final class RedirectListener: Sendable {
-    /// What is shared with the thread.
+    /// The state shared with the thread.
     struct State {
-        /// The state of the request that an answer is waited for.
+        /// The `state` of the request.
         var expected: Secret?
         var result: Result<String, any Error>?
         var waiter: CheckedContinuation<String, any Error>?
-        /// How often somebody has come with another state.
+        /// The number of responses with another `state`.
         var foreignCount = 0
     }
 
@@ -43,14 +43,14 @@ final class RedirectListener: Sendable {
             throw OAuth2Error(
                 .receiverFailed,
                 port == 0
-                    ? "the program can't listen on 127.0.0.1; look at the cause"
-                    : "the program can't listen on port \(port) of 127.0.0.1; is another one there?",
+                    ? "the program can't listen on 127.0.0.1; see the cause"
+                    : "the program can't listen on port \(port) of 127.0.0.1; another process may be using it",
                 cause: error
             )
         }
     }
 
-    /// Waits for the query of the answer.
+    /// Waits for the query of the response.
     func query(state: Secret, within timeout: Duration, timeSource: TimeSource) async throws -> String {
         try shared.expect(state)
         let timer = Task { [shared] in
@@ -59,8 +59,8 @@ final class RedirectListener: Sendable {
                 let others = state.foreignCount
                 let hint =
                     others == 0
-                    ? "" : "; \(others) answers to other requests were refused, so that the state may be lost"
-                return OAuth2Error(.authorizationExpired, "nobody came back from the server in \(timeout)\(hint)")
+                    ? "" : "; rejected responses with another state: \(others), so the state may be lost"
+                return OAuth2Error(.authorizationExpired, "received no authorization response within \(timeout)\(hint)")
             }
         }
         defer { timer.cancel() }
@@ -75,7 +75,7 @@ final class RedirectListener: Sendable {
         shared.end { _ in OAuth2Error(.receiverFailed, "the receiver was stopped") }
     }
 
-    /// What the thread and those who wait tell each other.
+    /// The state that the thread shares with the waiting task.
     final class SharedState: Sendable {
         let poller: EventPoller
         private let state = Mutex(State())
@@ -84,14 +84,14 @@ final class RedirectListener: Sendable {
             self.poller = poller
         }
 
-        /// Whether there is nothing to wait for any more.
+        /// A Boolean value that indicates whether the wait has ended.
         var isOver: Bool { state.withLock { $0.result != nil } }
 
         var expected: Secret? { state.withLock { $0.expected } }
 
         func countForeign() { state.withLock { $0.foreignCount += 1 } }
 
-        /// Notes what is waited for.
+        /// Sets the expected state.
         func expect(_ secret: Secret) throws(OAuth2Error) {
             let isFirst = state.withLock { state in
                 guard state.expected == nil, state.result == nil else { return false }
@@ -99,7 +99,7 @@ final class RedirectListener: Sendable {
                 return true
             }
             guard isFirst else {
-                throw OAuth2Error(.receiverFailed, "a receiver is for one answer; make another one")
+                throw OAuth2Error(.receiverFailed, "a receiver receives only one response; create another one")
             }
             poller.signal()
         }

@@ -1,11 +1,13 @@
 import Foundation
 
-/// What a browser is shown.
+/// A response that a browser shows.
 struct RedirectResponse {
     let status: Int
     let html: String
 
-    /// The bytes of the response: nothing in it comes from the request, and nothing is kept or fetched because of it.
+    /// The bytes of the response.
+    ///
+    /// It contains nothing from the request, isn't cached, and makes the browser load nothing.
     var bytes: Data {
         let reason =
             switch status {
@@ -26,10 +28,10 @@ struct RedirectResponse {
     }
 
     static func refusal(_ status: Int) -> Self {
-        Self(status: status, html: page("Nothing here", "This is not what this program waits for."))
+        Self(status: status, html: page("Nothing here", "The program isn't waiting for this request."))
     }
 
-    /// A page without anything that would have to be fetched.
+    /// Returns a page that doesn't load anything.
     static func page(_ title: String, _ text: String) -> String {
         """
         <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(title)</title>\

@@ -1,27 +1,23 @@
 import Networking
 import TokenGeneration
 
-/// The decision about a request that a browser, or another program on this machine, sends to a ``LoopbackRedirectReceiver``.
+/// The decision about a request to a ``LoopbackRedirectReceiver``.
 enum RedirectVerdict: Hashable {
-    /// It is the answer that is waited for; its query, and whether there is an error in it.
+    /// The expected response, with its query and whether it's an error.
     case answer(query: String, isRefusal: Bool)
-    /// It came before anybody waits for an answer.
+    /// A request that came before a task waits for the response.
     case early
-    /// It is something else.
+    /// Another request.
     case refused(status: Int)
-    /// It would be the answer if its `state` were that of the request.
+    /// A response with another `state`.
     case foreign
 
-    /// Decides about a request.
+    /// Decides how to treat a request.
     ///
-    /// - Parameters:
-    ///   - head: The request's head.
-    ///   - host: The receiver's address and port: under another name a page elsewhere has led the browser here.
-    ///   - path: Where answers come.
-    ///   - state: The state of the request that an answer is waited for; `nil` if nobody waits yet.
-    /// - Returns: What the receiver answers.
+    /// The `host` is the receiver's address and port; another one comes from a web page. The
+    /// `state` is `nil` if no task is waiting yet.
     static func on(_ head: RequestHead, host: String, path: String, state: Secret?) -> Self {
-        // A request with a body is no answer.
+        // An authorization response has no body.
         guard head.target.hasPrefix("/"), head.headers.values(for: "Host") == [host],
             (try? head.framing(maximumBodySize: 0)) == .length(0)
         else { return .refused(status: 400) }
@@ -34,7 +30,7 @@ enum RedirectVerdict: Hashable {
         var parameters = fields.map { (name: $0.name, value: $0.value) }
         let responses = fields.filter { $0.name == "response" }
         if responses.count == 1, let token = try? UnverifiedToken(responses[0].value) {
-            // Only to tell which request is answered: whoever reads the answer verifies it.
+            // Only to match the request: the caller that reads the response verifies the token.
             parameters = token.unverifiedClaims.compactMap { claim in claim.value.string.map { (claim.name, $0) } }
         }
         let states = parameters.filter { $0.name == "state" }.map(\.value)

@@ -1,15 +1,17 @@
 import Foundation
 import TokenGeneration
 
-/// What tokens are asked to be good for, in a token request, an authorization request or that of a device.
+/// The requested access in a token, authorization or device authorization request.
 struct RequestedAccess: Sendable, Hashable {
-    /// Names separated by spaces ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
+    /// The scope, as names separated by spaces
+    /// ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
     var scope: String?
-    /// The URIs of the services that the token is for ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
+    /// The URIs of the services that the token is for
+    /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
     var resources: [String] = []
     var details: [AuthorizationDetail] = []
 
-    /// The form's fields; `resource` once for each.
+    /// Returns the form's fields, with one `resource` for each resource.
     ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func fields() throws(OAuth2Error) -> [(name: String, value: String)] {
@@ -26,13 +28,9 @@ struct RequestedAccess: Sendable, Hashable {
         return fields
     }
 
-    /// Parameters of extensions, in an order that stays the same.
+    /// Returns additional parameters in a stable order.
     ///
-    /// - Parameters:
-    ///   - parameters: The parameters, by their names.
-    ///   - own: The names that a request has anyway, or may have.
-    /// - Returns: The fields.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if one is among those.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for one of the names in `own`.
     static func additional(
         _ parameters: [String: String],
         besides own: Set<String>
@@ -40,13 +38,13 @@ struct RequestedAccess: Sendable, Hashable {
         if let name = parameters.keys.filter(own.contains).min() {
             throw OAuth2Error(
                 .malformedRequest,
-                "“\(name.prefix(40))” is not an additional parameter: the request has it anyway, or makes it from its own"
+                "“\(name.prefix(40))” can't be an additional parameter, because the request sets it itself"
             )
         }
         return parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// What tells tokens that were asked for with this from others; a line for each part.
+    /// The lines that distinguish tokens with this access from others.
     var identifier: [String] {
         resources.map { "resource=\($0)" } + (details.isEmpty ? [] : ["authorization_details=\(detailsText)"])
     }
@@ -55,7 +53,7 @@ struct RequestedAccess: Sendable, Hashable {
         "[\(details.map { $0.object.serialized() }.joined(separator: ","))]"
     }
 
-    /// Names of visible ASCII without `"` and `\`, one space between two.
+    /// Checks for names of visible ASCII except `"` and `\`, with one space between two.
     private static func check(scope: String) throws(OAuth2Error) {
         let names = scope.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         let isWellFormed = names.allSatisfy { name in
@@ -65,7 +63,7 @@ struct RequestedAccess: Sendable, Hashable {
         guard isWellFormed else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the scope is not a list of names with one space between two (RFC 6749 §3.3); use nil to ask for none"
+                "the scope must be a list of names with one space between two (RFC 6749 §3.3); use nil to request none"
             )
         }
     }
@@ -75,7 +73,7 @@ struct RequestedAccess: Sendable, Hashable {
         guard let scheme = url?.scheme, !scheme.isEmpty, !resource.utf8.contains(UInt8(ascii: "#")) else {
             throw OAuth2Error(
                 .malformedRequest,
-                "a resource is not an absolute URI without a fragment (RFC 8707 §2)"
+                "a resource must be an absolute URI without a fragment (RFC 8707 §2)"
             )
         }
     }

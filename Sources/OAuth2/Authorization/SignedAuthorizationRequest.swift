@@ -2,7 +2,7 @@ public import Foundation
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-/// An authorization request that nobody can change on the way: a JWT that the client signs
+/// An authorization request in a JWT that the client signs, so that it can't be changed in transit
 /// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
 ///
 /// ```swift
@@ -13,21 +13,23 @@ public import TokenGeneration
 public struct SignedAuthorizationRequest: Sendable {
     /// The client's identifier.
     public let clientID: String
-    /// What the user is sent with: `client_id` and `request`, and for servers that check it (OpenID Connect Core 1.0 §6.1)
-    /// `response_type` and `scope` as in the signed request.
+    /// The parameters of the URL for the user: `client_id` and `request`, and for servers that
+    /// check them (OpenID Connect Core 1.0 §6.1) `response_type` and `scope` as in the signed
+    /// request.
     public let parameters: [(name: String, value: String)]
 
     /// Signs a request.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - server: Who is asked; the request is addressed to its issuer.
-    ///   - signingService: What signs.
-    ///   - lifetime: How long the signed request is valid: five minutes by default, at most a day; whole seconds count.
-    ///   - audience: Whom it is addressed to, for a server that wants another name than its issuer.
-    ///   - date: The present time.
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if it can't be signed; `malformedRequest` if a parameter is
-    ///   there several times, and is not `resource`.
+    ///   - server: The server. The audience of the request is its issuer identifier.
+    ///   - signingService: The service that signs.
+    ///   - lifetime: The lifetime in whole seconds, at most one day. The default is five minutes.
+    ///   - audience: The audience, for a server that expects another value than its issuer
+    ///     identifier. The default is `nil`.
+    ///   - date: The current time.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the request can't be signed, or
+    ///   `malformedRequest` if a parameter other than `resource` occurs more than once.
     public init(
         _ request: AuthorizationRequest,
         for server: AuthorizationServer,
@@ -43,17 +45,18 @@ public struct SignedAuthorizationRequest: Sendable {
         self.init(request, token: token)
     }
 
-    /// Signs a request with a key in a service elsewhere.
+    /// Signs a request with a service outside the process.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - server: Who is asked; the request is addressed to its issuer.
-    ///   - remoteSigningService: What signs.
-    ///   - lifetime: How long the signed request is valid: five minutes by default, at most a day; whole seconds count.
-    ///   - audience: Whom it is addressed to, for a server that wants another name than its issuer.
-    ///   - date: The present time.
+    ///   - server: The server. The audience of the request is its issuer identifier.
+    ///   - remoteSigningService: The service that signs.
+    ///   - lifetime: The lifetime in whole seconds, at most one day. The default is five minutes.
+    ///   - audience: The audience, for a server that expects another value than its issuer
+    ///     identifier. The default is `nil`.
+    ///   - date: The current time.
     /// - Returns: The signed request.
-    /// - Throws: As ``init(_:for:signingService:lifetime:audience:date:)``.
+    /// - Throws: The errors of ``init(_:for:signingService:lifetime:audience:date:)``.
     public static func signed(
         _ request: AuthorizationRequest,
         for server: AuthorizationServer,
@@ -75,21 +78,23 @@ public struct SignedAuthorizationRequest: Sendable {
         parameters = [("client_id", request.clientID)] + repeated + [("request", token)]
     }
 
-    /// Where to send the user ([RFC 9101 §5](https://www.rfc-editor.org/rfc/rfc9101#section-5)).
+    /// Returns the URL to open in the user's browser
+    /// ([RFC 9101 §5](https://www.rfc-editor.org/rfc/rfc9101#section-5)).
     ///
-    /// - Parameter server: Who is asked.
+    /// - Parameter server: The server.
     /// - Returns: The URL.
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization endpoint, `insecureTransport`
-    ///   if that is neither `https` nor on this machine, or `malformedRequest` if it takes only requests that were left with it before.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization
+    ///   endpoint, `insecureTransport` if the endpoint is neither `https` nor on this machine, or
+    ///   `malformedRequest` if the server requires pushed requests.
     public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
         try server.checkTakesRequestsFromUsers()
         return try AuthorizationRequest.url(at: server, parameters: parameters)
     }
 
-    // MARK: What is signed
+    // MARK: Claims
 
     private static let header: JSONObject = ["typ": "oauth-authz-req+jwt"]
-    /// Parameters whose values are JSON, and are so in the signed request, too.
+    /// The parameters whose values are JSON, also in the signed request.
     private static let structured: Set = ["claims", "authorization_details"]
 
     private static func claims(
@@ -105,7 +110,7 @@ public struct SignedAuthorizationRequest: Sendable {
             case (nil, _): claims[name] = value
             case (.array(let others)?, "resource"): claims[name] = .array(others + [value])
             case (let other?, "resource"): claims[name] = .array([other, value])
-            default: throw OAuth2Error(.malformedRequest, "the parameter “\(name.prefix(40))” is there several times")
+            default: throw OAuth2Error(.malformedRequest, "the request has more than one “\(name.prefix(40))”")
             }
         }
         let issued = Int(date.timeIntervalSince1970)
@@ -119,22 +124,22 @@ public struct SignedAuthorizationRequest: Sendable {
         return claims
     }
 
-    /// A parameter's value as a claim: `max_age` is a number, and JSON is not wrapped in a text
-    /// ([RFC 9101 §4](https://www.rfc-editor.org/rfc/rfc9101#section-4)).
+    /// Returns a parameter's value as a claim: `max_age` as a number, and JSON values as JSON
+    /// instead of a string ([RFC 9101 §4](https://www.rfc-editor.org/rfc/rfc9101#section-4)).
     private static func value(_ text: String, of name: String) -> JSONValue {
         if name == "max_age", let seconds = Int(text) { return .number(JSONNumber(seconds)) }
         guard structured.contains(name) else { return .string(text) }
-        // The parser takes objects only; a list is one's member.
+        // The parser accepts only objects, so wrap the value in one.
         return (try? JSONObject(parsing: #"{"value":\#(text)}"#))?["value"] ?? .string(text)
     }
 
     private static func failure(_ error: any Error) -> OAuth2Error {
-        OAuth2Error(.assertionFailed, "the authorization request could not be signed", cause: error)
+        OAuth2Error(.assertionFailed, "the authorization request can't be signed", cause: error)
     }
 }
 
 extension SignedAuthorizationRequest: CustomStringConvertible, CustomReflectable {
-    /// Who asks, without the request.
+    /// The client's identifier, without the request.
     public var description: String { "signed authorization request of \(clientID)" }
 
     /// A mirror without the parameters' values.

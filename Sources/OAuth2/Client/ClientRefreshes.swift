@@ -1,13 +1,15 @@
 import Networking
 
-/// The refreshes of a client that are under way, and the results that no caller has taken yet: the owner of the tokens that a server issues.
+/// The token refreshes of a client in progress, and the results that no caller has received yet.
 ///
-/// A request continues when the caller that waits for it is cancelled, or runs out of time. Its result waits for the next call with the
-/// same refresh token, which the server may not accept any more. The latest 1,000 of the kind are kept.
+/// A request continues when the caller that waits for it is cancelled or runs out of time. Its
+/// result waits for the next call with the same refresh token, which the server may not accept a
+/// second time. The cache keeps the latest 1,000 entries.
 final class ClientRefreshes: Sendable {
     private enum Entry {
         case answer(Result<IssuedTokens, OAuth2Error>, to: String)
-        /// Only the refresh token in the response was usable, or it is what other requests go on with.
+        /// The successor of the refresh token, because nothing else in the response was usable or
+        /// because different parameters were requested.
         case successor(Secret)
     }
 
@@ -21,15 +23,17 @@ final class ClientRefreshes: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Gets tokens with a refresh token: those that a request brings, or has brought already.
+    /// Returns the tokens of a refresh request, which may still be running or have ended already.
+    ///
+    /// The cache then forgets them.
     ///
     /// - Parameters:
     ///   - first: The refresh token.
-    ///   - request: What is asked for with it.
-    ///   - timeout: How long to wait.
+    ///   - request: The identifier of the requested access.
+    ///   - timeout: The maximum time to wait.
     ///   - boundKey: The key that the tokens are bound to.
-    ///   - ask: Asks the server with a refresh token: the one given, or the successor of it that is known here.
-    /// - Returns: The tokens, which are the caller's from then on.
+    ///   - ask: A closure that requests tokens with the refresh token or its known successor.
+    /// - Returns: The tokens.
     /// - Throws: ``OAuth2Error``; `CancellationError` at once if the task is cancelled.
     func tokens(
         refreshing first: Secret,
@@ -50,13 +54,13 @@ final class ClientRefreshes: Sendable {
                 path.forEach(entries.remove)
                 return tokens
             case .answer(let answer, _):
-                // Something else was asked for with the same token: its successor is what there is to ask with.
+                // The earlier request was for different access, so continue with its refresh token.
                 if case .success(let tokens) = answer { succeed(token, by: tokens.refreshToken ?? token) }
             }
         }
     }
 
-    /// Waits for a request, which continues even if no caller waits for it.
+    /// Waits for a request, which continues even without a caller.
     private func entry(
         for token: Secret,
         as request: String,
@@ -69,7 +73,7 @@ final class ClientRefreshes: Sendable {
                 do throws(OAuth2Error) {
                     switch try await ask(token) {
                     case .tokens(var response):
-                        // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
+                        // Without a new refresh token, the old one stays valid (RFC 6749 §6).
                         response.refreshToken = response.refreshToken ?? token
                         return .answer(.success(IssuedTokens(response, boundKey: boundKey)), to: request)
                     case .refreshTokenOnly(let successor, let error):
@@ -83,7 +87,7 @@ final class ClientRefreshes: Sendable {
         } catch let error as NetworkError where error.code == .timedOut {
             var error = OAuth2Error(
                 .serverUnreachable,
-                "no answer came in time; it is waited for, and is there for the next call with the same refresh token",
+                "the token endpoint didn't respond in time; call again with the same refresh token to get the result of this request",
                 cause: error
             )
             error.isPossiblyLostRotation = true
@@ -91,7 +95,7 @@ final class ClientRefreshes: Sendable {
         }
     }
 
-    /// A token that goes on as it is needs no entry.
+    /// Records a token's successor, unless it's the token itself.
     private func succeed(_ token: Secret, by successor: Secret) {
         if successor == token { entries.remove(token) } else { entries.keep(.successor(successor), for: token) }
     }

@@ -1,21 +1,22 @@
 import TokenGeneration
 
 extension OAuth2Client {
-    /// Gets the tokens that a grant entitles to.
+    /// Requests tokens with a grant.
     ///
-    /// If an ``AuthorizationRequest`` asked for an ID token, by the scope `openid`, the rule must say how the client treats it. Tokens
-    /// whose ID token isn't good are not returned.
+    /// If an ``AuthorizationRequest`` asks for an ID token, with the scope `openid`, the rule must
+    /// specify how the client treats it. The client returns no tokens if the ID token isn't valid.
     ///
     /// - Parameters:
     ///   - grant: The grant.
-    ///   - idToken: How the client treats the ID token of a code flow.
+    ///   - idToken: The rule for the ID token. The default is ``IDTokenRule/notRequested``.
     /// - Returns: The tokens, with the verified ID token.
-    /// - Throws: ``OAuth2Error``: `malformedRequest`, before anything is sent, if the rule doesn't fit the grant; `protocolViolation`
-    ///   if the ID token is missing or not good, with the `TokenError` as its cause; as ``RemoteKeySet/keys()`` does if there are no
-    ///   keys to verify it with. `CancellationError` if the task is cancelled.
+    /// - Throws: ``OAuth2Error``: `malformedRequest`, before anything is sent, if the rule doesn't
+    ///   fit the grant; `protocolViolation` if the ID token is missing or invalid, with the
+    ///   `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if the keys to verify it
+    ///   can't be loaded. `CancellationError` if the task is cancelled.
     public func tokens(for grant: some Grant, idToken: IDTokenRule = .notRequested) async throws -> IssuedTokens {
         guard let check = try IDTokenCheck(idToken, for: grant) else { return try await issuedTokens(for: grant) }
-        // A code is spent by the first request: without keys it would be spent for nothing.
+        // The first request uses up the code, so load the keys before it.
         try await check.verifier.prepare()
         var tokens = try await issuedTokens(for: grant)
         tokens.idToken = try await check.verifiedToken(of: tokens)
@@ -40,18 +41,20 @@ struct IDTokenCheck {
         case (.notRequested, _?):
             throw OAuth2Error(
                 .malformedRequest,
-                "the grant's request asked for an ID token, which must be verified. Pass .verified(by:) with an IDTokenVerifier, "
+                "the authorization request asked for an ID token. Pass .verified(by:) with an IDTokenVerifier, "
                     + "or .skipIDTokenCheck"
             )
         case (.verified, nil):
             throw OAuth2Error(
                 .malformedRequest,
-                "the grant comes with no ID token to verify: its request needs the scope “openid”"
+                "there will be no ID token to verify. Add the scope “openid” to the authorization request"
             )
         }
     }
 
-    /// Makes the check of a device's ID token, whose request has no nonce.
+    /// Creates the check for a device's ID token.
+    ///
+    /// Device requests have no nonce.
     ///
     /// - Returns: `nil` if there is nothing to check.
     init?(ofDevice rule: IDTokenRule) {
@@ -64,7 +67,7 @@ struct IDTokenCheck {
         guard let idToken = tokens.unverifiedIDToken else {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint issued no ID token, though the request asked for one"
+                "the token response has no ID token, although the request asked for one"
             )
         }
         do {
@@ -77,7 +80,7 @@ struct IDTokenCheck {
         } catch let error as TokenError {
             throw OAuth2Error(
                 .protocolViolation,
-                "the ID token is not valid, and the tokens that came with it must not be used",
+                "the ID token isn't valid; don't use the tokens that came with it",
                 cause: error
             )
         }

@@ -3,15 +3,15 @@ internal import Networking
 public import TokenGeneration
 
 extension OAuth2Client {
-    /// What kind of token a token is, for servers that find it sooner so
+    /// A hint about the kind of a token, which helps some servers to find it
     /// ([RFC 7009 §2.1](https://www.rfc-editor.org/rfc/rfc7009#section-2.1)).
     public struct TokenKind: Sendable, Hashable {
         /// The name of the kind.
         public let name: String
 
-        /// Makes a kind.
+        /// Creates a kind.
         ///
-        /// - Parameter name: Its name, such as one that a server has registered.
+        /// - Parameter name: The name of the kind, which may be one that a server defines.
         public init(_ name: String) { self.name = name }
 
         /// An access token.
@@ -20,19 +20,20 @@ extension OAuth2Client {
         public static let refreshToken = Self("refresh_token")
     }
 
-    /// Asks the server whether a token is good, and what it entitles to
+    /// Requests the state of a token from the introspection endpoint
     /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
-    /// What the token is for is the caller's to check: ``IntrospectedToken/audience``, ``IntrospectedToken/scope``, and
-    /// ``IntrospectedToken/confirmation`` for a token that is bound to a key.
+    /// The caller must check that the token is meant for it, with ``IntrospectedToken/audience``
+    /// and ``IntrospectedToken/scope``, and ``IntrospectedToken/confirmation`` for a bound token.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - kind: What kind of token it probably is; `nil` for no hint.
-    /// - Returns: What the server says of it. That a token is not active is not an error.
-    /// - Throws: ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`, `serverTransient`,
-    ///   `serverUnreachable`, or `protocolViolation` for an answer that is none; `NetworkError` with the code `cancelled`, or
-    ///   `CancellationError`, if the caller is cancelled.
+    ///   - kind: The probable kind of the token. The default, `nil`, sends no hint.
+    /// - Returns: The server's information about the token. An inactive token isn't an error.
+    /// - Throws: ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`,
+    ///   `requestRejected`, `serverTransient`, `serverUnreachable`, or `protocolViolation` for an
+    ///   invalid response; `NetworkError` with the code `cancelled`, or `CancellationError`, if the
+    ///   caller is cancelled.
     public func introspect(_ token: Secret, kind: TokenKind? = nil) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
@@ -43,40 +44,42 @@ extension OAuth2Client {
     }
 }
 
-/// What an authorization server says of a token ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)).
+/// An authorization server's information about a token
+/// ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)).
 ///
-/// Of a token that is not active nothing else is said, whatever the server sent.
+/// For an inactive token, all other properties are empty, even if the server sent values.
 public struct IntrospectedToken: Sendable, Hashable {
-    /// Whether the token is good now.
+    /// A Boolean value that indicates whether the token is currently valid.
     ///
-    /// If not, it was never issued, has expired, is revoked, or is none of the caller's business.
+    /// An inactive token is unknown, expired, revoked, or not meant for the caller.
     public let isActive: Bool
-    /// The scope, names apart.
+    /// The names in the scope.
     public let scope: [String]
     /// The client that the token was issued to.
     public let clientID: String?
-    /// The user's name, for people to read.
+    /// The user's human-readable name.
     public let userName: String?
-    /// What kind of token it is, such as `Bearer`.
+    /// The token type, such as `Bearer`.
     public let tokenType: String?
-    /// Who the token speaks for.
+    /// The subject of the token.
     public let subject: String?
-    /// Whom the token is for.
+    /// The audience of the token.
     public let audience: [String]
-    /// Who issued the token.
+    /// The issuer of the token.
     public let issuer: String?
     /// The token's identifier.
     public let jwtID: String?
-    /// When the token expires.
+    /// The expiration time.
     public let expiration: Date?
-    /// When the token was issued.
+    /// The time of issue.
     public let issuedAt: Date?
-    /// When the token begins to be good.
+    /// The time before which the token isn't valid.
     public let notBefore: Date?
-    /// What the token is bound to, such as `jkt` or `x5t#S256`; `nil` if everybody can use it
+    /// The key or certificate that the token is bound to, such as `jkt` or `x5t#S256`, or `nil` if
+    /// any bearer can use the token
     /// ([RFC 9449 §6.2](https://www.rfc-editor.org/rfc/rfc9449#section-6.2)).
     public let confirmation: JSONObject?
-    /// All that the server says.
+    /// All members of the response.
     public let claims: JSONObject
 
     init(_ answer: AnswerMembers) throws(OAuth2Error) {

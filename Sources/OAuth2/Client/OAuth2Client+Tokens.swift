@@ -3,7 +3,7 @@ import Synchronization
 import TokenGeneration
 
 extension OAuth2Client {
-    /// Gets the tokens that a grant entitles to, without a check of the ID token.
+    /// Requests tokens with a grant, without verifying the ID token.
     ///
     /// - Parameter grant: The grant.
     /// - Returns: The tokens.
@@ -20,11 +20,11 @@ extension OAuth2Client {
         guard let refreshToken = grant.refreshToken else {
             throw OAuth2Error(
                 .reauthenticationRequired,
-                "the grant has nothing to ask with: its code was used before, or nobody has granted anything yet"
+                "the grant has no credential: its code was used before, or the user hasn't signed in yet"
             )
         }
         var endpoint = tokenEndpoint
-        // The request may take longer than the caller waits.
+        // The request may outlast the caller.
         endpoint.requestTimeout = nil
         return try await refreshes.tokens(
             refreshing: refreshToken,
@@ -36,16 +36,18 @@ extension OAuth2Client {
         }
     }
 
-    /// Gets new tokens with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    /// Requests new tokens with a refresh token
+    /// ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// The request goes on when the caller is cancelled, or has waited for as long as ``OAuth2Timing/timeout`` says: what the server has
-    /// issued is there for the next call with the same refresh token, which the server may not take any more.
+    /// The request continues if the caller is cancelled or has waited for ``OAuth2Timing/timeout``.
+    /// The next call with the same refresh token gets its result, because the server may not accept
+    /// that refresh token a second time.
     ///
     /// - Parameters:
-    ///   - refreshToken: The refresh token. Servers may replace it; the new one is then among the tokens.
-    ///   - scope: A part of what was granted; `nil` for all of it.
-    ///   - resources: The services that this token is for; all of those that were granted if empty.
-    /// - Returns: The tokens; the refresh token among them is the one to use next.
+    ///   - refreshToken: The refresh token. The server may replace it.
+    ///   - scope: A part of the granted scope. The default, `nil`, requests all of it.
+    ///   - resources: A part of the granted resources. The default, none, requests all of them.
+    /// - Returns: The tokens. Use their refresh token for the next refresh.
     /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     public func tokens(
         refreshing refreshToken: Secret,
@@ -55,17 +57,18 @@ extension OAuth2Client {
         try await issuedTokens(for: RefreshTokenGrant(refreshToken: refreshToken, scope: scope, resources: resources))
     }
 
-    /// Makes a request for a user's authorization, whose code will be bound to the client's key if it has one.
+    /// Creates an authorization request, bound to the client's DPoP key if it has one.
     ///
     /// - Parameters:
-    ///   - redirectURI: Where the answer is to come, exactly as it was registered; see ``LoopbackRedirectReceiver``.
-    ///   - scope: The scope asked for, names separated by spaces; with `openid` there is an ID token.
+    ///   - redirectURI: The redirect URI, exactly as registered; see ``LoopbackRedirectReceiver``.
+    ///   - scope: The requested names, separated by spaces; `openid` requests an ID token.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - responseMode: How the answer is to come back; signed with ``ResponseMode/jwt``.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - responseMode: The response mode. With ``ResponseMode/jwt``, the response is signed.
     ///   - additionalParameters: Parameters of extensions.
     /// - Returns: The request.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`, or `assertionFailed` if there is no key or no random number.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`, or `assertionFailed` if the key
+    ///   or random numbers aren't available.
     public func authorizationRequest(
         redirectURI: String,
         scope: String? = nil,
@@ -86,9 +89,9 @@ extension OAuth2Client {
         )
     }
 
-    // MARK: How it asks
+    // MARK: Requests
 
-    /// Where tokens are asked for.
+    /// The token endpoint.
     var tokenEndpoint: TokenEndpoint {
         var endpoint = TokenEndpoint(
             location: .known(server),
@@ -103,10 +106,10 @@ extension OAuth2Client {
         return endpoint
     }
 
-    /// When the time for a request ends that begins now.
+    /// The deadline of a request that starts now.
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
 
-    /// Whoever is cancelled learns that, and not that the server could not be asked.
+    /// Runs a closure and throws `CancellationError` instead of its error if the task is cancelled.
     func cancellable<Value>(_ body: () async throws(OAuth2Error) -> Value) async throws -> Value {
         do { return try await body() } catch {
             try Task.checkCancellation()
@@ -115,7 +118,7 @@ extension OAuth2Client {
     }
 }
 
-/// The key that a client's tokens are bound to: the same one as long as the client lives.
+/// The key that a client's tokens are bound to, which stays the same for the client's lifetime.
 final class ClientKey: Sendable {
     let dpop: DPoPKey?
     private let key = Mutex<BoundKey?>(nil)

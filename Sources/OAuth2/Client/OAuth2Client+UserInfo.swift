@@ -4,21 +4,26 @@ public import Networking
 public import TokenGeneration
 
 extension OAuth2Client {
-    /// Asks who the user is ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
+    /// Requests the user's claims from the UserInfo endpoint
+    /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     ///
-    /// The answer is JSON or a signed JWT, as the client is registered for. It counts only if it is about the subject of the ID token
-    /// ([§5.3.2](https://openid.net/specs/openid-connect-core-1_0.html#UserInfoResponse)): else somebody could put one user's
-    /// access token together with another's ID token.
+    /// The response is JSON or a signed JWT, depending on the client's registration. It must be
+    /// about the subject of the ID token
+    /// ([§5.3.2](https://openid.net/specs/openid-connect-core-1_0.html#UserInfoResponse)).
+    /// Otherwise an attacker could combine one user's access token with another user's ID token.
     ///
     /// - Parameters:
     ///   - subject: The `sub` of the ID token.
-    ///   - authorized: What asks: a client with an ``OAuth2Authenticator`` for the endpoint's origin, which puts the user's access
-    ///     token on the request, refreshes it, and proves its key.
-    ///   - keys: The keys by which a signed answer verifies, which is then asked for; `nil` if answers are JSON.
-    /// - Returns: What the server says of the user.
-    /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or what the authenticator throws; `endpointMissing`,
-    ///   `insecureTransport`, `serverTransient`, `serverUnreachable`; `protocolViolation` for an answer that is neither JSON nor a JWT
-    ///   that verifies, whose cause is a `TokenError`; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    ///   - authorized: The network client that sends the request. It needs an
+    ///     ``OAuth2Authenticator`` for the endpoint's origin, which adds the user's access token to
+    ///     the request, refreshes it, and proves possession of its key.
+    ///   - keys: The keys that verify a signed response, which the client then requires. The
+    ///     default, `nil`, accepts only JSON.
+    /// - Returns: The user's claims.
+    /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or the authenticator's
+    ///   error; `endpointMissing`, `insecureTransport`, `serverTransient`, `serverUnreachable`;
+    ///   `protocolViolation`, with a `TokenError` as its cause, for a response that is neither JSON
+    ///   nor a valid JWT; `NetworkError` with the code `cancelled`, or `CancellationError`.
     public func userInfo(
         subject: String,
         authorized: NetworkClient,
@@ -30,7 +35,7 @@ extension OAuth2Client {
         exchange.isQuotable = false
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
-            // Who expects a signature can take nothing else; some servers sign only if nothing else will do.
+            // Accept only signed responses if keys are given, because some servers sign only then.
             let types = keys == nil ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
             return (request, .none)
@@ -39,7 +44,7 @@ extension OAuth2Client {
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(
                     .subjectMismatch,
-                    "the UserInfo answer is about another user than the ID token; use neither"
+                    "the UserInfo response is about a different user than the ID token; use neither"
                 )
             }
             return UserInfo(subject: subject, claims: answer.members)
@@ -54,15 +59,15 @@ extension OAuth2Client {
         let field = (response.headers["Content-Type"] ?? "").asciiOnly
         let type = field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
         guard type.equalsIgnoringASCIICase("application/jwt") else {
-            // A client that expects a signature must not take an answer without one.
+            // A client that requires a signature must not accept a response without one.
             guard keys == nil else {
-                throw OAuth2Error(.protocolViolation, "\(place) answered without a signature, though one was expected")
+                throw OAuth2Error(.protocolViolation, "the response from \(place) isn't signed, as `keys` require")
             }
-            // The token that was sent is the authenticator's: not even the names of members are shown.
+            // Only the authenticator knows the token that was sent, so don't show member names.
             return try response.jsonObject(from: place, hiding: nil)
         }
         guard let keys else {
-            throw OAuth2Error(.protocolViolation, "\(place) answered a JWT; give the keys by which it verifies")
+            throw OAuth2Error(.protocolViolation, "the response from \(place) is a JWT; pass `keys` to verify it")
         }
         var policy = ValidationPolicy(
             issuer: .exactly(server.issuer),
@@ -78,7 +83,7 @@ extension OAuth2Client {
         } catch {
             throw OAuth2Error(
                 .protocolViolation,
-                "the JWT of \(place) is not valid",
+                "the JWT from \(place) isn't valid",
                 status: response.status,
                 cause: error
             )
@@ -86,16 +91,17 @@ extension OAuth2Client {
     }
 }
 
-/// What an authorization server says of a user.
+/// An authorization server's information about a user.
 public struct UserInfo: Sendable, Hashable {
-    /// The user's identifier at the server, the same as in the ID token.
+    /// The user's identifier at the server, which is the `sub` of the ID token.
     public let subject: String
-    /// All that the server says ([OpenID Connect Core 1.0 §5.1](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims)).
+    /// All claims
+    /// ([OpenID Connect Core 1.0 §5.1](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims)).
     public let claims: JSONObject
 
-    /// A claim that is a text, such as `name` or `email`.
+    /// Accesses the string value of a claim, such as `name` or `email`.
     ///
     /// - Parameter name: The claim's name.
-    /// - Returns: The text; `nil` if there is no such claim, or it is no text.
+    /// - Returns: The string, or `nil` if the claim is missing or isn't a string.
     public subscript(name: String) -> String? { claims[name]?.string }
 }

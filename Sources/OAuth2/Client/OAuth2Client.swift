@@ -1,22 +1,24 @@
 import Foundation
 public import Networking
 
-/// A client of an authorization server: asks its endpoints, each once.
+/// A client of an authorization server, which sends requests to its endpoints.
 ///
 /// ```swift
 /// let oauth = OAuth2Client(server: server, clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret))
 /// guard try await oauth.introspect(token).isActive else { return .unauthorized }
 /// ```
 ///
-/// It keeps no tokens: ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)`` goes on with those that it gets, and an authenticator gets
-/// by itself those that need nobody's help.
+/// The client doesn't keep tokens. Pass the tokens of a user to
+/// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``. For grants that need no user, an
+/// authenticator requests the tokens itself.
 ///
-/// Requests are repeated while the server fails for the moment, for as long as ``OAuth2Timing/timeout`` allows. Redirects are never
-/// followed: they would carry credentials to wherever they point. Nothing that was sent is in an error.
+/// The client retries a request while the server is temporarily failing, for up to
+/// ``OAuth2Timing/timeout``. It never follows redirects, which would carry credentials to another
+/// server. Errors never contain anything that was sent.
 public struct OAuth2Client: Sendable {
     /// The server.
     public let server: AuthorizationServer
-    /// How the client proves who it is.
+    /// The client's authentication.
     public let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     let timing: OAuth2Timing
@@ -24,15 +26,15 @@ public struct OAuth2Client: Sendable {
     let key: ClientKey
     let refreshes: ClientRefreshes
 
-    /// Makes a client.
+    /// Creates a client.
     ///
     /// - Parameters:
-    ///   - server: The server. For a client that shows a certificate for other reasons than to authenticate, take
-    ///     ``AuthorizationServer/usingMutualTLSAliases()``.
-    ///   - clientAuthentication: How the client proves who it is.
-    ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
-    ///   - client: What sends the requests.
-    ///   - timing: How long one call may take, and how often a failing endpoint is asked.
+    ///   - server: The server. If the client presents a certificate for a purpose other than
+    ///     authentication, pass ``AuthorizationServer/usingMutualTLSAliases()``.
+    ///   - clientAuthentication: The client's authentication.
+    ///   - dpop: The key that tokens are bound to. The default, `nil`, requests bearer tokens.
+    ///   - client: The network client that sends the requests.
+    ///   - timing: The timeout of a call, the number of attempts, and the clock.
     public init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
@@ -49,14 +51,14 @@ public struct OAuth2Client: Sendable {
         refreshes = ClientRefreshes(timeSource: timing.timeSource)
     }
 
-    /// Sends a form to an endpoint that wants to know which client asks, and reads the answer.
+    /// Sends a form to an endpoint that authenticates the client, and reads the response.
     ///
     /// - Parameters:
     ///   - form: The form's fields.
-    ///   - endpoint: The endpoint; `nil` if the server has none.
-    ///   - place: How the endpoint is called in errors.
-    ///   - read: Reads an answer with a status of 2xx, given the secrets that its errors must not repeat.
-    /// - Returns: What was read.
+    ///   - endpoint: The endpoint, or `nil` if the server has none.
+    ///   - place: The endpoint's name in error messages.
+    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
+    /// - Returns: The value of `read`.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(
         _ form: [(name: String, value: String)],
@@ -82,7 +84,7 @@ public struct OAuth2Client: Sendable {
             } catch let error as OAuth2Error {
                 throw error
             } catch {
-                throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
+                throw OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
             }
             return (try request.urlRequest, request.secrets)
         } read: {
@@ -92,14 +94,14 @@ public struct OAuth2Client: Sendable {
 }
 
 extension URL? {
-    /// The endpoint, if the server has it.
+    /// Returns the endpoint, if the server has it.
     ///
     /// - Throws: ``OAuth2Error`` with the code `endpointMissing`.
     func required(_ place: String) throws(OAuth2Error) -> URL {
         guard let self else {
             throw OAuth2Error(
                 .endpointMissing,
-                "\(place) of the server is not known; it has none, or AuthorizationServer was made without it"
+                "the URL of \(place) isn't known; the server has none, or AuthorizationServer was created without it"
             )
         }
         return self

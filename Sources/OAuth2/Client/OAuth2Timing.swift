@@ -1,43 +1,56 @@
 public import Networking
 
-/// The time that calls of an authorization server may take, how often they are repeated, and the clock they go by.
+/// The timeout of requests to an authorization server, the number of attempts, and the clock.
 ///
 /// ```swift
 /// let oauth = OAuth2Client(server: server, clientAuthentication: authentication, timing: .init(timeout: .seconds(10)))
 /// ```
 public struct OAuth2Timing: Sendable {
-    /// The maximum time for one call or for getting a token, all attempts included, whatever the callers' own deadlines; 30 seconds
-    /// by default.
+    /// The maximum time for a call or for getting a token, including all attempts.
+    ///
+    /// The default is 30 seconds. The callers' own deadlines don't change it.
     public var timeout: Duration
-    /// How often a failing endpoint is asked in that time; three times by default, and at least once.
+    /// The maximum number of attempts within the timeout.
+    ///
+    /// The default is 3; the minimum is 1.
     public var attempts: Int
-    /// The time to wait before a refresh token whose response was lost is sent again; 20 seconds by default.
+    /// The time to wait before sending a refresh token again if its response was lost.
     ///
-    /// The first request may still be on its way, and servers take the second use of a refresh token for theft. Take less only for a
-    /// server that forgives it, or does not replace refresh tokens.
+    /// The default is 20 seconds.
+    ///
+    /// The first request may still be on its way, and servers treat the reuse of a refresh token as
+    /// theft. Use a shorter delay only for servers that tolerate reuse or don't rotate the tokens.
     public var lostRequestDelay: Duration
-    /// The time that a resource may take to learn of a new token; `nil`, the default, if it knows at once.
+    /// The time that a resource server may need to recognize a new token.
     ///
-    /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
-    /// time, once.
+    /// The default is `nil`: it recognizes tokens immediately.
+    ///
+    /// If the resource server rejects a request within two seconds after its token was issued, the
+    /// client sends the request once more with the same token after this time.
     public var replicationDelay: Duration?
-    /// The longest pause that a token endpoint's `Retry-After` can cause; 5 minutes by default.
+    /// The longest pause that the client accepts from a token endpoint's `Retry-After`.
+    ///
+    /// The default is 5 minutes.
     public var longestRetryAfter: Duration
-    /// The source of time; the clients that send the requests should have the same.
+    /// The source of time.
+    ///
+    /// Use the same one for the network clients that send the requests.
     public var timeSource: TimeSource
-    /// The source of the random numbers of 0…1 that spread the requests of many clients.
+    /// The source of random numbers from 0 through 1, which spread the load of many clients.
     public var random: @Sendable () -> Double
 
-    /// Makes a set of options.
+    /// Creates timing options.
     ///
     /// - Parameters:
-    ///   - timeout: The maximum time for one call, all attempts included.
-    ///   - attempts: How often a failing endpoint is asked in that time.
-    ///   - lostRequestDelay: The time to wait before a refresh token whose response was lost is sent again.
-    ///   - replicationDelay: The time that a resource may take to learn of a new token.
-    ///   - longestRetryAfter: The longest pause that a token endpoint's `Retry-After` can cause.
+    ///   - timeout: The maximum time for a call, including all attempts. The default is 30 seconds.
+    ///   - attempts: The maximum number of attempts within the timeout. The default is 3.
+    ///   - lostRequestDelay: The time to wait before sending a refresh token again if its response
+    ///     was lost. The default is 20 seconds.
+    ///   - replicationDelay: The time that a resource server may need to recognize a new token.
+    ///   - longestRetryAfter: The longest pause that the client accepts from a token endpoint's
+    ///     `Retry-After`. The default is 5 minutes.
     ///   - timeSource: The source of time.
-    ///   - random: The source of random numbers of 0…1.
+    ///   - random: The source of random numbers from 0 through 1.
     public init(
         timeout: Duration = .seconds(30),
         attempts: Int = 3,

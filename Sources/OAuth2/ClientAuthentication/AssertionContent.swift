@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import TokenGeneration
 
-/// What an assertion says ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+/// The claims of an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 struct AssertionContent: Sendable {
     let issuer: String
     let subject: String
@@ -10,10 +10,10 @@ struct AssertionContent: Sendable {
     private let claims: JSONObject
 
     /// - Parameters:
-    ///   - issuer: Who signs.
-    ///   - subject: Whom it is about.
-    ///   - lifetime: How long an assertion is valid: whole seconds count, at least one and at most a day of them.
-    ///   - claims: What else it says.
+    ///   - issuer: The signer.
+    ///   - subject: The party that the assertion is about.
+    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day.
+    ///   - claims: Additional claims.
     init(issuer: String, subject: String, lifetime: Duration, claims: JSONObject = [:]) {
         self.issuer = issuer
         self.subject = subject
@@ -21,8 +21,9 @@ struct AssertionContent: Sendable {
         self.claims = claims
     }
 
-    /// The claims of one assertion, with a `jti` of its own, and without `nbf`: servers whose clock is a second behind would
-    /// refuse it.
+    /// Returns the claims of one assertion, with a new `jti`.
+    ///
+    /// It has no `nbf`, because a server whose clock is a second behind would reject it.
     func claims(audience: String, at date: Date) throws(CryptoError) -> JSONObject {
         let issued = Int(date.timeIntervalSince1970)
         var content = claims

@@ -1,48 +1,53 @@
 public import Foundation
 import Networking
 
-/// How a client proves to the authorization server who it is
+/// A method of client authentication at the authorization server
 /// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
 public protocol ClientAuthentication: Sendable {
     /// The client's identifier.
     var clientID: String { get }
 
-    /// Whether the proof has a time in it, so that a wrong clock makes it invalid; no, unless an authentication says otherwise.
+    /// A Boolean value that indicates whether the credential contains a time.
     ///
-    /// A request that fails is then repeated once with the time corrected by the server's `Date`.
+    /// If true, the client repeats a failed request once, with the time corrected by the server's
+    /// `Date` header field, because a wrong clock makes such a credential invalid. The default is
+    /// false.
     var usesAssertion: Bool { get }
 
-    /// Whether the connection's certificate is part of the proof, so that requests go to the server's
-    /// ``AuthorizationServer/mutualTLSAliases``; no, unless an authentication says otherwise.
+    /// A Boolean value that indicates whether the TLS certificate is part of the credential.
+    ///
+    /// If true, requests go to ``AuthorizationServer/mutualTLSAliases``. The default is false.
     var usesMutualTLS: Bool { get }
 
-    /// Adds the proof to a token request; called anew for every request, so that no proof is used twice.
+    /// Adds the client's credential to a token request.
+    ///
+    /// The client calls this method for every request, so that no credential is used twice.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
-    ///   - date: The present time, for proofs that have one in them.
-    /// - Throws: Any error; the request is then not sent, and whoever needs the token gets an ``OAuth2Error`` with the
+    ///   - date: The current time, for credentials that contain one.
+    /// - Throws: Any error. The request then isn't sent. Callers get an ``OAuth2Error`` with the
     ///   code `assertionFailed`, unless the error is an ``OAuth2Error`` itself.
     func authenticate(_ request: inout TokenRequest, at date: Date) async throws
 }
 
 extension ClientAuthentication {
-    /// No.
+    /// The default, `false`.
     public var usesAssertion: Bool { false }
 
-    /// No.
+    /// The default, `false`.
     public var usesMutualTLS: Bool { false }
 }
 
 extension ClientAuthentication {
-    /// Sees to it that a client that is to show a certificate has one, as far as that can be known.
+    /// Checks that a client that must present a certificate has one, as far as its transport tells.
     ///
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     func checkCertificate(of client: NetworkClient) throws(OAuth2Error) {
         guard usesMutualTLS, (client.transport as? CurlTransport)?.hasClientIdentity == false else { return }
         throw OAuth2Error(
             .assertionFailed,
-            "the client that asks the server has no certificate to show; make it with a TLSConfiguration that has a clientIdentity"
+            "the network client has no certificate to present; create it with a TLSConfiguration that has a clientIdentity"
         )
     }
 }

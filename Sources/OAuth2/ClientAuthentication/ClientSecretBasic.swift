@@ -4,7 +4,7 @@ import Networking
 /// The client's secret in the `Authorization` header field
 /// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
 public struct ClientSecretBasic: ClientAuthentication {
-    /// How identifier and secret are written into the header field.
+    /// The encoding of the identifier and the secret in the header field.
     public struct Encoding: Sendable, Hashable {
         private enum Wrapped {
             case form, raw
@@ -12,11 +12,11 @@ public struct ClientSecretBasic: ClientAuthentication {
 
         private let wrapped: Wrapped
 
-        /// Both are form-encoded before they are joined, as RFC 6749 demands and some clients forget.
+        /// Form-encodes both before joining them, as RFC 6749 requires and some clients forget.
         public static let form = Self(wrapped: .form)
-        /// Both are joined as they are, for servers that do not decode what they get.
+        /// Joins both unencoded, for servers that don't decode them.
         ///
-        /// An identifier with a colon can't be sent that way: it would end at the colon.
+        /// An identifier with a colon can't be sent this way; the server would cut it at the colon.
         public static let raw = Self(wrapped: .raw)
     }
 
@@ -25,12 +25,12 @@ public struct ClientSecretBasic: ClientAuthentication {
     private let secret: Secret
     private let encoding: Encoding
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
-    ///   - encoding: How both are written; as RFC 6749 demands by default.
+    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
     public init(clientID: String, secret: Secret, encoding: Encoding = .form) {
         self.clientID = clientID
         self.secret = secret
@@ -42,12 +42,12 @@ public struct ClientSecretBasic: ClientAuthentication {
     /// - Parameters:
     ///   - request: The request to complete.
     ///   - date: Not used.
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an identifier that the encoding can't have.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an unencodable identifier.
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         guard encoding == .form || !clientID.utf8.contains(UInt8(ascii: ":")) else {
             throw OAuth2Error(
                 .assertionFailed,
-                "a client identifier with a colon must be form-encoded in the header; is there a way without the header?"
+                "a client ID with a colon must be form-encoded in the header field; use .form or another authentication method"
             )
         }
         let encode = { encoding == .form ? FormURLEncoded.encode($0) : $0 }
@@ -62,7 +62,7 @@ extension ClientAuthentication where Self == ClientSecretBasic {
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
-    ///   - encoding: How both are written; as RFC 6749 demands by default.
+    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
     /// - Returns: The authentication.
     public static func clientSecretBasic(
         clientID: String,

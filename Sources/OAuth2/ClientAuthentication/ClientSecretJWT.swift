@@ -1,11 +1,12 @@
 public import Foundation
 public import TokenGeneration
 
-/// An assertion that the client signs with its secret
-/// ([OpenID Connect Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)): the secret itself is
-/// never sent.
+/// Client authentication with an assertion that the client signs with its secret
+/// ([OpenID Connect Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
+///
+/// The secret itself is never sent.
 public struct ClientSecretJWT: ClientAuthentication {
-    /// Yes.
+    /// Always `true`: the assertion contains a time.
     public var usesAssertion: Bool { true }
 
     /// The client's identifier.
@@ -14,17 +15,16 @@ public struct ClientSecretJWT: ClientAuthentication {
     private let audience: AssertionAudience
     private let content: AssertionContent
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
     /// - Parameters:
-    ///   - clientID: The client's identifier; issuer and subject of the assertion.
-    ///   - secret: The client's secret; its UTF-8 octets are the key, 32 of them at least with HS256.
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
+    ///   - secret: The client's secret. Its UTF-8 bytes are the key; HS256 requires at least 32.
     ///   - algorithm: `HS256`, `HS384` or `HS512`.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
-    ///     at most a day of them.
-    /// - Throws: `TokenError` with the code `weakKey` if the secret is shorter than the algorithm demands, or another if it is no
-    ///   secret or the algorithm is none of these.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    /// - Throws: `TokenError` with the code `weakKey` if the secret is too short for the algorithm,
+    ///   or with another code if it can't be a key or the algorithm is a different one.
     package init(
         clientID: String,
         secret: Secret,
@@ -39,18 +39,18 @@ public struct ClientSecretJWT: ClientAuthentication {
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
-    /// Sets `client_id`, `client_assertion_type` and `client_assertion`, a new assertion with a `jti` of its own.
+    /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
-    ///   - date: The present time; the assertion's `iat`.
+    ///   - date: The current time, for the assertion's `iat`.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
             request.set(assertion: try JWTGenerator(payload: claims, signingService: service).token(), of: clientID)
         } catch {
-            throw OAuth2Error(.assertionFailed, "the client's assertion could not be signed", cause: error)
+            throw OAuth2Error(.assertionFailed, "the client's assertion can't be signed", cause: error)
         }
     }
 }
@@ -62,10 +62,10 @@ extension ClientAuthentication where Self == ClientSecretJWT {
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
     ///   - algorithm: `HS256`, `HS384` or `HS512`.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
     /// - Returns: The authentication.
-    /// - Throws: `TokenError` if the secret is too short, or no secret.
+    /// - Throws: `TokenError` if the secret is too short or can't be a key.
     public static func clientSecretJWT(
         clientID: String,
         secret: Secret,

@@ -1,13 +1,14 @@
 public import Foundation
 
-/// The client's secret among the form's fields
-/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)), for servers that do not take it in the header.
+/// Client authentication with the client's secret in the form
+/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)), for servers that
+/// don't accept it in the header field.
 public struct ClientSecretPost: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String
     private let secret: Secret
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
@@ -29,7 +30,7 @@ public struct ClientSecretPost: ClientAuthentication {
 }
 
 extension ClientAuthentication where Self == ClientSecretPost {
-    /// The client's secret among the form's fields: `client_secret_post`.
+    /// The client's secret in the form: `client_secret_post`.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// The certificate that the connection shows is the proof of who the client is
+/// Client authentication with the TLS connection's certificate
 /// ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)).
 ///
-/// The client that asks the server must have the certificate:
+/// The network client that sends the requests must have the certificate:
 ///
 /// ```swift
 /// let identity = try ClientIdentity(certificateChainFile: "client.pem", privateKeyFile: "client.key")
@@ -16,22 +16,22 @@ public import Foundation
 /// )
 /// ```
 ///
-/// Whether the server knows the certificate itself or who has issued it makes no difference on the client's side.
+/// The server may know the certificate itself or its issuer.
 public struct MutualTLSAuthentication: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
     /// - Parameter clientID: The client's identifier.
     package init(clientID: String) {
         self.clientID = clientID
     }
 
-    /// Yes.
+    /// Always `true`: the connection presents a certificate.
     public var usesMutualTLS: Bool { true }
 
-    /// Sets `client_id`; the rest is in the TLS handshake.
+    /// Sets `client_id`; the certificate is part of the TLS handshake.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
@@ -41,39 +41,39 @@ public struct MutualTLSAuthentication: ClientAuthentication {
     }
 }
 
-/// Another authentication, over connections that show a certificate, so that tokens are bound to it
-/// ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
+/// Another client authentication over connections that present a certificate, so that tokens are
+/// bound to it ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
 public struct CertificateBoundAuthentication: ClientAuthentication {
     private let wrapped: any ClientAuthentication
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
-    /// - Parameter wrapped: How the client proves who it is.
+    /// - Parameter wrapped: The client authentication.
     public init(_ wrapped: any ClientAuthentication) {
         self.wrapped = wrapped
     }
 
     /// The client's identifier.
     public var clientID: String { wrapped.clientID }
-    /// Whether the proof has a time in it.
+    /// A Boolean value that indicates whether the credential contains a time.
     public var usesAssertion: Bool { wrapped.usesAssertion }
-    /// Yes.
+    /// Always `true`: the connection presents a certificate.
     public var usesMutualTLS: Bool { true }
 
-    /// Adds the other authentication's proof.
+    /// Adds the other authentication's credential.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
-    ///   - date: The present time.
-    /// - Throws: What the other authentication throws.
+    ///   - date: The current time.
+    /// - Throws: The errors of the other authentication.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         try await wrapped.authenticate(&request, at: date)
     }
 }
 
 extension ClientAuthentication where Self == MutualTLSAuthentication {
-    /// A certificate: `tls_client_auth` if the server trusts its authority, `self_signed_tls_client_auth` if it knows the
-    /// certificate itself.
+    /// A certificate: `tls_client_auth` if the server trusts its issuer,
+    /// `self_signed_tls_client_auth` if the server knows the certificate itself.
     ///
     /// - Parameter clientID: The client's identifier.
     /// - Returns: The authentication.

@@ -1,19 +1,19 @@
 public import Foundation
 public import TokenGeneration
 
-/// An assertion that the client signs with its private key
-/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), in this process or where the key is kept.
+/// Client authentication with an assertion that the client signs with its private key
+/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), locally or remotely.
 public struct PrivateKeyJWT: ClientAuthentication {
-    /// Whom an assertion is addressed to.
+    /// The audience of an assertion.
     public typealias Audience = AssertionAudience
 
-    /// Who signs.
+    /// The service that signs.
     private enum Signer: Sendable {
         case local(any SigningService)
         case remote(any RemoteSigningService)
     }
 
-    /// Yes.
+    /// Always `true`: the assertion contains a time.
     public var usesAssertion: Bool { true }
 
     /// The client's identifier.
@@ -23,15 +23,15 @@ public struct PrivateKeyJWT: ClientAuthentication {
     private let content: AssertionContent
     private let tokenType: String
 
-    /// Makes the authentication.
+    /// Creates the authentication.
     ///
     /// - Parameters:
-    ///   - clientID: The client's identifier; issuer and subject of the assertion.
-    ///   - signingService: What signs the assertion.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
-    ///     at most a day of them.
-    ///   - tokenType: The header's `typ`; `client-authentication+jwt` for servers that demand it.
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
+    ///   - signingService: The service that signs the assertion.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
+    ///     demand `client-authentication+jwt`.
     public init(
         clientID: String,
         signingService: any SigningService,
@@ -42,15 +42,15 @@ public struct PrivateKeyJWT: ClientAuthentication {
         self.init(clientID, .local(signingService), audience, lifetime, tokenType)
     }
 
-    /// Makes the authentication with a key that is kept elsewhere, such as in a key management service.
+    /// Creates the authentication with a key elsewhere, such as in a key management service.
     ///
     /// - Parameters:
-    ///   - clientID: The client's identifier; issuer and subject of the assertion.
-    ///   - remoteSigningService: What signs the assertion.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
-    ///     at most a day of them.
-    ///   - tokenType: The header's `typ`; `client-authentication+jwt` for servers that demand it.
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
+    ///   - remoteSigningService: The service that signs the assertion.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
+    ///     demand `client-authentication+jwt`.
     public init(
         clientID: String,
         remoteSigningService: any RemoteSigningService,
@@ -75,13 +75,13 @@ public struct PrivateKeyJWT: ClientAuthentication {
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
-    /// Sets `client_id`, `client_assertion_type` and `client_assertion`, a new assertion with a `jti` of its own.
+    /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
     ///
-    /// The assertion has no `nbf`: servers whose clock is a second behind would refuse it.
+    /// The assertion has no `nbf`, because a server whose clock is a second behind would reject it.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
-    ///   - date: The present time; the assertion's `iat`.
+    ///   - date: The current time, for the assertion's `iat`.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
@@ -96,7 +96,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
                 }
             request.set(assertion: assertion, of: clientID)
         } catch {
-            throw OAuth2Error(.assertionFailed, "the client's assertion could not be signed", cause: error)
+            throw OAuth2Error(.assertionFailed, "the client's assertion can't be signed", cause: error)
         }
     }
 }
@@ -106,9 +106,9 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
-    ///   - signingService: What signs the assertion.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid.
+    ///   - signingService: The service that signs the assertion.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
         clientID: String,
@@ -119,13 +119,13 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         Self(clientID: clientID, signingService: signingService, audience: audience, lifetime: lifetime)
     }
 
-    /// An assertion that is signed where the client's private key is kept: `private_key_jwt`.
+    /// An assertion that a remote service signs with the client's private key: `private_key_jwt`.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
-    ///   - remoteSigningService: What signs the assertion.
-    ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid.
+    ///   - remoteSigningService: The service that signs the assertion.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
         clientID: String,

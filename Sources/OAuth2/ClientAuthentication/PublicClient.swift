@@ -1,12 +1,14 @@
 public import Foundation
 
-/// A client that can't keep a secret, such as a program on its users' machines: it only says its name
+/// A client that can't keep a secret, such as an application on its users' devices
 /// ([RFC 6749 §2.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.1)).
+///
+/// It sends only its identifier.
 public struct PublicClient: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String
 
-    /// Makes the client.
+    /// Creates the authentication.
     ///
     /// - Parameter clientID: The client's identifier.
     package init(clientID: String) {

@@ -14,31 +14,33 @@ public struct DPoPKey: Sendable {
     }
 
     let kind: Kind
-    /// Whether a token that is not bound to the key is used, too, from a server that does not know DPoP; no by default.
+    /// A Boolean value that indicates whether bearer tokens are accepted if the server lacks DPoP.
+    ///
+    /// The default is false.
     public var insecurelyAcceptsBearerTokens = false
 
-    /// A new key for each grant, kept in the store together with the tokens that are bound to it.
+    /// A new key for each grant, stored with the tokens that are bound to it.
     ///
-    /// - Parameter algorithm: What the key is for; an asymmetric algorithm.
-    /// - Returns: That key.
+    /// - Parameter algorithm: The asymmetric algorithm that the key is for. The default is ES256.
+    /// - Returns: The key.
     public static func generated(_ algorithm: JWSAlgorithm = .es256) -> Self { Self(kind: .generated(algorithm)) }
 
-    /// A key of yours.
+    /// An existing key.
     ///
-    /// - Parameter key: The key; for an asymmetric algorithm.
-    /// - Returns: That key.
+    /// - Parameter key: The key, which must be for an asymmetric algorithm.
+    /// - Returns: The key.
     /// - Throws: `TokenError` with the code `unsupportedAlgorithm` if the key is a shared secret.
     public static func key(_ key: SigningKey) throws -> Self {
         Self(kind: .fixed(try DPoPProofGenerator(key: key)))
     }
 
-    /// A key that a generator of yours has, such as one in a key management service.
+    /// The key of a proof generator, such as one in a key management service.
     ///
-    /// - Parameter generator: What makes the proofs.
-    /// - Returns: That key.
+    /// - Parameter generator: The generator that creates the proofs.
+    /// - Returns: The key.
     public static func generator(_ generator: DPoPProofGenerator) -> Self { Self(kind: .fixed(generator)) }
 
-    /// The key to go on with: yours, the record's, or a new one.
+    /// Returns the fixed key, the stored record's key, or a new key.
     func bound(to record: TokenRecord?) throws(OAuth2Error) -> BoundKey {
         do {
             switch kind {
@@ -53,12 +55,12 @@ public struct DPoPKey: Sendable {
                 return BoundKey(generator: try DPoPProofGenerator(key: key), pem: Secret(try key.pem()))
             }
         } catch {
-            throw OAuth2Error(.assertionFailed, "there is no key for DPoP proofs", cause: error)
+            throw OAuth2Error(.assertionFailed, "the key for DPoP proofs can't be generated or read", cause: error)
         }
     }
 }
 
-/// A key that makes proofs, and the text of it that is kept with the tokens, if it was made for them.
+/// A key that signs proofs, with the PEM text for the store if the key was generated.
 struct BoundKey: Sendable {
     let generator: DPoPProofGenerator
     var pem: Secret?

@@ -2,31 +2,33 @@ public import Foundation
 import Networking
 import TokenGeneration
 
-/// What a user has to do on another device so that this one gets tokens
+/// The instructions for a user to authorize this device from another one
 /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
 public struct DeviceAuthorization: Sendable {
-    /// What the user enters; show it even with ``verificationURIComplete``, so that they can compare it.
+    /// The code that the user enters.
+    ///
+    /// Show it even with ``verificationURIComplete``, so that the user can compare it.
     public let userCode: String
-    /// Where the user enters it.
+    /// The URL of the page where the user enters the code.
     public let verificationURI: URL
-    /// The same with the code in it, for a QR code or a link; `nil` if the server has none.
+    /// The URL with the code included, for a QR code or a link, or `nil` if the server has none.
     public let verificationURIComplete: URL?
-    /// When the user's time is over, on the monotonic clock.
+    /// The time when the codes expire, on the monotonic clock.
     public let expiry: ContinuousClock.Instant
-    /// How long to wait between two questions whether the user has done it.
+    /// The time to wait between two token requests.
     public let interval: Duration
-    /// What this device asks with.
+    /// The code that this device sends in its token requests.
     public let deviceCode: Secret
 
-    /// Makes an authorization that was begun elsewhere.
+    /// Creates an authorization that was started elsewhere.
     ///
     /// - Parameters:
-    ///   - deviceCode: What this device asks with.
-    ///   - userCode: What the user enters.
-    ///   - verificationURI: Where the user enters it.
-    ///   - verificationURIComplete: The same with the code in it.
-    ///   - expiry: When the user's time is over.
-    ///   - interval: How long to wait between two questions; at least a second.
+    ///   - deviceCode: The code that this device sends in its token requests.
+    ///   - userCode: The code that the user enters.
+    ///   - verificationURI: The URL of the page where the user enters the code.
+    ///   - verificationURIComplete: The URL with the code included. The default is `nil`.
+    ///   - expiry: The time when the codes expire, on the monotonic clock.
+    ///   - interval: The time between token requests, at least 1 second. The default is 5 seconds.
     public init(
         deviceCode: Secret,
         userCode: String,
@@ -45,13 +47,10 @@ public struct DeviceAuthorization: Sendable {
 }
 
 extension DeviceAuthorization {
-    /// Reads an answer.
+    /// Reads a response to a request, from whose time the lifetime counts.
     ///
-    /// What people are shown, and what a terminal may be made to do by, is only accepted if it is harmless.
+    /// Text that the device displays is accepted only if it can't harm the user or a terminal.
     ///
-    /// - Parameters:
-    ///   - answer: The answer.
-    ///   - requested: When the request was sent; the lifetime counts from then.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(_ answer: AnswerMembers, requested: ContinuousClock.Instant) throws(OAuth2Error) {
         let code = try answer.required("device_code")
@@ -59,7 +58,7 @@ extension DeviceAuthorization {
         guard userCode.utf8.count <= 64, userCode.unicodeScalars.allSatisfy(Self.isVisible) else {
             throw answer.wrong("user_code")
         }
-        // An early draft, and some servers that kept to it, say “url”.
+        // An early draft, and some servers that implement it, use “url”.
         let name = answer.members["verification_uri"] == nil ? "verification_url" : "verification_uri"
         guard let place = Self.page(try answer.required(name)) else { throw answer.wrong("verification_uri") }
         let complete = try answer.string("verification_uri_complete")
@@ -83,7 +82,7 @@ extension DeviceAuthorization {
         }
     }
 
-    /// A page that people can be sent to, and not a file or a script.
+    /// Returns the URL of a web page, as opposed to a file or a script.
     private static func page(_ text: String) -> URL? {
         guard text.utf8.count <= 2_048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
         return URL(string: text).flatMap { HTTPOrigin($0) == nil ? nil : $0 }
@@ -91,7 +90,7 @@ extension DeviceAuthorization {
 }
 
 extension DeviceAuthorization: CustomStringConvertible, CustomReflectable {
-    /// Where the user has to go, without the codes.
+    /// The host of the page for the user, without the codes.
     public var description: String { "device authorization at \(verificationURI.host ?? "nowhere")" }
 
     /// A mirror without the codes.
@@ -100,25 +99,25 @@ extension DeviceAuthorization: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// How a device's waiting for its user goes on.
+/// The progress of a device that waits for its user.
 public struct DeviceAuthorizationProgress: Sendable, Hashable {
-    /// What the server has answered.
+    /// The server's latest response.
     @nonexhaustive
     public enum Event: Sendable, Hashable {
-        /// Nothing has been asked yet.
+        /// The device hasn't sent a token request yet.
         case begun
-        /// The user has not done it yet.
+        /// The user hasn't authorized the device yet.
         case pending
-        /// The server wants to be asked less often.
+        /// The server asks for less frequent requests.
         case slowedDown
-        /// There was no answer, or one that says that the server has failed for the moment.
+        /// The server didn't respond, or is temporarily failing.
         case unanswered
     }
 
-    /// What the server has answered.
+    /// The server's latest response.
     public let event: Event
-    /// How long it is until the server is asked again.
+    /// The time until the next token request.
     public let pause: Duration
-    /// How much time the user has left.
+    /// The time until the codes expire.
     public let timeLeft: Duration
 }

@@ -1,17 +1,17 @@
 import Networking
 
-/// How often a device asks whether its user has granted what it asked for, as a value
+/// The state of a device that polls the token endpoint until its user has authorized it
 /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
 struct DevicePolling {
     typealias Event = DeviceAuthorizationProgress.Event
 
-    /// What follows an answer that has no tokens.
+    /// The step after a response without tokens.
     enum Step {
         case wait(Duration, Event)
         case fail(OAuth2Error)
     }
 
-    /// What is the least to wait; the server may make it more.
+    /// The minimum time to wait, which the server can raise.
     private(set) var interval: Duration
     private var unanswered = 0
 
@@ -23,7 +23,7 @@ struct DevicePolling {
         switch (error.code, error.serverCode) {
         case (.serverUnreachable, _), (.serverTransient, _):
             unanswered += 1
-            // Twice as long each time, but not much longer than a user is willing to wait.
+            // The delay doubles each time, up to about the time that a user is willing to wait.
             let backoff = Retry.Backoff.doubling(interval * 2, to: max(interval, .seconds(60)))
             return .wait(backoff.delay(retry: unanswered, atLeast: error.retryAfter ?? .zero), .unanswered)
         case (_, "authorization_pending"):

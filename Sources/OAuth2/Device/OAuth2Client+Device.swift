@@ -2,17 +2,18 @@ import Networking
 import TokenGeneration
 
 extension OAuth2Client {
-    /// Begins an authorization that the user grants on another device
+    /// Starts an authorization that the user grants on another device
     /// ([RFC 8628 §3.1](https://www.rfc-editor.org/rfc/rfc8628#section-3.1)).
     ///
     /// - Parameters:
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - additionalParameters: Parameters of extensions, such as the `audience` that some servers want.
-    /// - Returns: What the user has to do; ``tokens(for:idToken:progress:)`` waits for it.
-    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices, or `malformedRequest` for a
-    ///   scope or resource that is none, or an additional parameter that the request has anyway; `CancellationError`.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - additionalParameters: Other parameters, such as the `audience` that some servers need.
+    /// - Returns: The instructions for the user. Pass them to ``tokens(for:idToken:progress:)``.
+    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server doesn't support the
+    ///   device grant, or `malformedRequest` for an invalid scope or resource, or an additional
+    ///   parameter that the request sets itself; `CancellationError`.
     public func authorizeDevice(
         scope: String? = nil,
         resources: [String] = [],
@@ -33,7 +34,7 @@ extension OAuth2Client {
         return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response, secrets in
             let members = try response.jsonObject(from: place, hiding: secrets)
             let answer = AnswerMembers(members: members, place: place)
-            // Some servers report errors with status 200.
+            // Some servers report errors with status code 200.
             if let error = answer.members["error"]?.string, !error.isEmpty {
                 throw OAuth2Error(
                     serverCode: error,
@@ -48,27 +49,30 @@ extension OAuth2Client {
         }
     }
 
-    /// Waits until the user has granted what a device has asked for, and gets the tokens.
+    /// Waits until the user has authorized a device, and returns the tokens.
     ///
-    /// The server is asked at the pace that it sets: every five seconds unless it says otherwise, less often when it says
-    /// `slow_down`, and half as often each time it does not answer.
+    /// The client polls at the server's interval, or every five seconds. It polls more slowly after
+    /// `slow_down`, and doubles the delay each time the server doesn't respond.
     ///
     /// - Parameters:
-    ///   - device: What the user was told.
-    ///   - idToken: How the client treats the ID token, if the scope had `openid`. By default it isn't checked, and
-    ///     ``IssuedTokens/idToken`` is `nil`. A verifier finds the server's keys before the server is asked.
-    ///   - progress: Is told how it goes on, before each pause.
+    ///   - device: The instructions that the user was given.
+    ///   - idToken: The rule for the ID token, if the scope has `openid`. By default, it isn't
+    ///     verified, and ``IssuedTokens/idToken`` is `nil`. With a verifier, the keys are loaded
+    ///     before polling.
+    ///   - progress: A closure that receives the progress before each pause.
     /// - Returns: The tokens, with the verified ID token.
-    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has refused, `authorizationExpired` if their time is
-    ///   over, `protocolViolation` if the ID token is missing or not good, or another that the server answers; as
-    ///   ``RemoteKeySet/keys()`` does if there are no keys to verify it with. `CancellationError` if the task is cancelled.
+    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has denied the
+    ///   request, `authorizationExpired` if the codes have expired, `protocolViolation` if the ID
+    ///   token is missing or invalid, or the code of another error response; the errors of
+    ///   ``RemoteKeySet/keys()`` if the keys to verify the ID token can't be loaded.
+    ///   `CancellationError` if the task is cancelled.
     public func tokens(
         for device: DeviceAuthorization,
         idToken: IDTokenRule = .skipIDTokenCheck,
         progress: (DeviceAuthorizationProgress) -> Void = { _ in }
     ) async throws -> IssuedTokens {
         let check = IDTokenCheck(ofDevice: idToken)
-        // A device code is spent by the answer with the tokens: without keys it would be spent for nothing.
+        // The response with the tokens uses up the device code, so load the keys before it.
         try await check?.verifier.prepare()
         var tokens = try await issuedTokens(for: device, progress: progress)
         tokens.idToken = try await check?.verifiedToken(of: tokens)
@@ -80,7 +84,7 @@ extension OAuth2Client {
         progress: (DeviceAuthorizationProgress) -> Void
     ) async throws -> IssuedTokens {
         let bound = try key.bound()
-        // One question at a time: how often to ask is decided here.
+        // No retries in the endpoint: this loop decides when to poll.
         var endpoint = tokenEndpoint
         endpoint.timing.attempts = 1
         let form = [
@@ -118,7 +122,7 @@ extension OAuth2Error {
     fileprivate static var deviceExpired: Self {
         Self(
             .authorizationExpired,
-            "the user did not grant it in the time that there was; begin anew when the user asks for it"
+            "the user didn't authorize the device in time; start again when the user asks for it"
         )
     }
 }

@@ -2,76 +2,81 @@ public import Foundation
 import Networking
 public import TokenGeneration
 
-/// An authorization server: who it is and where its endpoints are
+/// An authorization server's issuer identifier and endpoints
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
 /// ```swift
 /// let server = try await AuthorizationServerDiscovery(issuer: "https://id.example").server()
 /// ```
 ///
-/// Every endpoint must be `https`; only a loopback address may be `http`. The metadata of an `https` issuer can't name
-/// endpoints of this machine, unless the issuer is on this machine, too. One that is `nil` is one that the server lacks.
+/// Endpoints must be `https`, or `http` on a loopback address. The metadata of an `https` issuer
+/// can't name endpoints on this machine, unless the issuer is on it too. A missing one is `nil`.
 public struct AuthorizationServer: Sendable, Hashable {
-    /// The server's issuer identifier, exactly as the server writes it; assertions are addressed to it.
+    /// The server's issuer identifier, exactly as the server writes it; the audience of assertions.
     public let issuer: String
-    /// Where tokens are requested.
+    /// The token endpoint.
     public var tokenEndpoint: URL
-    /// Where users are sent to grant something.
+    /// The authorization endpoint, which users open in a browser.
     public var authorizationEndpoint: URL?
-    /// Where authorization requests are left before users are sent ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
+    /// The pushed authorization request endpoint
+    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     public var pushedAuthorizationRequestEndpoint: URL?
-    /// Where devices without a browser begin ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+    /// The device authorization endpoint ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
     public var deviceAuthorizationEndpoint: URL?
-    /// Where resources ask what a token is ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
+    /// The introspection endpoint ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     public var introspectionEndpoint: URL?
-    /// Where clients give tokens back ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+    /// The revocation endpoint ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
     public var revocationEndpoint: URL?
-    /// Where clients register themselves ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)).
+    /// The client registration endpoint ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)).
     public var registrationEndpoint: URL?
-    /// Where clients ask who the user is
+    /// The UserInfo endpoint
     /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public var userInfoEndpoint: URL?
-    /// Where the keys are by which the server's tokens verify: `jwks_uri`.
+    /// The URL of the keys that verify the server's tokens: `jwks_uri`.
     public var keySetURL: URL?
-    /// Where the endpoints are for clients that show a certificate, by the names that the metadata have for them
-    /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)); see ``usingMutualTLSAliases()``.
-    public var mutualTLSAliases: [String: URL] = [:]
-    /// A Boolean value that indicates whether the server leaves `token_type` out of its token responses, though RFC 6749 §5.1
-    /// requires it.
+    /// The endpoints for clients that present a certificate, by their names in the metadata
+    /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
     ///
-    /// If true, a token without a type counts as a bearer token. The default is false: such a response is an error with the code
-    /// `protocolViolation`.
+    /// See ``usingMutualTLSAliases()``.
+    public var mutualTLSAliases: [String: URL] = [:]
+    /// A Boolean value that indicates whether the server omits `token_type` from its token
+    /// responses, although RFC 6749 §5.1 requires it.
+    ///
+    /// If true, the client treats a token without a type as a bearer token. The default is false,
+    /// which makes such a response an error with the code `protocolViolation`.
     public var omitsTokenType = false
-    /// All that the server says of itself; empty if it was not asked.
+    /// The complete metadata, or an empty object if the server was created without it.
     public private(set) var metadata: JSONObject = [:]
 
-    /// Makes a server from what is known about it.
+    /// Creates a server from known values.
     ///
     /// - Parameters:
     ///   - issuer: The server's issuer identifier.
-    ///   - tokenEndpoint: Where tokens are requested.
+    ///   - tokenEndpoint: The token endpoint.
     public init(issuer: String, tokenEndpoint: URL) {
         self.issuer = issuer
         self.tokenEndpoint = tokenEndpoint
     }
 
-    /// Makes a server from the metadata that it publishes
+    /// Creates a server from its published metadata
     /// ([RFC 8414 §2](https://www.rfc-editor.org/rfc/rfc8414#section-2)).
     ///
     /// - Parameters:
-    ///   - metadata: The document.
-    ///   - issuer: The issuer that it was asked of. The document must name this one, exactly
-    ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)): else anybody could pass for it.
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`; `insecureTransport` for an endpoint that is neither `https` nor
-    ///   on this machine, or that an `https` issuer has no business with: one that is `http`, or on this machine;
-    ///   `protocolViolation` for a member of a wrong type, or if the token endpoint is missing.
+    ///   - metadata: The metadata document.
+    ///   - issuer: The issuer whose metadata was requested. To prevent impersonation, the document
+    ///     must name exactly this issuer
+    ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)).
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`; `insecureTransport` for an
+    ///   endpoint that is neither `https` nor on this machine, or that an `https` issuer must not
+    ///   name: one that is `http`, or on this machine; `protocolViolation` for a member of the
+    ///   wrong type, or if the token endpoint is missing.
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
         let document = MetadataDocument(metadata, issuer: issuer)
         guard let named = try document.string("issuer") else { throw MetadataDocument.missing("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
             throw OAuth2Error(
                 .issuerMismatch,
-                "the server metadata are another issuer's; give the issuer exactly as the server writes it"
+                "the server metadata names another issuer; pass the issuer exactly as the server writes it"
             )
         }
         guard let tokenEndpoint = try document.endpoint("token_endpoint") else {
@@ -83,7 +88,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
             let document = MetadataDocument(aliases, issuer: issuer)
-            // Hashing a name that the server chose would normalize it, in quadratic time for a run of combining characters.
+            // Hashing another name would normalize it, in quadratic time for combining characters.
             for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
                 mutualTLSAliases[alias.name] = try document.endpoint(alias.name)
             }
@@ -91,7 +96,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// The names that the metadata have for endpoints besides the token endpoint.
+    /// The metadata's names of the endpoints, except the token endpoint.
     static var endpoints: [(name: String, path: WritableKeyPath<Self, URL?>)] {
         [
             ("authorization_endpoint", \.authorizationEndpoint),
@@ -104,11 +109,11 @@ public struct AuthorizationServer: Sendable, Hashable {
         ]
     }
 
-    /// The same server as a client must see it that shows a certificate in the TLS handshake, be it to authenticate or to have
-    /// tokens bound to it: the endpoints that have an alias are replaced by it
+    /// Returns the server with its endpoints replaced by their mutual TLS aliases, for a client
+    /// that presents a certificate to authenticate or to have tokens bound to it
     /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
     ///
-    /// - Returns: That server.
+    /// - Returns: The server with the aliases.
     public func usingMutualTLSAliases() -> AuthorizationServer {
         var server = self
         if let alias = mutualTLSAliases["token_endpoint"] { server.tokenEndpoint = alias }
@@ -118,24 +123,24 @@ public struct AuthorizationServer: Sendable, Hashable {
         return server
     }
 
-    /// Whether authorization responses name the server that they come from
-    /// ([RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
+    /// A Boolean value that indicates whether authorization responses name the server that sent
+    /// them ([RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
     public var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
 
-    /// Whether authorization requests are accepted only if they were pushed
+    /// A Boolean value that indicates whether the server accepts only pushed authorization requests
     /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).
     public var requiresPushedAuthorizationRequests: Bool { metadata["require_pushed_authorization_requests"] == true }
 
-    /// The values that a list of the metadata has, such as `grant_types_supported`.
+    /// Returns the values of a list in the metadata, such as `grant_types_supported`.
     ///
     /// - Parameter name: The list's name.
-    /// - Returns: The texts in it; `nil` if the server says nothing of it.
+    /// - Returns: The strings in the list, or `nil` if the metadata doesn't have it.
     public func values(of name: String) -> [String]? {
         metadata[name]?.array?.compactMap(\.string)
     }
 }
 
-/// Reads members of server metadata; `null` counts as missing.
+/// A reader of server metadata, for which `null` counts as missing.
 struct MetadataDocument {
     private let members: JSONObject
     private let issuer: String
@@ -153,7 +158,7 @@ struct MetadataDocument {
         }
     }
 
-    /// An endpoint that credentials may be sent to.
+    /// Returns an endpoint that may receive credentials.
     func endpoint(_ name: String) throws(OAuth2Error) -> URL? {
         guard let text = try string(name) else { return nil }
         guard let url = URL(string: text), url.host != nil, url.fragment == nil else { throw Self.wrongType(name) }
@@ -162,39 +167,36 @@ struct MetadataDocument {
     }
 
     static func wrongType(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(shown(name))” of the server metadata is not what RFC 8414 says it must be")
+        OAuth2Error(.protocolViolation, "“\(shown(name))” in the server metadata isn't valid (RFC 8414 §2)")
     }
 
-    /// A name that the server may have made up, fit for a line of a log.
+    /// Returns a name from the server in a form that is safe to log.
     private static func shown(_ name: String) -> String {
         OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
     }
 
     static func missing(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "the server metadata have no “\(name)”; is this the URL of their document?")
+        OAuth2Error(.protocolViolation, "the server metadata has no “\(name)”; check the document's URL")
     }
 }
 
 extension URL {
-    /// Refuses an endpoint that credentials must not be sent to because its issuer's metadata say so.
+    /// Throws an error if an issuer's metadata must not name this endpoint for credentials.
     ///
-    /// A server on the network that names `http`, or a service of the client's own machine, has the client send its credentials
-    /// to another party.
+    /// A server on the network that names an `http` endpoint, or a service on the client's own
+    /// machine, would make the client send its credentials to another party.
     ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier.
-    ///   - name: The name that the server has for the endpoint.
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
-        let what = "what “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” is for"
+        let what = "a request to “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")”"
         let origin = try confidentialOrigin(what)
         guard let issuer = URL(string: issuer).flatMap({ HTTPOrigin($0) }), issuer.scheme == "https" else { return }
         guard origin.scheme == "https" else { throw isNotConfidential(what) }
         guard !origin.isThisMachine || issuer.isThisMachine else {
             throw OAuth2Error(
                 .insecureTransport,
-                "“\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” of the server is on this machine, though "
-                    + "the issuer is elsewhere; ask the server's operator"
+                "“\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” of the server is on this machine, although "
+                    + "the issuer isn't; ask the server's operator"
             )
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 public import Networking
 
-/// Finds out where a server's endpoints are, and keeps that up to date: from the metadata that it publishes
+/// A cache of a server's published metadata, which it loads and refreshes
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414),
 /// [OpenID Connect Discovery 1.0](https://openid.net/specs/openid-connect-discovery-1_0.html)).
 ///
@@ -11,27 +11,40 @@ public import Networking
 /// let server = try await discovery.server()
 /// ```
 ///
-/// The server is asked when the first caller needs it and when its answer has become old, once for all callers. While it can't be
-/// asked, or answers something else, the old answer is good for some time more. Share one discovery for each server.
+/// The discovery loads the metadata when the first caller needs it and again after it has expired,
+/// once for all callers. If the server is unavailable or sends an invalid response, the discovery
+/// continues to use the expired metadata for a limited time. Share one discovery for each server.
 public final class AuthorizationServerDiscovery: Sendable {
-    /// How metadata are looked up and kept.
+    /// The options for loading and caching metadata.
     public struct Options: Sendable {
-        /// Where to look, in this order: the next place is tried where the one before has no document.
+        /// The documents to try, in this order, until one exists.
         public var documents: [WellKnownDocument] = [.openID, .oauth2]
-        /// How long metadata are used if the server does not say; an hour by default.
+        /// The lifetime of metadata if the server doesn't specify one.
+        ///
+        /// The default is one hour.
         public var lifetime: Duration = .seconds(3_600)
-        /// How long metadata are used whatever the server says, at least; a minute by default.
+        /// The minimum lifetime of metadata, regardless of the server's value.
+        ///
+        /// The default is one minute.
         public var minimumLifetime: Duration = .seconds(60)
-        /// How long metadata are used whatever the server says, at most; a day by default.
+        /// The maximum lifetime of metadata, regardless of the server's value.
+        ///
+        /// The default is one day.
         public var maximumLifetime: Duration = .seconds(86_400)
-        /// How long after that they are used while the server can't be asked; a day by default, zero for not at all.
+        /// The time to use expired metadata while the server is unavailable.
+        ///
+        /// The default is one day. Zero disables it.
         public var staleLifetime: Duration = .seconds(86_400)
-        /// How long nobody asks again after that has failed and old metadata did; 30 seconds by default.
+        /// The time to wait before the next attempt while expired metadata is in use.
+        ///
+        /// The default is 30 seconds.
         public var retryInterval: Duration = .seconds(30)
-        /// How the server is asked: in 10 seconds at most, twice, by default.
+        /// The timeout and the number of attempts.
+        ///
+        /// The default is 10 seconds and two attempts.
         public var timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
 
-        /// Makes options.
+        /// Creates the default options.
         public init() {}
     }
 
@@ -42,18 +55,18 @@ public final class AuthorizationServerDiscovery: Sendable {
     private let hints: DPoPServerState
     private let cache: SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>
 
-    /// Makes a discovery; nothing is asked yet.
+    /// Creates a discovery without sending a request.
     ///
     /// - Parameters:
     ///   - issuer: The server's issuer identifier, exactly as the server writes it.
-    ///   - client: What asks.
-    ///   - options: How metadata are looked up and kept.
+    ///   - client: The network client that sends the requests.
+    ///   - options: The options for loading and caching metadata.
     public init(issuer: String, client: NetworkClient = NetworkClient(), options: Options = Options()) {
         self.issuer = issuer
         self.client = client
         self.options = options
         hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal())
-        // Each look-up has its own limit; this is for those that ignore it.
+        // Each load has its own timeout. This one is for loads that ignore it.
         var policy = SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>.Policy(
             timeout: options.timing.timeout * (options.documents.count + 1)
         )
@@ -63,29 +76,31 @@ public final class AuthorizationServerDiscovery: Sendable {
         cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
-    /// The server, as it says it is.
+    /// Returns the server with the endpoints in its metadata.
     ///
     /// - Returns: The server.
-    /// - Throws: ``OAuth2Error``: `invalidIssuer`, `insecureTransport`, `issuerMismatch`, `serverTransient`, `serverUnreachable`, or
-    ///   `protocolViolation` for what is no metadata document; `CancellationError` if the caller is cancelled while it waits.
+    /// - Throws: ``OAuth2Error``: `invalidIssuer`, `insecureTransport`, `issuerMismatch`,
+    ///   `serverTransient`, `serverUnreachable`, or `protocolViolation` for an invalid metadata
+    ///   document; `CancellationError` if the caller is cancelled while it waits.
     public func server() async throws -> AuthorizationServer {
         do {
             return try await cache.value(for: issuer) { [self] in try await lookUp() }.server
         } catch let error as NetworkError where error.code == .timedOut {
-            throw OAuth2Error(.serverUnreachable, "the server metadata did not come in time", cause: error)
+            throw OAuth2Error(.serverUnreachable, "the server metadata request timed out", cause: error)
         }
     }
 
-    /// Makes the next caller ask the server, such as after it has moved an endpoint; until it answers, the old metadata are kept for
-    /// the time of an outage.
+    /// Makes the next caller reload the metadata, such as after an endpoint has moved.
+    ///
+    /// If the server is unavailable, the old metadata is still used for `staleLifetime`.
     public func expire() { cache.expire(issuer) }
 
     private func lookUp() async throws -> (server: AuthorizationServer, lifetime: Duration) {
-        var failure = OAuth2Error(.endpointMissing, "no place is given where the server publishes its metadata")
+        var failure = OAuth2Error(.endpointMissing, "the discovery's options name no metadata document")
         for document in options.documents {
             do { return try await read(try document.url(issuer: issuer)) } catch let error as OAuth2Error {
                 failure = error
-                // Only where there is nothing may the document be elsewhere.
+                // Only if the document doesn't exist, try the next one.
                 guard let status = error.status, [400, 403, 404, 405, 410].contains(status) else { throw error }
             }
         }
@@ -116,8 +131,8 @@ public final class AuthorizationServerDiscovery: Sendable {
 }
 
 extension OAuth2Error {
-    /// Whether a server that said something else before can be taken to be out of order.
+    /// A Boolean value that indicates whether the failure may be temporary.
     ///
-    /// One that names another issuer, or wants to be asked without TLS, is not.
+    /// Another issuer or an insecure endpoint isn't temporary.
     fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
 }

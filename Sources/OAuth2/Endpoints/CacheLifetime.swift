@@ -1,17 +1,20 @@
 import Foundation
 import Networking
 
-/// How long a response says that it may be used ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+/// The freshness lifetime of a response
+/// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
 enum CacheLifetime {
-    /// Reads a response's `Cache-Control`, `Expires` and `Age`.
+    /// Returns the lifetime from a response's `Cache-Control`, `Expires` and `Age`.
     ///
-    /// `Expires` counts only where there is no `max-age`, not even one that can't be read
-    /// ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)); one that is no date means that the response has expired.
+    /// `Expires` counts only without `max-age`, even an invalid one
+    /// ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). An invalid date in `Expires`
+    /// means that the response has expired.
     ///
     /// - Parameters:
     ///   - headers: The response's header fields.
-    ///   - now: When the response came; for one that does not say by its `Date` when it was made.
-    /// - Returns: The time that is left, zero if the response must not be used again without asking; `nil` if it does not say.
+    ///   - now: The time when the response arrived, for a response without a `Date`.
+    /// - Returns: The remaining lifetime, zero if the response must not be reused without
+    ///   validation, or `nil` if the response doesn't specify one.
     static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
         var maxAge: Duration?
@@ -22,7 +25,7 @@ enum CacheLifetime {
             if name.equalsIgnoringASCIICase("no-store") || name.equalsIgnoringASCIICase("no-cache") { return .zero }
             guard name.equalsIgnoringASCIICase("max-age") else { continue }
             hasMaxAge = true
-            // Of two the first counts, and one that can't be read says nothing.
+            // The first valid one counts.
             guard maxAge == nil, parts.count == 2 else { continue }
             maxAge = seconds(parts[1].trimmingHTTPWhitespace)
         }
@@ -31,7 +34,7 @@ enum CacheLifetime {
         return max(lifetime - age, .zero)
     }
 
-    /// The time between `Date` and `Expires`; `nil` if there is no `Expires`.
+    /// Returns the time between `Date` and `Expires`, or `nil` without `Expires`.
     private static func expiry(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         guard let field = headers.values(for: "Expires").first else { return nil }
         guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingHTTPWhitespace, now: now) else { return .zero }
@@ -40,7 +43,7 @@ enum CacheLifetime {
         return .seconds(Int64(min(max(seconds, 0), Double(Int32.max))))
     }
 
-    /// Seconds, also between quotation marks, as some servers write them; at most as many as fit into 31 bits
+    /// Returns the number of seconds, which some servers quote, limited to 31 bits
     /// ([RFC 9111 §1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
     private static func seconds(_ text: Substring) -> Duration? {
         var digits = text

@@ -2,14 +2,15 @@ import Foundation
 import Networking
 import Synchronization
 
-/// What servers say in passing: the nonce that the next DPoP proof needs, and how late it is.
+/// The DPoP nonce and the clock skew of each server, from its response header fields.
 ///
-/// An authorization server's and a resource's are kept apart, each by origin; the latest hundred.
+/// State is separate for each origin, and for authorization servers and resource servers. Each
+/// instance keeps the latest 100 origins.
 final class DPoPServerState: Sendable {
-    /// What one server has said.
+    /// The state of one server.
     private struct Hints {
         var nonce: String?
-        /// How much the server's clock is ahead.
+        /// The time by which the server's clock is ahead.
         var skew = Duration.zero
         var used: UInt64
     }
@@ -20,7 +21,7 @@ final class DPoPServerState: Sendable {
     }
 
     private static let capacity = 100
-    /// What clocks may differ by without anything being done: a `Date` has whole seconds, and answers take time.
+    /// The clock skew that is ignored, because `Date` has whole seconds and responses take time.
     static let tolerance = Duration.seconds(5)
 
     private let state = Mutex(State())
@@ -32,28 +33,25 @@ final class DPoPServerState: Sendable {
         self.journal = journal
     }
 
-    /// The nonce that a server wants.
+    /// Returns the nonce that a server requires.
     func nonce(for origin: HTTPOrigin) -> String? {
         state.withLock { $0.hints[origin]?.nonce }
     }
 
-    /// The time by a server's clock.
+    /// Returns the time of a server's clock.
     func date(for origin: HTTPOrigin) -> Date {
         let skew = skew(for: origin)
         return skew == .zero ? timeSource.date() : timeSource.date().addingTimeInterval(skew / .seconds(1))
     }
 
-    /// How much a server's clock is ahead of ours, if that is more than can be put up with.
+    /// Returns the time by which a server's clock is ahead, or zero within the tolerance.
     func skew(for origin: HTTPOrigin) -> Duration {
         state.withLock { $0.hints[origin]?.skew } ?? .zero
     }
 
-    /// Takes what an answer says.
+    /// Records the header fields of a response.
     ///
-    /// - Parameters:
-    ///   - headers: The answer's header fields.
-    ///   - url: Who answered.
-    ///   - age: The time since the request was sent, at most; `nil` if that is not known.
+    /// The `age` is the maximum time since the request was sent, or `nil` if unknown.
     func note(_ headers: HTTPHeaders, from url: URL, age: Duration?) {
         guard let origin = HTTPOrigin(url) else { return }
         let nonce = headers["DPoP-Nonce"].flatMap { Self.isNonce($0) ? $0 : nil }
@@ -68,7 +66,7 @@ final class DPoPServerState: Sendable {
             var newSkew: Duration?
             if let sample {
                 let skew = sample.size >= Self.tolerance ? sample : .zero
-                // What comes and goes with the second that a `Date` is cut to is no change.
+                // A change within the rounding of `Date` to whole seconds isn't a change.
                 if (skew == .zero) != (hints.skew == .zero) || (skew - hints.skew).size > Self.tolerance {
                     newSkew = skew
                     hints.skew = skew
@@ -84,20 +82,23 @@ final class DPoPServerState: Sendable {
         if let newSkew { journal.add(.skewChanged(origin: origin.description, newSkew)) }
     }
 
-    /// How much the server's clock is ahead, by its `Date` halfway between request and answer.
+    /// Returns the time by which the server's clock is ahead, on the assumption that its `Date` is
+    /// from halfway between request and response.
     ///
-    /// That is wrong by half of the time between the two at most: too much if it is long, unless the clocks are apart by far more.
+    /// The error is at most half of the time between the two. If that time is over 5 seconds, the
+    /// measurement counts only if the skew is at least ten times as long.
     private func measuredSkew(_ headers: HTTPHeaders, age: Duration) -> Duration? {
         guard headers["Age"] == nil, let text = headers["Date"] else { return nil }
         let now = timeSource.date()
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
         let middle = now.addingTimeInterval(-(age / .seconds(1)) / 2)
-        // Half a second: a `Date` is cut to whole ones.
+        // Add half a second, because `Date` is truncated to whole seconds.
         let skew = Duration.milliseconds(Int64(((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
         return age <= .seconds(5) || age * 10 <= skew.size ? skew : nil
     }
 
-    /// The syntax of [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1), at most a kilobyte of it.
+    /// Returns a Boolean value that indicates whether a text has the syntax of
+    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1) and at most 1,024 bytes.
     private static func isNonce(_ text: String) -> Bool {
         (1...1_024).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
@@ -105,6 +106,6 @@ final class DPoPServerState: Sendable {
 }
 
 extension Duration {
-    /// The duration without its sign.
+    /// The absolute value of the duration.
     fileprivate var size: Duration { self < .zero ? .zero - self : self }
 }

@@ -2,39 +2,40 @@ import Foundation
 import FoundationNetworking
 import Networking
 
-/// Asks an endpoint of an authorization server: again if it fails for the moment, never at another place, and with errors in
-/// the vocabulary of OAuth 2.
+/// A request to an endpoint of an authorization server, which retries temporary failures, doesn't
+/// follow redirects, and throws OAuth 2 errors.
 struct EndpointExchange: Sendable {
-    /// A request and the values in it that no error may repeat.
+    /// A request with the secrets in it that errors must not repeat.
     typealias Request = (request: URLRequest, secrets: SentSecrets)
 
-    /// How the endpoint is called in errors.
+    /// The endpoint's name in error messages.
     let place: String
     let url: URL
     let client: NetworkClient
     let timing: OAuth2Timing
     let hints: DPoPServerState
-    /// Whether a request has a time in it, so that a wrong clock makes it invalid.
+    /// A Boolean value that indicates whether the request contains a time.
     var usesAssertion = false
-    /// A Boolean value that indicates whether the client authenticates at the endpoint, instead of presenting an access token.
+    /// A Boolean value that indicates whether the endpoint authenticates the client.
     var isOfClient = false
-    /// Whether errors may repeat the server's words: not if an authenticator of the client puts secrets on the request.
+    /// A Boolean value that indicates whether errors may quote the server, which they must not if
+    /// the network client's authenticator adds secrets to the request.
     var isQuotable = true
-    /// Whether a request whose answer was lost may be sent again.
+    /// A Boolean value that indicates whether a lost request may be sent again.
     var isRepeatable = true
 
-    /// Asks until there is an answer that counts, or no time left.
+    /// Sends requests until one succeeds, a failure is final, or the time is up.
     ///
     /// - Parameters:
-    ///   - makeRequest: Makes the request, by the time of the server's clock; called anew for every attempt.
-    ///   - read: Reads an answer with a status of 2xx, given the secrets that its errors must not repeat.
-    /// - Returns: What was read.
-    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is cancelled.
+    ///   - makeRequest: A closure that creates each attempt's request, with the server's time.
+    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
+    /// - Returns: The value of `read`.
+    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
-        let origin = try url.confidentialOrigin("what \(place) is asked with")
+        let origin = try url.confidentialOrigin("a request to \(place)")
         let deadline = timing.timeSource.now() + timing.timeout
         var sequence = TokenRequestSequence(attempts: isRepeatable ? timing.attempts : 1)
         while true {
@@ -70,7 +71,7 @@ struct EndpointExchange: Sendable {
             hints.note(headers, from: url, age: timing.timeSource.now() - requested)
         }
         do {
-            // A redirect would carry credentials, and what is trusted, to wherever it points.
+            // A redirect would carry credentials and trust to another server.
             let response = try await client.response(
                 for: request.request,
                 options: RequestOptions(
@@ -93,17 +94,17 @@ struct EndpointExchange: Sendable {
             )
         } catch let error as NetworkError {
             if error.code == .cancelled { throw error }
-            // An authenticator of the client's own.
+            // The error of the network client's authenticator.
             if let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
                 let limit = TokenEndpoint.maximumBodySize
                 throw OAuth2Error(
                     .protocolViolation,
-                    "the answer of \(place) is larger than \(limit) octets; check the endpoint's URL",
+                    "the response from \(place) is larger than \(limit) bytes; check the endpoint's URL",
                     cause: error
                 )
             }
-            throw OAuth2Error(.serverUnreachable, "\(place) could not be asked", cause: error)
+            throw OAuth2Error(.serverUnreachable, "\(place) couldn't be reached", cause: error)
         }
     }
 }

@@ -2,18 +2,15 @@ import Networking
 import TokenGeneration
 
 extension HTTPResponse {
-    /// The body as a JSON object.
+    /// Returns the body as a JSON object.
     ///
-    /// - Parameters:
-    ///   - place: How the endpoint that answered is called.
-    ///   - secrets: The secrets that the error must not repeat; `nil` if they aren't known.
-    /// - Returns: The object.
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets, and
+    ///   without a cause if `secrets` is `nil`.
     func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
                 .protocolViolation,
-                "the answer of \(place) is not a JSON object; check the endpoint's URL",
+                "the response from \(place) isn't a JSON object; check the endpoint's URL",
                 status: status,
                 cause: secrets?.redacted(error)
             )
@@ -21,10 +18,10 @@ extension HTTPResponse {
     }
 }
 
-/// Reads members of an answer; `null` counts as missing.
+/// A reader of a response's members, for which `null` counts as missing.
 struct AnswerMembers {
     let members: JSONObject
-    /// How the endpoint that answered is called.
+    /// The endpoint's name in error messages.
     let place: String
 
     func string(_ name: String) throws(OAuth2Error) -> String? {
@@ -35,7 +32,7 @@ struct AnswerMembers {
         }
     }
 
-    /// A time in seconds since 1970, with or without a fraction.
+    /// Returns a time in seconds since 1970, with or without a fraction.
     func seconds(_ name: String) throws(OAuth2Error) -> Double? {
         switch members[name] {
         case nil, .null?: return nil
@@ -46,7 +43,7 @@ struct AnswerMembers {
         }
     }
 
-    /// One text, or a list of them.
+    /// Returns a list of strings, which can also be a single string.
     func strings(_ name: String) throws(OAuth2Error) -> [String] {
         switch members[name] {
         case nil, .null?: return []
@@ -72,8 +69,8 @@ struct AnswerMembers {
         return text
     }
 
-    /// Says that a member is missing or of a wrong type.
+    /// Returns an error about a member that is missing or invalid.
     func wrong(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(name)” in the answer of \(place) is missing, or not what it must be")
+        OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
     }
 }

@@ -1,4 +1,4 @@
-/// An authorization server that is known, or that a discovery finds when it is first needed.
+/// An authorization server that is known, or that a discovery loads when it's first needed.
 enum ServerLocation: Sendable {
     case known(AuthorizationServer)
     case discovered(AuthorizationServerDiscovery)
@@ -12,8 +12,8 @@ enum ServerLocation: Sendable {
 
     /// Returns the server.
     ///
-    /// - Throws: ``OAuth2Error`` as ``AuthorizationServerDiscovery/server()`` does. Its code never says anything about the grant
-    ///   or the client, of which the discovery sends nothing.
+    /// - Throws: The ``OAuth2Error`` of ``AuthorizationServerDiscovery/server()``. Its code is
+    ///   never about the grant or the client, because the discovery sends neither.
     func server() async throws(OAuth2Error) -> AuthorizationServer {
         switch self {
         case .known(let server): return server
@@ -21,7 +21,7 @@ enum ServerLocation: Sendable {
             do { return try await discovery.server() } catch let error as OAuth2Error {
                 throw error.serverCode == nil || error.isRetryable ? error : error.coded(.protocolViolation)
             } catch {
-                throw OAuth2Error(.serverUnreachable, "the server's metadata could not be read", cause: error)
+                throw OAuth2Error(.serverUnreachable, "the server metadata can't be loaded", cause: error)
             }
         }
     }

@@ -1,10 +1,12 @@
 import Foundation
 import TokenGeneration
 
-/// The tokens that a token endpoint has issued, whether or not all of them can be used.
+/// The tokens that a token endpoint has issued, completely usable or not.
 enum TokenAnswer: Sendable {
     case tokens(TokenResponse)
-    /// The answer can't be used, but for the refresh token in it: the one that was sent may have ended with it.
+    /// Only the refresh token in the response is usable.
+    ///
+    /// It may have replaced the one that was sent.
     case refreshTokenOnly(Secret, OAuth2Error)
 
     /// Returns the tokens, for callers that can't keep a refresh token alone.
@@ -15,9 +17,10 @@ enum TokenAnswer: Sendable {
         }
     }
 
-    /// Returns the refresh token in a response that is otherwise unusable, or `nil` if the response has none.
+    /// Returns the refresh token in an otherwise unusable response, or `nil`.
     ///
-    /// If the text isn't JSON, it is searched for the token, once through: a number that no parser reads must not cost a grant.
+    /// If the text isn't JSON, it's searched for the token once, so that a number that the parser
+    /// can't read doesn't end the grant.
     static func refreshToken(in body: Data) -> Secret? {
         let object = try? JSONObject(parsing: body)
         guard let text = (object ?? member(of: body))?[memberName]?.string, !text.isEmpty else { return nil }
@@ -26,7 +29,7 @@ enum TokenAnswer: Sendable {
 
     private static let memberName = "refresh_token"
 
-    /// An object of the one member, from the octets around its name; `nil` if the name is there twice, or not at all.
+    /// Returns an object with the one member from its raw bytes, or `nil` if it isn't there once.
     private static func member(of body: Data) -> JSONObject? {
         let name = Data(#""\#(memberName)""#.utf8)
         guard let found = body.range(of: name), body[found.upperBound...].range(of: name) == nil else { return nil }

@@ -3,14 +3,9 @@ import Networking
 import TokenGeneration
 
 extension TokenEndpoint {
-    /// Asks with a grant, and once more if the server rejects what it asks with and the grant has something else.
+    /// Requests tokens with a grant, and retries once with its renewed parameters if rejected.
     ///
-    /// - Parameters:
-    ///   - grant: The grant.
-    ///   - proof: What the tokens are to be bound to.
-    ///   - deadline: When the time for it ends.
-    /// - Returns: What was issued; `nil` if the grant has nothing to ask with but a refresh token.
-    /// - Throws: ``OAuth2Error``.
+    /// - Returns: The issued tokens, or `nil` if the grant has only a refresh token.
     func redeem(
         _ grant: any Grant,
         proof: DPoPProofGenerator?,
@@ -33,15 +28,7 @@ extension TokenEndpoint {
         do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
 
-    /// Asks with a grant's refresh token, and once more with less if what is asked for along with it is rejected.
-    ///
-    /// - Parameters:
-    ///   - refreshToken: The refresh token.
-    ///   - grant: The grant.
-    ///   - proof: What the tokens are to be bound to.
-    ///   - deadline: When the time for it ends.
-    /// - Returns: What was issued.
-    /// - Throws: ``OAuth2Error``.
+    /// Requests tokens with a grant's refresh token, and retries once with fewer parameters.
     func refresh(
         _ refreshToken: Secret,
         of grant: any Grant,
@@ -60,7 +47,7 @@ extension TokenEndpoint {
         return try await requestToken(form: form + fewer, proof: proof, isSingleUse: true, until: deadline)
     }
 
-    /// The time by the server's clock, as far as its answers have told.
+    /// Returns the time of the server's clock, as estimated from its responses.
     private func serverDate() async throws(OAuth2Error) -> Date {
         HTTPOrigin(try await server().tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
     }
@@ -71,14 +58,14 @@ extension TokenEndpoint {
         do { return try await body() } catch let error as OAuth2Error {
             throw error
         } catch {
-            throw OAuth2Error(.grantFailed, "the grant could not say what to ask for", cause: error)
+            throw OAuth2Error(.grantFailed, "the grant's parameters can't be created", cause: error)
         }
     }
 
-    /// An error of the grant itself.
+    /// Turns the rejection of a repeatable grant into `requestRejected`, so it can be used again.
     ///
-    /// Servers call an assertion invalid_grant, too, if their clock differs from the client's. Nobody's help is needed then,
-    /// and a service must not stay without a token for good.
+    /// Servers also respond with invalid_grant to an assertion from a client with a different
+    /// clock. The user can't fix that, and a service must not stop permanently.
     private static func softened(_ error: OAuth2Error, of grant: any Grant) -> OAuth2Error {
         guard error.code == .reauthenticationRequired, grant.isRepeatable else { return error }
         var error = error.coded(.requestRejected)

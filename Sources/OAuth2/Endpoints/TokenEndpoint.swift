@@ -4,17 +4,17 @@ import Glibc
 import Networking
 import TokenGeneration
 
-/// Asks a token endpoint for tokens.
+/// A token endpoint with the client that requests tokens from it.
 struct TokenEndpoint: Sendable {
     let location: ServerLocation
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     var timing: OAuth2Timing
-    /// How long one request may take; `nil` to leave it to the client, and the whole to whoever waits.
+    /// The timeout of one request, or `nil` for the network client's; the caller limits the total.
     var requestTimeout: Duration?
     let hints: DPoPServerState
     let journal: TokenJournal
-    /// Whether tokens that nobody has to prove a key for are good enough where a key is given.
+    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
     let insecurelyAcceptsBearerTokens: Bool
 
     init(
@@ -37,21 +37,15 @@ struct TokenEndpoint: Sendable {
 
     var timeSource: TimeSource { timing.timeSource }
 
-    /// The server, as the client must see it.
+    /// Returns the server with the endpoints for this client.
     func server() async throws(OAuth2Error) -> AuthorizationServer {
         let server = try await location.server()
         return clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
     }
 
-    /// Asks until there is an answer that counts, or no time left.
+    /// Sends token requests until one succeeds, a failure is final, or the time is up.
     ///
-    /// - Parameters:
-    ///   - form: What the grant asks for.
-    ///   - proof: What the tokens are to be bound to.
-    ///   - isSingleUse: Whether the request carries something that may be used once only.
-    ///   - deadline: When the refresh ends.
-    /// - Returns: What was issued.
-    /// - Throws: ``OAuth2Error``.
+    /// `isSingleUse` is true if the request carries a credential that works only once.
     func requestToken(
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
@@ -102,7 +96,7 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// Sends one request and reads the answer.
+    /// Sends one request and reads the response.
     private func requestTokenOnce(
         _ unsigned: TokenRequest,
         proof: DPoPProofGenerator?,
@@ -124,7 +118,7 @@ struct TokenEndpoint: Sendable {
         } catch let error as OAuth2Error {
             throw error
         } catch {
-            throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
+            throw OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
         }
         journal.count(\.tokenRequests)
         do throws(OAuth2Error) { return try await send(request, proof) } catch {
@@ -140,7 +134,7 @@ struct TokenEndpoint: Sendable {
     ) async throws(OAuth2Error) -> TokenAnswer {
         let requested = timeSource.now()
         do {
-            // A redirect would carry credentials, which are in the body, to wherever it points.
+            // A redirect would carry the credentials in the body to another server.
             let response = try await client.response(
                 for: try request.urlRequest,
                 options: RequestOptions(
@@ -167,7 +161,7 @@ struct TokenEndpoint: Sendable {
                 )
             } catch {
                 guard let refreshToken = TokenAnswer.refreshToken(in: response.body) else { throw error }
-                // Even if the rest of the response is unusable, the server counts this token as issued.
+                // The server counts this token as issued, even if the rest is unusable.
                 return .refreshTokenOnly(refreshToken, error)
             }
         } catch let error as OAuth2Error {
@@ -184,15 +178,15 @@ struct TokenEndpoint: Sendable {
         } catch let error as NetworkError where error.code == .bodyTooLarge {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint's answer is larger than \(Self.maximumBodySize) octets; check the endpoint's URL",
+                "the token endpoint's response is larger than \(Self.maximumBodySize) bytes; check the endpoint's URL",
                 cause: error
             )
         } catch {
-            throw OAuth2Error(.serverUnreachable, "the token endpoint could not be asked", cause: error)
+            throw OAuth2Error(.serverUnreachable, "the token endpoint couldn't be reached", cause: error)
         }
     }
 
-    /// How long an answer may be, in octets: tokens are a few kilobytes.
+    /// The maximum size of a response, in bytes; tokens have a few kilobytes.
     static let maximumBodySize = 1 << 20
 
     private func note(_ headers: HTTPHeaders, of request: TokenRequest, requested: ContinuousClock.Instant) {
@@ -201,13 +195,13 @@ struct TokenEndpoint: Sendable {
 }
 
 extension HTTPOrigin {
-    /// Whether what is sent there is encrypted, or never leaves the machine.
+    /// A Boolean value that indicates whether requests are encrypted or never leave the machine.
     var isConfidential: Bool { scheme == "https" || isLoopback }
 
     /// A Boolean value that indicates whether the host is a name or an address of this machine.
     ///
-    /// It may have any spelling that the system's resolver accepts. Broader than ``HTTPOrigin/isLoopback``, which decides what
-    /// may go without TLS.
+    /// The host can have any spelling that the system's resolver accepts. The property covers more
+    /// hosts than ``HTTPOrigin/isLoopback``, which decides which requests may be sent without TLS.
     var isThisMachine: Bool {
         var name = Substring(host)
         while name.last == "." { name.removeLast() }
@@ -227,7 +221,8 @@ extension HTTPOrigin {
         return octets[12] == 127 || octets[12] == 0
     }
 
-    /// Returns whether an IPv4 address, in network byte order, is in 127/8, or in 0/8, which leads there.
+    /// Returns a Boolean value that indicates whether an IPv4 address, in network byte order, is in
+    /// 127/8, or in 0/8, which also leads to this machine.
     private static func isThisMachine(_ address: UInt32) -> Bool {
         let first = UInt32(bigEndian: address) >> 24
         return first == 127 || first == 0
@@ -235,18 +230,16 @@ extension HTTPOrigin {
 }
 
 extension URL {
-    /// The origin, if what is sent there is encrypted, or never leaves the machine.
+    /// Returns the origin, if requests are encrypted or never leave the machine.
     ///
-    /// - Parameter what: What is about to be sent, for the error's text.
-    /// - Returns: The origin.
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
+    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, about the content `what`.
     func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
         guard let origin = HTTPOrigin(self), origin.isConfidential else { throw isNotConfidential(what) }
         return origin
     }
 
-    /// Says that something must not be sent here.
+    /// Returns an error for content that must not be sent to this URL.
     func isNotConfidential(_ what: String) -> OAuth2Error {
-        OAuth2Error(.insecureTransport, "\(what) is sent only over https; \(host ?? "the URL") is not")
+        OAuth2Error(.insecureTransport, "\(what) requires https, which \(host ?? "the URL") doesn't use")
     }
 }

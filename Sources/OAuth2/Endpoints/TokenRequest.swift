@@ -2,24 +2,25 @@ public import Foundation
 import FoundationNetworking
 public import Networking
 
-/// A request to a token endpoint, or to another that asks which client it is, before it is sent: a grant fills in what it
-/// asks for, and a ``ClientAuthentication`` who asks.
+/// A request to a token endpoint, or another endpoint that authenticates clients.
+///
+/// A grant adds its parameters, and a ``ClientAuthentication`` the client's credential.
 public struct TokenRequest: Sendable {
-    /// The server that is asked.
+    /// The server that receives the request.
     public let server: AuthorizationServer
-    /// Where the request goes: the server's token endpoint, unless it is for another of its endpoints.
+    /// The endpoint that receives the request, by default the server's token endpoint.
     public let endpoint: URL
-    /// The form's fields, in the order in which they are sent.
+    /// The form's fields, in the order to send them.
     public private(set) var form: [(name: String, value: String)]
-    /// The header fields besides those of every form.
+    /// The header fields in addition to those of every form.
     public var headers: HTTPHeaders
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
-    ///   - server: The server that is asked.
+    ///   - server: The server that receives the request.
     ///   - form: The form's fields.
-    ///   - endpoint: Where the request goes; `nil` for the server's token endpoint.
+    ///   - endpoint: The endpoint. The default, `nil`, is the server's token endpoint.
     public init(server: AuthorizationServer, form: [(name: String, value: String)], endpoint: URL? = nil) {
         self.server = server
         self.endpoint = endpoint ?? server.tokenEndpoint
@@ -27,19 +28,19 @@ public struct TokenRequest: Sendable {
         headers = [:]
     }
 
-    /// Sets a field of the form: parameters must not be repeated
-    /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
+    /// Sets a field of the form, replacing any with the same name, because parameters must not be
+    /// repeated ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
     ///
     /// - Parameters:
     ///   - name: The field's name.
-    ///   - value: The field's value; it is encoded when the request is sent.
+    ///   - value: The field's value, unencoded.
     public mutating func set(_ name: String, _ value: String) {
         form.removeAll { $0.name == name }
         form.append((name, value))
     }
 
-    /// The values in the request that must not be shown: those of fields that may be secret, and of all header fields, such as a
-    /// DPoP proof or what an authentication of the application's own adds.
+    /// The values in the request that must not be shown: those of potentially secret fields and of
+    /// all header fields, such as a DPoP proof or a custom authentication.
     var secrets: SentSecrets {
         let fields = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
         let values = headers.filter { $0.name != "Authorization" }.map(\.value)
@@ -62,9 +63,9 @@ public struct TokenRequest: Sendable {
         "authorization_details", "dpop_jkt",
     ]
 
-    /// The request to send.
+    /// The URL request.
     ///
-    /// - Throws: `NetworkError` with the code `invalidRequest` if it can't have one of the header fields.
+    /// - Throws: `NetworkError` with the code `invalidRequest` for an invalid header field.
     var urlRequest: URLRequest {
         get throws(NetworkError) {
             var request = URLRequest(url: endpoint)
@@ -79,7 +80,7 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest: CustomStringConvertible, CustomReflectable {
-    /// Where the request goes and what fields it has, without their values.
+    /// The endpoint's host and the names of the fields, without their values.
     public var description: String {
         let names = form.map(\.name) + headers.map(\.name)
         return "token request to \(endpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"

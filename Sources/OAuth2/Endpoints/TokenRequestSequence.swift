@@ -1,25 +1,25 @@
 import Networking
 
-/// What one refresh does about the token endpoint's failures, as a value: see the table in the documentation.
+/// The state machine of a token request's attempts, which follows the table in the documentation.
 struct TokenRequestSequence {
-    /// What follows a failure.
+    /// The step after a failure.
     enum Step {
         case again(after: Duration)
         case fail(OAuth2Error)
     }
 
-    /// What is known of a failed request besides its error.
+    /// The circumstances of a failed request, in addition to its error.
     struct Circumstances {
-        /// Whether the proof or assertion was made by a clock that is known to be wrong now.
+        /// A Boolean value that indicates whether the clock skew was corrected after the request.
         var isSkewNews = false
-        /// Whether the client authenticates by what has a time in it.
+        /// A Boolean value that indicates whether the client's credential contains a time.
         var usesAssertion = false
-        /// Whether the server has sent a nonce that the proof did not have.
+        /// A Boolean value that indicates whether the server has sent a new nonce.
         var isNonceNews = false
         var hasNonce = false
-        /// The time that the refresh has left.
+        /// The remaining time of the refresh.
         var timeLeft: Duration
-        /// A random number of 0…1.
+        /// A random number from 0 through 1.
         var jitter: Double
     }
 
@@ -29,16 +29,18 @@ struct TokenRequestSequence {
 
     private static let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(32), jitter: .full)
 
-    /// How often a server is asked that fails for the moment.
+    /// The maximum number of attempts while the server is temporarily failing.
     let attempts: Int
-    /// A Boolean value that indicates whether the request carries something that may be used once only, such as a rotating refresh token.
+    /// A Boolean value that indicates whether the request carries a credential that works only
+    /// once, such as a rotating refresh token.
     ///
-    /// A request of that kind is repeated only if the server can't have acted on it: it was not sent, or the server has said so. The
-    /// first one may still wait at the server when the second is served, and then counts as the use of a token that was stolen.
+    /// Such a request is repeated only if the server can't have acted on it, because it wasn't sent
+    /// or the server said so. Otherwise the first request may still be queued at the server when it
+    /// processes the second, and the server would treat it as the use of a stolen token.
     let isSingleUse: Bool
     private var failures = 0
     private var repetitions: Set<Repetition> = []
-    /// Whether a request was sent whose answer is not known.
+    /// A Boolean value that indicates whether the result of a sent request is unknown.
     private(set) var isAmbiguous = false
 
     init(attempts: Int, isSingleUse: Bool = false) {
@@ -57,7 +59,7 @@ struct TokenRequestSequence {
         default: break
         }
         switch error.code {
-        // A wrong clock makes a server call a good assertion an invalid client, or an invalid grant.
+        // With a wrong clock, servers respond to a valid assertion with an invalid client or grant.
         case .invalidClient where circumstances.usesAssertion && circumstances.isSkewNews,
             .reauthenticationRequired where circumstances.usesAssertion && circumstances.isSkewNews:
             return once(.clock) ?? .fail(error)
@@ -91,20 +93,21 @@ struct TokenRequestSequence {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the server has certainly not acted on the request.
+    /// A Boolean value that indicates whether the server can't have acted on the request.
     fileprivate var isFromBeforeSending: Bool {
         (cause as? NetworkError)?.isUnprocessed ?? false
     }
 
-    /// A Boolean value that indicates whether the server may have acted on the request, although the response doesn't say so.
+    /// A Boolean value that indicates whether the server may have processed the request anyway.
     ///
-    /// Either a gateway has lost the server's response (502, 504, and 520 to 527 of some), or the response isn't one of OAuth 2.
+    /// Either a gateway has lost the server's response (502, 504, and 520 to 527 of some), or the
+    /// response isn't an OAuth 2 response.
     fileprivate var mayHideAnswer: Bool {
-        // Without a status: the answer was there, and too long to read.
+        // Without a status code, the response arrived but was too large to read.
         guard let status else { return cause is NetworkError }
         return status == 502 || status == 504 || (520...527).contains(status) || (200...299).contains(status)
     }
 
-    /// A Boolean value that indicates whether the server says that it has not processed the request.
+    /// A Boolean value that indicates whether the server says it didn't process the request.
     fileprivate var isBusy: Bool { status == 429 || status == 503 || serverCode == "temporarily_unavailable" }
 }

@@ -2,26 +2,27 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// A successful answer of a token endpoint ([RFC 6749 §5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
+/// A successful response of a token endpoint
+/// ([RFC 6749 §5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
 struct TokenResponse: Sendable {
     let accessToken: AccessToken
-    /// How long the token lives, if the server said so.
+    /// The token's lifetime, if the server specified it.
     let lifetime: Duration?
     var refreshToken: Secret?
-    /// All of the answer.
+    /// All members of the response.
     let members: JSONObject
 
-    /// Reads an answer with a status of 2xx.
+    /// Reads a response with a 2xx status code.
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - status: The status.
-    ///   - requested: When the request was sent; the lifetime counts from then.
-    ///   - proof: What the token is to be bound to; `nil` for a bearer token.
-    ///   - insecurelyAcceptsBearerTokens: Whether a bearer token will do where it is to be bound.
-    ///   - acceptsMissingType: Whether a token without a type counts as a bearer token.
-    ///   - isExchange: Whether a token was exchanged, so that what was issued need not be an access token.
-    ///   - secrets: What an error's text must not repeat.
+    ///   - status: The status code.
+    ///   - requested: The time when the request was sent, from which the lifetime counts.
+    ///   - proof: The key that the token is bound to, or `nil` for a bearer token.
+    ///   - insecurelyAcceptsBearerTokens: `true` to accept a bearer token in place of a bound one.
+    ///   - acceptsMissingType: `true` to treat a token without a type as a bearer token.
+    ///   - isExchange: `true` for a token exchange, which can issue other types of tokens.
+    ///   - secrets: The secrets that errors must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
         parsing body: Data,
@@ -37,12 +38,12 @@ struct TokenResponse: Sendable {
         do { object = try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint's answer is not a JSON object; check the endpoint's URL",
+                "the token endpoint's response isn't a JSON object; check the endpoint's URL",
                 status: status,
                 cause: secrets.redacted(error)
             )
         }
-        // Some servers report errors with status 200.
+        // Some servers report errors with status code 200.
         if case .string(let error)? = object["error"], !error.isEmpty {
             throw OAuth2Error(
                 serverCode: error,
@@ -57,22 +58,22 @@ struct TokenResponse: Sendable {
         else {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint's answer has no token_type; `omitsTokenType` of the server accepts that",
+                "the token endpoint's response has no token_type; set the server's `omitsTokenType` to accept it",
                 status: status
             )
         }
-        // What was exchanged for another kind of token need not fit into a header field.
+        // A token of another type from a token exchange doesn't have to fit into a header field.
         let isSent = !type.equalsIgnoringASCIICase(AccessToken.notApplicable)
         guard let value = object["access_token"]?.string, !value.isEmpty, !isSent || HTTPSyntax.isToken68(value[...])
         else {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint's answer has no access_token that can be sent (RFC 6750 §2.1)",
+                "the token endpoint's response has no usable access_token (RFC 6750 §2.1)",
                 status: status
             )
         }
         let isBound = type.equalsIgnoringASCIICase("DPoP")
-        // A token that is no access token has no type (RFC 8693 §2.2.1).
+        // A token that isn't an access token has the type N_A (RFC 8693 §2.2.1).
         let isAccepted =
             isBound
             ? proof != nil
@@ -81,7 +82,7 @@ struct TokenResponse: Sendable {
         guard isAccepted else {
             throw OAuth2Error(
                 .unsupportedTokenType,
-                "the token that was issued is of a type other than \(proof == nil ? "Bearer" : "DPoP"); it was dropped"
+                "the issued token isn't of the type \(proof == nil ? "Bearer" : "DPoP"), so it was discarded"
             )
         }
         lifetime = Self.lifetime(object["expires_in"])
@@ -97,9 +98,9 @@ struct TokenResponse: Sendable {
         refreshToken = object["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
     }
 
-    /// Servers send the number as an integer, with a fraction, or as a string.
+    /// Parses a lifetime, which servers send as an integer, with a fraction, or as a string.
     ///
-    /// What can't be read counts as missing: to refuse the answer for it would lose the refresh token in it.
+    /// An invalid value counts as missing, because an error would lose the refresh token.
     static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Double?
         switch value {
@@ -113,7 +114,8 @@ struct TokenResponse: Sendable {
 }
 
 extension OAuth2Error {
-    /// An error that an endpoint answered ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+    /// Creates an error from an endpoint's error response
+    /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     init(
         serverCode: String,
         description: JSONValue?,
@@ -127,15 +129,15 @@ extension OAuth2Error {
         let words = description?.string.flatMap { Self.printable($0, limit: 256, hiding: secrets) }
         let (code, text) =
             switch serverCode {
-            // Whatever an overloaded or failing server says, it is not about the grant.
+            // The error code of an overloaded or failing server isn't about the grant.
             case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
-                (Code.serverTransient, "\(place) has failed for the moment")
+                (Code.serverTransient, "\(place) has failed temporarily")
             case "invalid_client":
-                (Code.invalidClient, "\(place) does not accept the client's authentication; check id and key")
+                (Code.invalidClient, "\(place) rejects the client's authentication; check the client ID and key")
             case "invalid_grant":
-                (Code.reauthenticationRequired, "\(place) does not accept the grant (any more)")
+                (Code.reauthenticationRequired, "\(place) rejects the grant; it may have expired or been revoked")
             case "invalid_token":
-                (Code.accessTokenRejected, "\(place) does not accept the access token (any more)")
+                (Code.accessTokenRejected, "\(place) rejects the access token; it may have expired or been revoked")
             default:
                 (Code.requestRejected, "\(place) rejected the request")
             }
@@ -150,10 +152,10 @@ extension OAuth2Error {
         serverURI = uri?.string.flatMap { Self.link($0, hiding: secrets) }
     }
 
-    /// Whether a status says that the same request may succeed later.
+    /// Returns a Boolean value that indicates whether the same request may succeed later.
     static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
 
-    /// The error codes that decide what is done; none is a secret, even if a short one occurs in it.
+    /// The registered error codes, which are shown even if they contain a short secret.
     private static let registeredCodes: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
@@ -163,21 +165,20 @@ extension OAuth2Error {
         "interaction_required",
     ]
 
-    /// The code of a server's error, fit for a line of a log.
+    /// Returns a server's error code in a form that is safe to log.
     static func printable(serverCode: String, hiding secrets: SentSecrets) -> String {
         guard serverCode.utf8.count > 64 || !registeredCodes.contains(serverCode) else { return serverCode }
         return printable(serverCode, limit: 64, hiding: secrets) ?? SentSecrets.placeholder
     }
 
-    /// The server's words about its error, without what could break a log line, and without the secrets that it was sent; `nil` if
-    /// they can't be shown.
+    /// Returns a server's text in one line and without secrets, or `nil` if it can't be shown.
     static func printable(_ text: String, limit: Int, hiding secrets: SentSecrets) -> String? {
         secrets.redacted(text).map { text in
             String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
         }
     }
 
-    /// A page about an error, if it is one on the web and repeats nothing that must not be shown.
+    /// Returns the URL of a web page about an error, if it's valid and contains no secrets.
     static func link(_ text: String, hiding secrets: SentSecrets) -> URL? {
         guard text.utf8.count <= 2_048, secrets.isFree(text), let url = URL(string: text), HTTPOrigin(url) != nil else {
             return nil

@@ -2,22 +2,22 @@ public import Foundation
 internal import OpenSSLCrypto
 import TokenGeneration
 
-/// A SAML 2.0 assertion that somebody has signed entitles to a token
+/// A grant with a signed SAML 2.0 assertion
 /// ([RFC 7522 §2.1](https://www.rfc-editor.org/rfc/rfc7522#section-2.1)).
 public struct SAMLBearerGrant: Grant {
-    /// The grant's type, whose assertion it is, and all that it asks for.
+    /// The grant's type, the subject, and the requested access.
     public let identifier: String
     private let access: RequestedAccess
     private let assertion: @Sendable () async throws -> Data
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - identifier: Whose assertion it is, without secrets: tokens of different ones are kept apart by it.
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - assertion: Gets an assertion: the XML text of one `Assertion` element, as it was signed. It is encoded here.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - assertion: A closure that returns the XML text of a signed `Assertion`, unencoded.
     public init(
         identifier: String,
         scope: String? = nil,
@@ -38,51 +38,52 @@ public struct SAMLBearerGrant: Grant {
         self.assertion = assertion
     }
 
-    /// Always: there is an assertion for each request.
+    /// Always `true`: each request gets an assertion.
     public var isRepeatable: Bool { true }
 
-    /// The form's fields.
+    /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, `assertion` and what is asked for.
-    /// - Throws: Whatever keeps the assertion from being had; ``OAuth2Error`` with the code `malformedRequest` for a scope or
-    ///   resource that is none.
+    /// - Returns: `grant_type`, `assertion` and the requested access.
+    /// - Throws: The assertion closure's errors; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         let text = Base64URL.encode([UInt8](try await assertion()))
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
     }
 
-    /// The same grant with the scope that a resource demands besides its own.
+    /// Returns the same grant with the scope that a resource demands added to its own.
     ///
-    /// - Parameter demand: What the resource demands.
+    /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
         widened(access, by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }
     }
 }
 
-/// A grant of a kind that this package does not know
+/// A grant of a type that isn't built in
 /// ([RFC 6749 §4.5](https://www.rfc-editor.org/rfc/rfc6749#section-4.5)).
 public struct ExtensionGrant: Grant {
-    /// The grant's type, who it is of, and all that it asks for.
+    /// The grant's type, the subject, and the requested access.
     public let identifier: String
-    /// Whether the token endpoint can be asked with this grant again and again, without anybody's help.
+    /// A Boolean value that indicates whether the client can use this grant repeatedly without the
+    /// user's help.
     public let isRepeatable: Bool
     private let type: String
     private let access: RequestedAccess
     private let fields: @Sendable () async throws -> [(name: String, value: String)]
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - type: The absolute URI that names the grant.
-    ///   - identifier: Who it is of, without secrets: tokens of different ones are kept apart by it.
-    ///   - isRepeatable: Whether the token endpoint can be asked again and again, without anybody's help.
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - type: The absolute URI of the grant type.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - isRepeatable: `true` if the client can use this grant again without the user's help.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - parameters: Gets the grant's own parameters for one request.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - parameters: A closure that returns the grant's own parameters for one request.
     public init(
         type: String,
         identifier: String,
@@ -99,34 +100,35 @@ public struct ExtensionGrant: Grant {
         fields = parameters
     }
 
-    /// The form's fields.
+    /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the grant's own parameters and what is asked for.
-    /// - Throws: What getting the parameters throws; ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is
-    ///   none.
+    /// - Returns: `grant_type`, the grant's own parameters and the requested access.
+    /// - Throws: The parameter closure's errors; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return [("grant_type", type)] + (try await fields()) + access
     }
 }
 
-/// What a user has granted and has to grant again when it has ended, be it in a browser or on another device.
+/// A grant that a user gives, in a browser or on another device, and must renew when it has ended.
 ///
-/// The grant has nothing to ask with: tokens come by ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and from the store in the
-/// processes that come after.
+/// The grant has no credential. Its tokens come from
+/// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the store.
 public struct UserGrant: Grant {
-    /// The grant's type, who the user is, and what is asked for.
+    /// The grant's type, the user, and the requested access.
     public let identifier: String
     private let refresh: RefreshAccess
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - identifier: Who the user is, without secrets: tokens of different users are kept apart by it.
-    ///   - scope: A part of what was granted, for tokens that are refreshed; `nil` for all of it.
-    ///   - resources: The services that refreshed tokens are for, of those that were granted; all if empty.
-    ///   - omitsRefusedResources: Whether a server that rejects a request for its resources is asked once more without them.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: A part of the granted scope for refreshed tokens. The default, `nil`, is all.
+    ///   - resources: A part of the granted resources for refreshed tokens. The default is all.
+    ///   - omitsRefusedResources: `true` to retry without the resources if the server rejects them.
+    ///     The default is `false`.
     public init(
         identifier: String,
         scope: String? = nil,
@@ -140,24 +142,24 @@ public struct UserGrant: Grant {
         self.identifier = refresh.identifier("user \(identifier)")
     }
 
-    /// Never: the user would have to grant anew.
+    /// Always `false`: the user would have to authorize the client again.
     public var isRepeatable: Bool { false }
 
-    /// Nothing.
+    /// Returns `nil`, because the grant doesn't have a credential.
     ///
     /// - Parameter date: Not used.
     /// - Returns: `nil`
     public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
-    /// What tokens are asked for.
+    /// Returns the access to request on refresh.
     ///
     /// - Returns: `scope` and `resource`.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
     public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
 
-    /// The same without resources, if they are what was rejected, and may be left out.
+    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
     ///
-    /// - Parameter error: What the server has answered.
+    /// - Parameter error: The server's error response.
     /// - Returns: `scope`, or `nil`.
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
         refresh.reduced(after: error)
@@ -165,14 +167,14 @@ public struct UserGrant: Grant {
 }
 
 extension RequestedAccess {
-    /// What tokens are kept under that were asked for with this.
+    /// Returns the name under which tokens for this access are stored.
     func fullIdentifier(_ type: String, _ name: String) -> String {
         ([type, name] + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
     }
 }
 
 extension Grant {
-    /// What is asked for together with the scope that a demand adds; `nil` if it adds none.
+    /// Returns the access with the scope that a demand adds, or `nil` if it adds none.
     func widened(_ access: RequestedAccess, by demand: ResourceDemand) -> RequestedAccess? {
         union(of: access.scope, and: demand).map { scope in
             var access = access

@@ -1,31 +1,34 @@
 public import Foundation
 import Synchronization
 
-/// A user has granted what an ``AuthorizationRequest`` asked for
+/// A grant with the code from an ``AuthorizationRequest``'s response
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
 ///
-/// A code must not be used twice: a second call of ``parameters(at:)`` gets none, and then only a refresh token helps. A code that was
-/// certainly not sent, for example because the connection failed, can be used again.
+/// A code works only once: a second call of ``parameters(at:)`` returns `nil`, and only a refresh
+/// token can renew the tokens. If the code certainly wasn't sent, for example because the
+/// connection failed, the grant can be used again.
 public struct AuthorizationCodeGrant: Grant {
     /// The grant's type and a digest of the code.
     public let identifier: String
-    /// The services that this token is for, of those that were asked for; all of them if empty
+    /// The services that this token is for, a part of those that were requested
     /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
+    ///
+    /// The default, an empty array, requests all of them.
     public var resources: [String] = []
-    /// The ID token that the request asked for.
+    /// The ID token that the authorization request asked for.
     let expectedIDToken: ExpectedIDToken
     private let code: Secret
     private let redirectURI: String
     private let codeVerifier: CodeVerifier
     private let use = SingleUse()
 
-    /// Makes the grant of what ``AuthorizationRequest/grant(from:of:)`` has not read.
+    /// Creates a grant without ``AuthorizationRequest/grant(from:of:)``.
     ///
     /// - Parameters:
     ///   - code: The code.
-    ///   - redirectURI: The redirect URI of the request.
-    ///   - codeVerifier: The verifier of the request.
-    ///   - idToken: The ID token that the request asked for.
+    ///   - redirectURI: The redirect URI of the authorization request.
+    ///   - codeVerifier: The code verifier of the authorization request.
+    ///   - idToken: The ID token that the authorization request asked for.
     public init(code: Secret, redirectURI: String, codeVerifier: CodeVerifier, idToken: ExpectedIDToken) {
         expectedIDToken = idToken
         self.code = code
@@ -34,14 +37,14 @@ public struct AuthorizationCodeGrant: Grant {
         identifier = "authorization_code \(code.fingerprint.hexadecimal)"
     }
 
-    /// Never: the user would have to grant anew.
+    /// Always `false`: the user would have to authorize the client again.
     public var isRepeatable: Bool { false }
 
-    /// The form's fields, once.
+    /// Returns the form's fields, once.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the code, the redirect URI and the verifier; `nil` when the code was handed out before.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that is no URI.
+    /// - Returns: `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()
         guard use.isFirst() else { return nil }
@@ -51,11 +54,11 @@ public struct AuthorizationCodeGrant: Grant {
         ] + access
     }
 
-    /// Makes the code good for another use.
+    /// Allows another use of the code.
     public func parametersWereNotSent() { use.undo() }
 }
 
-/// Lets the first through.
+/// A flag that only its first user gets.
 private final class SingleUse: Sendable {
     private let isUsed = Atomic(false)
 

@@ -1,112 +1,119 @@
 public import Foundation
 
-/// What entitles a client to a token ([RFC 6749 §1.3](https://www.rfc-editor.org/rfc/rfc6749#section-1.3)).
+/// An authorization grant, which a client uses to get tokens
+/// ([RFC 6749 §1.3](https://www.rfc-editor.org/rfc/rfc6749#section-1.3)).
 public protocol Grant: Sendable {
-    /// What the grant is kept under in a store: the grant's type and all that it asks for, without secrets.
+    /// The name of the grant in a token store: its type and the requested access, without secrets.
     var identifier: String { get }
 
-    /// Whether the token endpoint can be asked with this grant again and again, without anybody's help.
+    /// A Boolean value that indicates whether the grant works again without the user's help.
     var isRepeatable: Bool { get }
 
-    /// The refresh token to start with, for a grant that consists of one.
+    /// The initial refresh token, for a grant that consists of one.
     var refreshToken: Secret? { get }
 
-    /// The form's fields that this grant asks with.
+    /// Returns the form's fields for a token request.
     ///
-    /// - Parameter date: The time by the server's clock, as far as it is known, for a grant that signs a time.
-    /// - Returns: The fields in the order in which they are sent; `nil` if the grant has nothing but its refresh token.
-    /// - Throws: Any error; the token request then fails with it.
+    /// - Parameter date: The estimated time of the server's clock, for a grant that signs a time.
+    /// - Returns: The fields in order, or `nil` if the grant has only its refresh token.
+    /// - Throws: Any error, with which the token request fails.
     func parameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// The form's fields to ask with once more after the server has rejected those of ``parameters(at:)``.
+    /// Returns the form's fields for a second attempt, if ``parameters(at:)`` was rejected.
     ///
-    /// - Parameter date: The time by the server's clock, which the rejection may have told.
-    /// - Returns: Other fields than before, such as with a new assertion; `nil`, the default, if there are none.
-    /// - Throws: Any error; the token request then fails with it.
+    /// - Parameter date: The estimated time of the server's clock, perhaps corrected since.
+    /// - Returns: Different fields, such as with a new assertion. The default implementation
+    ///   returns `nil`, for no second attempt.
+    /// - Throws: Any error, with which the token request fails.
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// Takes back what ``parameters(at:)`` has returned: no request with it has been sent.
+    /// Notifies the grant that no request with the result of ``parameters(at:)`` was sent.
     ///
-    /// A grant that can be used once only, such as a code, can be used again after that. Other grants need nothing here, which is the
-    /// default.
+    /// A single-use grant, such as a code, can then be used again. The default does nothing.
     func parametersWereNotSent()
 
-    /// The form's fields that are sent along with a refresh token, such as `resource`; none by default.
+    /// Returns the form's fields to send with a refresh token, such as `resource`.
     ///
-    /// - Returns: The fields in the order in which they are sent.
-    /// - Throws: Any error; the token request then fails with it.
+    /// The default implementation returns none.
+    ///
+    /// - Returns: The fields in the order to send them.
+    /// - Throws: Any error, with which the token request fails.
     func refreshParameters() throws -> [(name: String, value: String)]
 
-    /// The form's fields to send along with the same refresh token once more, after the server has rejected the request for those of
-    /// ``refreshParameters()``.
+    /// Returns the form's fields for a second attempt with the same refresh token, after the server
+    /// has rejected those of ``refreshParameters()``.
     ///
-    /// - Parameter error: What the server has answered; not that it does not accept the refresh token.
-    /// - Returns: Fewer fields; `nil`, the default, to leave it at that.
+    /// - Parameter error: The server's error, which isn't a rejection of the refresh token itself.
+    /// - Returns: Fewer fields. The default implementation returns `nil`, for no second attempt.
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]?
 
-    /// A grant that asks for what a resource demands.
+    /// Returns a grant that meets a resource's demand.
     ///
-    /// The authenticator then repeats the refused request once, with a token of that grant, and keeps it apart.
+    /// The authenticator then repeats the request once with that grant's token, stored separately.
     ///
-    /// - Parameter demand: More scope ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)), or another
+    /// - Parameter demand: Additional scope
+    ///   ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)), or a different
     ///   authentication of the user ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
-    /// - Returns: The grant; `nil`, the default, if this one already asks for that, or can't.
+    /// - Returns: The grant. The default is `nil`, for a grant that has the access or can't get it.
     func answering(_ demand: ResourceDemand) -> (any Grant)?
 }
 
 extension Grant {
-    /// No refresh token to start with.
+    /// The default, `nil`.
     public var refreshToken: Secret? { nil }
 
-    /// Nothing to take back.
+    /// Does nothing.
     public func parametersWereNotSent() {}
 
-    /// Nothing else to ask with.
+    /// Returns `nil`.
     ///
     /// - Parameter date: Not used.
     /// - Returns: `nil`
     public func renewedParameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
-    /// None.
+    /// Returns no fields.
     ///
     /// - Returns: No fields.
-    /// - Throws: Nothing; a grant that has some may.
+    /// - Throws: Nothing. Other implementations may.
     public func refreshParameters() throws -> [(name: String, value: String)] { [] }
 
-    /// No others.
+    /// Returns `nil`.
     ///
-    /// - Parameter error: What the server has answered.
+    /// - Parameter error: The server's error response.
     /// - Returns: `nil`
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? { nil }
 
-    /// No other grant.
+    /// Returns `nil`.
     ///
-    /// - Parameter demand: What a resource demands.
+    /// - Parameter demand: The resource's demand.
     /// - Returns: `nil`
     public func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
 
-    /// The scope that is asked for together with what a demand adds; `nil` if it adds nothing.
+    /// Returns the scope with the names that a demand adds, or `nil` if it adds none.
     func union(of scope: String?, and demand: ResourceDemand) -> String? {
         let names = (scope ?? "").split(separator: " ").map(String.init)
         let more = demand.scope.filter { !names.contains($0) }
-        // A demand for a scope and for another authentication is not met by the scope alone.
+        // If the demand includes another authentication, more scope alone doesn't meet it.
         guard !more.isEmpty, demand.acrValues.isEmpty, demand.maxAge == nil else { return nil }
         return (names + more).joined(separator: " ")
     }
 }
 
-/// The client acts for itself ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
+/// A grant for a client that acts for itself
+/// ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
 public struct ClientCredentialsGrant: Grant {
-    /// The scope asked for; `nil` for the server's default.
+    /// The requested scope, or `nil` for the server's default.
     public var scope: String? { access.scope }
     private let access: RequestedAccess
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - scope: The scope asked for, names separated by spaces; `nil` for the server's default.
-    ///   - resources: The URIs of the services that the token is for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
-    ///   - authorizationDetails: What the token is to entitle to ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
+    ///   - scope: The requested names, separated by spaces, or `nil` for the server's default.
+    ///   - resources: The URIs of the services that the token is for
+    ///     ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
+    ///   - authorizationDetails: The details of the requested access
+    ///     ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
     public init(
         scope: String? = nil,
         resources: [String] = [],
@@ -115,26 +122,26 @@ public struct ClientCredentialsGrant: Grant {
         access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
     }
 
-    /// The grant's type and all that it asks for.
+    /// The grant's type and the requested access.
     public var identifier: String {
         (["client_credentials \(scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
 
-    /// Always: the client's authentication is all it takes.
+    /// Always `true`: the client's authentication is sufficient.
     public var isRepeatable: Bool { true }
 
-    /// The form's fields.
+    /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type` and what is asked for.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or a resource that is none.
+    /// - Returns: `grant_type` and the requested access.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
-    /// The same grant with the scope that a resource demands besides its own.
+    /// Returns the same grant with the scope that a resource demands added to its own.
     ///
-    /// - Parameter demand: What the resource demands.
+    /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
         union(of: scope, and: demand).map {
@@ -143,27 +150,28 @@ public struct ClientCredentialsGrant: Grant {
     }
 }
 
-/// The client continues what somebody once granted ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+/// A grant with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
 ///
-/// The token given here is the first one. Servers may replace it at each use; the authenticator keeps the newest in its
-/// store, and uses what it finds there in preference to this one. Make the grant with the same first token after a
-/// restart, and with the new one after somebody has authenticated again.
+/// The token in the initializer is only the first one. The server may rotate it with each use. The
+/// authenticator stores the newest one and prefers it to the first. Create the grant with the same
+/// first token after a restart, and with the new token after the user has signed in again.
 public struct RefreshTokenGrant: Grant {
     /// The first refresh token.
     public let refreshToken: Secret?
-    /// The grant's type, a digest of the first token, so that two users' tokens never share a record, and what is asked for.
+    /// The grant's type, a digest of the first token that keeps users apart, and the access.
     public let identifier: String
     private let refresh: RefreshAccess
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
     ///   - refreshToken: The first refresh token.
-    ///   - scope: A part of what was granted; `nil` for all of it.
-    ///   - resources: The services that tokens are for, of those that were granted; all if empty
-    ///     ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
-    ///   - omitsRefusedResources: Whether a server that rejects a request for its resources is asked once more without them. Some take
-    ///     them with a code and not with a refresh token.
+    ///   - scope: A part of the granted scope. The default, `nil`, requests all of it.
+    ///   - resources: A part of the granted resources
+    ///     ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)). The default, an
+    ///     empty array, requests all of them.
+    ///   - omitsRefusedResources: `true` to retry without the resources if the server rejects them,
+    ///     as some do only with a refresh token. The default is `false`.
     public init(
         refreshToken: Secret,
         scope: String? = nil,
@@ -178,34 +186,34 @@ public struct RefreshTokenGrant: Grant {
         identifier = refresh.identifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 
-    /// Never: when its token is refused, somebody must grant anew.
+    /// Always `false`: if the server rejects the token, the user must sign in again.
     public var isRepeatable: Bool { false }
 
-    /// Nothing but the refresh token.
+    /// Returns `nil`, because the grant has only its refresh token.
     ///
     /// - Parameter date: Not used.
     /// - Returns: `nil`
     public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
-    /// What tokens are asked for.
+    /// Returns the access to request on refresh.
     ///
     /// - Returns: `scope` and `resource`.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
     public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
 
-    /// The same without resources, if they are what was rejected, and may be left out.
+    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
     ///
-    /// - Parameter error: What the server has answered.
+    /// - Parameter error: The server's error response.
     /// - Returns: `scope`, or `nil`.
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
         refresh.reduced(after: error)
     }
 }
 
-/// What is asked for with a refresh token.
+/// The access that a refresh request asks for.
 struct RefreshAccess: Sendable {
     let access: RequestedAccess
-    /// Whether a server that rejects resources is asked once more without them.
+    /// A Boolean value that indicates whether rejected resources may be omitted.
     let omitsRefusedResources: Bool
 
     func reduced(after error: OAuth2Error) -> [(name: String, value: String)]? {
@@ -215,7 +223,9 @@ struct RefreshAccess: Sendable {
         return try? RequestedAccess(scope: access.scope).fields()
     }
 
-    /// What tokens are kept under; that of a grant that asks for nothing in particular is its name.
+    /// Returns the name under which tokens are stored.
+    ///
+    /// For a grant without specific access, it's the grant's name.
     func identifier(_ name: String) -> String {
         ([name] + (access.scope.map { ["scope=\($0)"] } ?? []) + access.identifier).joined(separator: "\n")
     }

@@ -1,8 +1,8 @@
 public import Foundation
 public import TokenGeneration
 
-/// A JWT that somebody has signed entitles to a token
-/// ([RFC 7523 §2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)), such as one by which a service acts for a user.
+/// A grant with a signed JWT, such as one with which a service acts for a user
+/// ([RFC 7523 §2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
 ///
 /// ```swift
 /// let grant = JWTBearerGrant(
@@ -13,19 +13,19 @@ public import TokenGeneration
 /// )
 /// ```
 public struct JWTBearerGrant: Grant {
-    /// The grant's type, whose assertion it is, and all that it asks for.
+    /// The grant's type, the assertion's subject, and the requested access.
     public let identifier: String
     private let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
 
-    /// Makes the grant of assertions that somebody else makes.
+    /// Creates a grant with assertions from elsewhere.
     ///
     /// - Parameters:
-    ///   - identifier: Whose assertion it is, without secrets: tokens of different ones are kept apart by it.
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - assertion: Makes an assertion that is good for one request.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - assertion: A closure that returns an assertion for one request.
     public init(
         identifier: String,
         scope: String? = nil,
@@ -39,18 +39,18 @@ public struct JWTBearerGrant: Grant {
         ) { _ in try await assertion() }
     }
 
-    /// Makes the grant of assertions that the client signs itself, a new one for each request.
+    /// Creates a grant that signs a new assertion for each request.
     ///
     /// - Parameters:
-    ///   - issuer: Who signs, as the server knows it.
-    ///   - subject: Whom the token is to act for; the issuer if `nil`.
-    ///   - audience: Whom the assertion is addressed to: the server's issuer or the URL of its token endpoint.
-    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and at most a day of them.
-    ///   - signingService: What signs.
-    ///   - claims: What else the assertion says; it can't change what it says anyway.
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - issuer: The signer, by the name that the server knows.
+    ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - signingService: The service that signs.
+    ///   - claims: Additional claims, which can't replace the standard ones.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
+    ///   - authorizationDetails: The details of the requested access.
     public init(
         issuer: String,
         subject: String? = nil,
@@ -71,19 +71,19 @@ public struct JWTBearerGrant: Grant {
         }
     }
 
-    /// Makes the grant of assertions that are signed where the client's key is kept, such as in a key management service; a new one
-    /// for each request.
+    /// Creates a grant for which a service outside the process, such as a key management service,
+    /// signs a new assertion for each request.
     ///
     /// - Parameters:
-    ///   - issuer: Who signs, as the server knows it.
-    ///   - subject: Whom the token is to act for; the issuer if `nil`.
-    ///   - audience: Whom the assertion is addressed to: the server's issuer or the URL of its token endpoint.
-    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and at most a day of them.
-    ///   - remoteSigningService: What signs.
-    ///   - claims: What else the assertion says; it can't change what it says anyway.
-    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - issuer: The signer, by the name that the server knows.
+    ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - remoteSigningService: The service that signs.
+    ///   - claims: Additional claims, which can't replace the standard ones.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
     ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: What the token is to entitle to.
+    ///   - authorizationDetails: The details of the requested access.
     public init(
         issuer: String,
         subject: String? = nil,
@@ -125,15 +125,15 @@ public struct JWTBearerGrant: Grant {
         self.assertion = assertion
     }
 
-    /// Always: there is a new assertion for each request.
+    /// Always `true`: each request gets a new assertion.
     public var isRepeatable: Bool { true }
 
-    /// The form's fields.
+    /// Returns the form's fields.
     ///
-    /// - Parameter date: The time at which an assertion is issued that the client signs itself.
-    /// - Returns: `grant_type`, `assertion` and what is asked for.
-    /// - Throws: Whatever keeps the assertion from being made; ``OAuth2Error`` with the code `malformedRequest` for a scope or
-    ///   resource that is none.
+    /// - Parameter date: The time of issue of an assertion that the grant signs.
+    /// - Returns: `grant_type`, `assertion` and the requested access.
+    /// - Throws: The errors of the assertion closure or the signing service; ``OAuth2Error`` with
+    ///   the code `malformedRequest` for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         let assertion = try await assertion(date)
@@ -142,18 +142,18 @@ public struct JWTBearerGrant: Grant {
         ] + access
     }
 
-    /// The same with a new assertion: the first may have been made by a clock that is wrong.
+    /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first.
     ///
-    /// - Parameter date: The time at which the assertion is issued.
+    /// - Parameter date: The time of issue.
     /// - Returns: The fields.
-    /// - Throws: As ``parameters(at:)``.
+    /// - Throws: The errors of ``parameters(at:)``.
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await parameters(at: date)
     }
 
-    /// The same grant with the scope that a resource demands besides its own.
+    /// Returns the same grant with the scope that a resource demands added to its own.
     ///
-    /// - Parameter demand: What the resource demands.
+    /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
         widened(access, by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }

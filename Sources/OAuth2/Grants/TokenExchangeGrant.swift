@@ -1,10 +1,12 @@
 public import Foundation
 import Synchronization
 
-/// The client exchanges one token for another ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
+/// A grant that exchanges one token for another
+/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 ///
-/// The subject is a source of tokens, so that chains refresh themselves: whoever needs a token of this grant gets it by a subject
-/// token that is good at that moment. So is the actor, for a service that acts on somebody's behalf and says so.
+/// The subject is a token source, so that a chain of exchanges refreshes itself: each exchange uses
+/// a subject token that is currently valid. The actor is a token source too, for a service that
+/// acts on behalf of the subject and discloses it.
 ///
 /// ```swift
 /// let user = GrantTokenSource(server: server, clientAuthentication: authentication, grant: RefreshTokenGrant(refreshToken: first))
@@ -13,18 +15,19 @@ import Synchronization
 public struct TokenExchangeGrant: Grant {
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-    /// Who acts on the subject's behalf ([RFC 8693 §1.1](https://www.rfc-editor.org/rfc/rfc8693#section-1.1)).
+    /// The party that acts on the subject's behalf
+    /// ([RFC 8693 §1.1](https://www.rfc-editor.org/rfc/rfc8693#section-1.1)).
     public struct Actor: Sendable {
         let source: any TokenSource
         let identifier: String
         let tokenType: String
 
-        /// Names an actor.
+        /// Creates an actor.
         ///
         /// - Parameters:
-        ///   - source: Where its tokens come from.
-        ///   - identifier: Who it is, without secrets: tokens for different actors are kept apart by it.
-        ///   - tokenType: The type of its tokens.
+        ///   - source: The source of the actor's tokens.
+        ///   - identifier: A name without secrets that keeps different actors' tokens apart.
+        ///   - tokenType: The type of the actor's tokens. The default is an access token.
         public init(_ source: any TokenSource, identifier: String, tokenType: TokenType = .accessToken) {
             self.source = source
             self.identifier = identifier
@@ -32,9 +35,9 @@ public struct TokenExchangeGrant: Grant {
         }
     }
 
-    /// The type of the subject's tokens: access tokens, unless another is given.
+    /// The type of the subject's tokens.
     package var subjectTokenType: String { subjectType.uri }
-    /// The grant's type and all that it asks for.
+    /// The grant's type, the parties, and the requested access.
     public var identifier: String {
         (["token_exchange", name] + (actor.map { ["actor=\($0.identifier)"] } ?? [])
             + audiences.map { "audience=\($0)" } + access.identifier + (access.scope.map { ["scope=\($0)"] } ?? [])
@@ -49,19 +52,19 @@ public struct TokenExchangeGrant: Grant {
     private let requestedType: TokenType?
     private let lastTokens = LastTokens()
 
-    /// Makes the grant.
+    /// Creates the grant.
     ///
     /// - Parameters:
-    ///   - subject: Where the tokens come from that are exchanged.
-    ///   - subjectTokenType: The type of the subject's tokens.
-    ///   - identifier: Who the subject is, without secrets: tokens of different subjects are kept apart by it.
-    ///   - actor: Who acts on the subject's behalf; `nil` if the client takes the subject's place.
+    ///   - subject: The source of the tokens to exchange.
+    ///   - subjectTokenType: The type of the subject's tokens. The default is an access token.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - actor: The party that acts for the subject. With `nil`, the client impersonates it.
     ///   - audiences: The names of the services that the new token is for.
     ///   - resources: The URIs of the services that the new token is for.
-    ///   - scope: The scope asked for; `nil` for the server's default.
-    ///   - authorizationDetails: What the token is to entitle to.
-    ///   - requestedTokenType: The type of the new token; `nil` to leave it to the server. Only access tokens can be put on requests;
-    ///     others are for a further exchange, or to be handed on.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - requestedTokenType: The type of the new token. The default, `nil`, leaves it to the
+    ///     server. Only access tokens fit into requests; others are for another exchange or party.
     public init(
         subject: any TokenSource,
         subjectTokenType: TokenType = .accessToken,
@@ -82,26 +85,27 @@ public struct TokenExchangeGrant: Grant {
         requestedType = requestedTokenType
     }
 
-    /// Always: a subject whose token has ended gets another.
+    /// Always `true`: the subject's source replaces a token that has expired.
     public var isRepeatable: Bool { true }
 
-    /// The form's fields.
+    /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the subject's token and its type, those of the actor, and what is asked for.
-    /// - Throws: What the sources throw; ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
+    /// - Returns: `grant_type`, the tokens and types of subject and actor, and the access.
+    /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
 
-    /// The same with other tokens of subject and actor.
+    /// Returns the fields with other tokens of the subject and the actor.
     ///
     /// - Parameter date: Not used.
-    /// - Returns: The fields; `nil` if neither has another token.
-    /// - Throws: What the sources throw.
+    /// - Returns: The fields, or `nil` if neither source has another token.
+    /// - Throws: The errors of the token sources.
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         guard let last = lastTokens.value else { return nil }
-        // It is not known which of the two was refused.
+        // The server may have rejected either of the two.
         let isActorReplaceable = actor?.source.canReplaceTokens ?? false
         guard subject.canReplaceTokens || isActorReplaceable else { return nil }
         let newSubject =
@@ -113,9 +117,9 @@ public struct TokenExchangeGrant: Grant {
         return try form(subject: newSubject, actor: newActor)
     }
 
-    /// The same grant with the scope that a resource demands besides its own.
+    /// Returns the same grant with the scope that a resource demands added to its own.
     ///
-    /// - Parameter demand: What the resource demands.
+    /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
         union(of: access.scope, and: demand).map { scope in
@@ -152,7 +156,7 @@ public struct TokenExchangeGrant: Grant {
     }
 }
 
-/// The tokens that were exchanged last.
+/// The tokens of the latest exchange.
 private final class LastTokens: Sendable {
     private let tokens = Mutex<(subject: AccessToken, actor: AccessToken?)?>(nil)
 

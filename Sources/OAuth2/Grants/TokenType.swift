@@ -1,12 +1,12 @@
-/// What kind of token is exchanged, asked for or issued
+/// The type of a token that is exchanged, requested or issued
 /// ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)).
 public struct TokenType: Sendable, Hashable, CustomStringConvertible {
-    /// The URI that names the kind.
+    /// The URI of the token type.
     public let uri: String
 
-    /// Names a kind that is not among the registered ones.
+    /// Creates a token type that isn't among the registered ones.
     ///
-    /// - Parameter uri: The URI that names the kind.
+    /// - Parameter uri: The URI of the token type.
     public init(_ uri: String) {
         self.uri = uri
     }
@@ -24,6 +24,6 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     public static let saml1 = Self("urn:ietf:params:oauth:token-type:saml1")
     /// A SAML 2.0 assertion, base64url-encoded.
     public static let saml2 = Self("urn:ietf:params:oauth:token-type:saml2")
-    /// A JWT, whoever issued it.
+    /// A JWT from any issuer.
     public static let jwt = Self("urn:ietf:params:oauth:token-type:jwt")
 }

@@ -1,4 +1,4 @@
-/// A rule for how an ``OAuth2Client`` treats the ID token that comes with the tokens of a code flow or of a device.
+/// A rule for the ID token that an ``OAuth2Client`` gets with a user's tokens.
 ///
 /// ```swift
 /// let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
@@ -13,14 +13,15 @@ public struct IDTokenRule: Sendable {
 
     let wrapped: Wrapped
 
-    /// The request had no scope `openid`, so there is no ID token.
+    /// The rule for requests without the scope `openid`, which return no ID token.
     ///
-    /// If it had, the client throws an error before it sends the code. For a device, the client doesn't look at the ID token.
+    /// If an authorization request has that scope, the client throws an error before it sends the
+    /// code. For a device, the client ignores the ID token.
     public static let notRequested = IDTokenRule(wrapped: .notRequested)
 
-    /// There must be an ID token, and it must be good.
+    /// Requires a valid ID token.
     ///
-    /// The client checks it against the request (`nonce`, `max_age`) and the access token (`at_hash`).
+    /// The client also checks `nonce`, `max_age` and `at_hash`.
     ///
     /// - Parameter verifier: The verifier for the provider's ID tokens.
     /// - Returns: The rule.
@@ -28,31 +29,31 @@ public struct IDTokenRule: Sendable {
         IDTokenRule(wrapped: .verified(verifier))
     }
 
-    /// The client doesn't look at the ID token, and ``IssuedTokens/idToken`` is `nil`.
+    /// Ignores the ID token, so that ``IssuedTokens/idToken`` is `nil`.
     ///
-    /// - Warning: Nothing then says which user has signed in. It is for applications that only use the access token.
+    /// - Warning: The user's identity is then unknown. Use it if you need only the access token.
     public static let skipIDTokenCheck = IDTokenRule(wrapped: .skipped)
 }
 
-/// The ID token that the request of an authorization code asked for, if any.
+/// The ID token that an authorization request asks for, if any.
 public struct ExpectedIDToken: Sendable {
     struct Request {
-        /// A secret, so that nothing prints it.
+        /// The nonce, as a secret so that it's never printed.
         let nonce: Secret?
         let maximumAuthenticationAge: Duration?
     }
 
-    /// The request for the ID token; `nil` if none was requested.
+    /// The details of the request for an ID token, or `nil` if the request doesn't ask for one.
     let request: Request?
 
-    /// The request's scope doesn't have `openid`.
+    /// The expectation for a request without the scope `openid`.
     public static let none = ExpectedIDToken(request: nil)
 
-    /// The request's scope has `openid`.
+    /// Expects the ID token of a request with the scope `openid`.
     ///
     /// - Parameters:
-    ///   - nonce: The nonce of the request; `nil` if it had none.
-    ///   - maximumAuthenticationAge: The `max_age` of the request; `nil` if it had none.
+    ///   - nonce: The request's nonce, or `nil` if it has none.
+    ///   - maximumAuthenticationAge: The request's `max_age`, or `nil` if it has none.
     /// - Returns: The expectation.
     public static func requested(nonce: String?, maximumAuthenticationAge: Duration? = nil) -> ExpectedIDToken {
         ExpectedIDToken(

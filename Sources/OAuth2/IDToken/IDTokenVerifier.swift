@@ -1,7 +1,7 @@
 public import Foundation
 public import TokenGeneration
 
-/// Verifies the ID tokens that an OpenID provider issues to a client
+/// A verifier for the ID tokens that an OpenID provider issues to a client
 /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
 ///
 /// ```swift
@@ -10,65 +10,74 @@ public import TokenGeneration
 /// print(user.registered.subject ?? "")
 /// ```
 ///
-/// The signature is always verified, also of a token that came straight from the token endpoint, and a token without one
-/// (`none`) is refused. An ID token says who logged in to this client: it is no access token, and no API should take it for one.
+/// The verifier always checks the signature, even for tokens that come directly from the token
+/// endpoint, and rejects unsigned tokens (`none`). An ID token tells the client which user has
+/// signed in. It isn't an access token, and APIs must not accept it as one.
 public struct IDTokenVerifier: Sendable {
     /// The provider's issuer identifier.
     public let issuer: String
     /// The client's ID at the provider.
     public let clientID: String
-    /// The algorithms that ID tokens may be signed with: what the client is registered for (`id_token_signed_response_alg`).
+    /// The accepted signature algorithms: the client's `id_token_signed_response_alg`.
     ///
-    /// It is RS256 alone by default, as [registration](https://openid.net/specs/openid-connect-registration-1_0.html) has it.
+    /// The default is RS256 alone, as in
+    /// [OpenID Connect registration](https://openid.net/specs/openid-connect-registration-1_0.html).
     public let algorithms: Set<JWSAlgorithm>
-    /// How far clocks may differ: 60 seconds by default.
+    /// The tolerated difference between the clocks.
+    ///
+    /// The default is 60 seconds.
     public var leeway: Duration = .seconds(60)
-    /// The longest time since a token was issued: a day by default; `nil` to accept any that has not expired.
+    /// The maximum age of a token.
+    ///
+    /// The default is one day; `nil` accepts any token that hasn't expired.
     public var maximumAge: Duration? = .seconds(86_400)
-    /// The audiences that `aud` may name besides the client; none by default.
+    /// The audiences that `aud` may contain in addition to the client.
     ///
-    /// A token for other audiences as well is refused unless all of them are here
-    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation), rule 3).
+    /// The default is none.
+    ///
+    /// The verifier rejects a token with any other audience
+    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation),
+    /// rule 3).
     public var trustedAudiences: [String] = []
-    /// Names of claims that a token must have besides `iss`, `sub`, `aud`, `exp` and `iat`.
+    /// The required claims in addition to `iss`, `sub`, `aud`, `exp` and `iat`.
     ///
-    /// Where the access token comes from the authorization endpoint, `at_hash` is one of them.
+    /// If the access token comes from the authorization endpoint, include `at_hash`.
     public var requiredClaims: [String] = []
-    /// Checks of your own, made after all others.
+    /// Custom checks, which run after all others.
     public var checks: [ClaimsCheck] = []
-    /// Tells the time.
+    /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
     private let keys: IssuerKeys
 
-    /// Makes a verifier with the keys that the provider publishes.
+    /// Creates a verifier with the provider's published keys.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as its metadata have it.
+    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys.
-    ///   - algorithms: The algorithms that ID tokens may be signed with.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
 
-    /// Makes a verifier with keys at hand.
+    /// Creates a verifier with a fixed key set.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as its metadata have it.
+    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys.
-    ///   - algorithms: The algorithms that ID tokens may be signed with.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
         self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
 
-    /// Makes a verifier with one key, such as the client's secret for tokens that are signed with HS256.
+    /// Creates a verifier with one key, such as the client's secret for tokens signed with HS256.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as its metadata have it.
+    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
-    ///   - key: The key; its algorithm is the only one that ID tokens may be signed with.
+    ///   - key: The key. Its algorithm is the only accepted one.
     public init(issuer: String, clientID: String, key: VerificationKey) {
         self.init(issuer, clientID, [key.algorithm], .fixed(JWTVerifier(key: key)))
     }
@@ -80,7 +89,7 @@ public struct IDTokenVerifier: Sendable {
         self.keys = keys
     }
 
-    /// Gets the provider's keys ready, so that a verification soon after needs no network in most cases.
+    /// Loads the provider's keys, so that a verification soon afterwards rarely needs the network.
     ///
     /// - Throws: ``OAuth2Error`` as ``RemoteKeySet/keys()`` does; `CancellationError`.
     func prepare() async throws { try await keys.prepare() }
@@ -89,19 +98,20 @@ public struct IDTokenVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - idToken: The token.
-    ///   - nonce: The nonce of the authentication request; `nil` if it had none, and then the token must have none.
-    ///   - accessToken: The access token that came with the ID token, to be compared with `at_hash` if that is there.
-    ///   - code: The authorization code that came with the ID token from the authorization endpoint, to be compared with
-    ///     `c_hash`.
-    ///   - state: The state that came with the ID token from the authorization endpoint, to be compared with `s_hash`; for
-    ///     providers that send one, as FAPI 1.0 demands.
+    ///   - nonce: The nonce of the authentication request. If `nil`, the token must have none.
+    ///   - accessToken: The access token that came with it, to compare with `at_hash` if present.
+    ///   - code: The authorization code that came with the ID token from the authorization
+    ///     endpoint, to compare with `c_hash`.
+    ///   - state: The state that came with the ID token from the authorization endpoint, to compare
+    ///     with `s_hash`. Pass it for providers that send that claim, as FAPI 1.0 demands.
     ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
-    ///   - acrValues: The authentication context classes that will do; empty if any will, and none.
-    /// - Returns: What the token says.
-    /// - Throws: `TokenError`, before keys are looked for, with the code `algorithmMismatch` if the token is signed with another
-    ///   algorithm than the client is registered for, or not at all; as `JWTVerifier.verify(_:)` does, and with the codes
-    ///   `nonceMismatch`, `authorizedPartyMismatch`, `hashMismatch` and `authenticationContextMismatch`. ``OAuth2Error`` as
-    ///   ``RemoteKeySet/keys()`` does if there are no keys; `CancellationError`.
+    ///   - acrValues: The acceptable authentication context classes. If empty, `acr` is optional.
+    /// - Returns: The verified token.
+    /// - Throws: `TokenError` with the code `algorithmMismatch`, before any keys are loaded, if the
+    ///   token is unsigned or signed with an algorithm that isn't in ``algorithms``; the errors of
+    ///   `JWTVerifier.verify(_:)`; and the codes `nonceMismatch`, `authorizedPartyMismatch`,
+    ///   `hashMismatch` and `authenticationContextMismatch`. The ``OAuth2Error`` of
+    ///   ``RemoteKeySet/keys()`` if the keys can't be loaded; `CancellationError`.
     public func verify(
         _ idToken: String,
         nonce: String?,

@@ -1,7 +1,7 @@
 internal import Networking
 public import TokenGeneration
 
-/// What a client says of itself when it registers
+/// The metadata that a client registers
 /// ([RFC 7591 §2](https://www.rfc-editor.org/rfc/rfc7591#section-2)).
 ///
 /// ```swift
@@ -11,49 +11,50 @@ public import TokenGeneration
 /// metadata.keys = [key.verificationKey]
 /// ```
 public struct ClientMetadata: Sendable, Hashable {
-    /// All members, also those that have no property here.
+    /// All members, including those without a property here.
     public var members: JSONObject
 
-    /// Makes metadata.
+    /// Creates metadata.
     ///
-    /// - Parameter members: The members, by the names that they have in the registry.
+    /// - Parameter members: The members, by their registered names.
     public init(_ members: JSONObject = [:]) {
         self.members = members
     }
 
-    /// Where answers to authorization requests may go: `redirect_uris`.
+    /// The redirect URIs for authorization responses: `redirect_uris`.
     public var redirectURIs: [String] {
         get { strings("redirect_uris") }
         set { set("redirect_uris", newValue) }
     }
 
-    /// The grants that the client uses: `grant_types`; empty for the server's default, `authorization_code`.
+    /// The grant types: `grant_types`; empty for the server's default, `authorization_code`.
     public var grantTypes: [String] {
         get { strings("grant_types") }
         set { set("grant_types", newValue) }
     }
 
-    /// What the client asks the authorization endpoint for: `response_types`; empty for the server's default, `code`.
+    /// The response types: `response_types`; empty for the server's default, `code`.
     public var responseTypes: [String] {
         get { strings("response_types") }
         set { set("response_types", newValue) }
     }
 
-    /// How the client authenticates: `token_endpoint_auth_method`; `nil` for the server's default, `client_secret_basic`.
+    /// The client authentication method: `token_endpoint_auth_method`; `nil` for the server's
+    /// default, `client_secret_basic`.
     public var tokenEndpointAuthenticationMethod: String? {
         get { members["token_endpoint_auth_method"]?.string }
         set { members["token_endpoint_auth_method"] = newValue.map(JSONValue.string) }
     }
 
-    /// The scopes that the client may ask for, names apart: `scope`.
+    /// The names of the scopes that the client may request: `scope`.
     public var scope: [String] {
         get { members["scope"]?.string?.spaceSeparated ?? [] }
         set { members["scope"] = newValue.isEmpty ? nil : .string(newValue.joined(separator: " ")) }
     }
 
-    /// The client's public keys, each under its thumbprint as `kid`: `jwks`.
+    /// The client's public keys: `jwks`, with each key's thumbprint as its `kid`.
     ///
-    /// Keys that can't be used here are passed over; empty takes them away.
+    /// Keys that this library doesn't support are left out. An empty array removes the keys.
     public var keys: [VerificationKey] {
         get {
             guard let object = members["jwks"]?.object, let set = try? JWKSet(parsing: object.serialized()) else {
@@ -71,11 +72,12 @@ public struct ClientMetadata: Sendable, Hashable {
         }
     }
 
-    /// Whether the client is to use the server's aliases for clients that show a certificate whatever its certificate is for:
-    /// `use_mtls_endpoint_aliases` ([FAPI 2.0 §5.2.2.1](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+    /// A Boolean value that indicates whether the client uses the server's mutual TLS endpoint
+    /// aliases regardless of the purpose of its certificate: `use_mtls_endpoint_aliases`
+    /// ([FAPI 2.0 §5.2.2.1](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
     ///
-    /// Such a client takes ``AuthorizationServer/usingMutualTLSAliases()``. What authenticates or binds tokens by a certificate uses the
-    /// aliases anyway.
+    /// Such a client uses ``AuthorizationServer/usingMutualTLSAliases()``. Client authentications
+    /// that use a certificate, or bind tokens to one, use the aliases anyway.
     public var usesMutualTLSAliases: Bool {
         get { members["use_mtls_endpoint_aliases"] == true }
         set { members["use_mtls_endpoint_aliases"] = newValue ? true : nil }

@@ -3,15 +3,16 @@ import FoundationNetworking
 public import Networking
 import TokenGeneration
 
-/// Registers clients at a server, by themselves ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)), and manages what is
-/// registered ([RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)).
+/// A client of the dynamic registration endpoint, which registers clients
+/// ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)) and manages their registrations
+/// ([RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)).
 ///
 /// ```swift
 /// let registrar = ClientRegistrar(server: server)
 /// let registered = try await registrar.register(ClientMetadata(["client_name": "Reports"]), initialAccessToken: token)
 /// ```
 ///
-/// Keep what comes back: there is no other way to the registration.
+/// Store the result: without it, the registration can't be managed.
 public struct ClientRegistrar: Sendable {
     /// The server.
     public let server: AuthorizationServer
@@ -19,12 +20,12 @@ public struct ClientRegistrar: Sendable {
     private let timing: OAuth2Timing
     private let hints: DPoPServerState
 
-    /// Makes a registrar.
+    /// Creates a registrar.
     ///
     /// - Parameters:
     ///   - server: The server.
-    ///   - client: What sends the requests.
-    ///   - timing: How long one call may take, and how often a failing server is asked.
+    ///   - client: The network client that sends the requests.
+    ///   - timing: The timeout of a call, the number of attempts, and the clock.
     public init(
         server: AuthorizationServer,
         client: NetworkClient = NetworkClient(),
@@ -38,15 +39,18 @@ public struct ClientRegistrar: Sendable {
 
     /// Registers a client.
     ///
-    /// The request is sent once: repeated, it might register another.
+    /// The request is sent only once, because a second one might register another client.
     ///
     /// - Parameters:
-    ///   - metadata: What the client says of itself. A `software_statement` is one of its members.
-    ///   - initialAccessToken: What entitles to register; `nil` where everybody may.
-    /// - Returns: The client, as it is registered: the server may have changed what was asked for.
-    /// - Throws: ``OAuth2Error``: `requestRejected` with the server's code, such as `invalid_redirect_uri`,
-    ///   `invalid_client_metadata` or `invalid_software_statement`; `accessTokenRejected`, `endpointMissing`, `insecureTransport`,
-    ///   `serverTransient`, `serverUnreachable`, `protocolViolation`; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    ///   - metadata: The client's metadata, which may include a `software_statement`.
+    ///   - initialAccessToken: The token that authorizes the registration. The default, `nil`, is
+    ///     for servers with open registration.
+    /// - Returns: The registered client. The server may have changed the requested metadata.
+    /// - Throws: ``OAuth2Error``: `requestRejected` with the server's code, such as
+    ///   `invalid_redirect_uri`, `invalid_client_metadata` or `invalid_software_statement`;
+    ///   `accessTokenRejected`, `endpointMissing`, `insecureTransport`, `serverTransient`,
+    ///   `serverUnreachable`, `protocolViolation`; `NetworkError` with the code `cancelled`, or
+    ///   `CancellationError`.
     public func register(
         _ metadata: ClientMetadata,
         initialAccessToken: Secret? = nil
@@ -64,23 +68,27 @@ public struct ClientRegistrar: Sendable {
         }
     }
 
-    /// Reads what a client is registered as.
+    /// Reads a client's registration.
     ///
     /// - Parameter registered: The client.
-    /// - Returns: The client as it is now; keep it in place of the old one, whose secret or token may have been replaced.
-    /// - Throws: As ``register(_:initialAccessToken:)``; `endpointMissing` if the registration can't be managed.
+    /// - Returns: The current registration. Store it in place of the old one, because the server
+    ///   may have replaced the secret or the token.
+    /// - Throws: The errors of ``register(_:initialAccessToken:)``; `endpointMissing` if the server
+    ///   doesn't let clients manage their registrations.
     public func read(_ registered: RegisteredClient) async throws -> RegisteredClient {
         try await manage(.get, registered, body: nil)
     }
 
-    /// Changes what a client is registered as.
+    /// Replaces a client's registered metadata.
     ///
     /// - Parameters:
     ///   - registered: The client.
-    ///   - metadata: All that is to be registered from now on: what is missing is taken away. Begin with
-    ///     ``RegisteredClient/metadata``.
-    /// - Returns: The client as it is now; keep it in place of the old one, whose secret or token may have been replaced.
-    /// - Throws: As ``register(_:initialAccessToken:)``; `endpointMissing` if the registration can't be managed.
+    ///   - metadata: The complete new metadata; the server removes members that are missing. Start
+    ///     with ``RegisteredClient/metadata``.
+    /// - Returns: The current registration. Store it in place of the old one, because the server
+    ///   may have replaced the secret or the token.
+    /// - Throws: The errors of ``register(_:initialAccessToken:)``; `endpointMissing` if the server
+    ///   doesn't let clients manage their registrations.
     public func update(_ registered: RegisteredClient, to metadata: ClientMetadata) async throws -> RegisteredClient {
         var body = metadata.members
         for name in RegisteredClient.ownMembers { body[name] = nil }
@@ -88,10 +96,11 @@ public struct ClientRegistrar: Sendable {
         return try await manage(.put, registered, body: body)
     }
 
-    /// Deletes a registration: the client is no more, and what it was issued is no longer good.
+    /// Deletes a registration, which also invalidates everything that was issued to the client.
     ///
     /// - Parameter registered: The client.
-    /// - Throws: As ``register(_:initialAccessToken:)``; `endpointMissing` if the registration can't be managed.
+    /// - Throws: The errors of ``register(_:initialAccessToken:)``; `endpointMissing` if the server
+    ///   doesn't let clients manage their registrations.
     public func delete(_ registered: RegisteredClient) async throws {
         let place = "the client's registration"
         try await send(
@@ -104,7 +113,7 @@ public struct ClientRegistrar: Sendable {
             guard response.status == 204 || response.status == 200 else {
                 throw OAuth2Error(
                     .protocolViolation,
-                    "\(place) was not deleted: the answer is \(response.status) instead of 204",
+                    "\(place) wasn't deleted: the server responded with status \(response.status) instead of 204",
                     status: response.status
                 )
             }
@@ -141,7 +150,7 @@ public struct ClientRegistrar: Sendable {
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
-        // A token may be replaced by each of the others, too, and the answer with the new one be lost.
+        // Other methods may also rotate the token, and the response with the new one might be lost.
         exchange.isRepeatable = method == .get
         return try await exchange.value { _ in
             var request = URLRequest(url: url)

@@ -2,7 +2,7 @@ public import Foundation
 import Networking
 import TokenGeneration
 
-/// A client as the server knows it, and what manages it there
+/// A client's registration, with the credentials to manage it
 /// ([RFC 7591 §3.2.1](https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1),
 /// [RFC 7592 §3](https://www.rfc-editor.org/rfc/rfc7592#section-3)).
 public struct RegisteredClient: Sendable, Hashable {
@@ -10,24 +10,24 @@ public struct RegisteredClient: Sendable, Hashable {
     public let clientID: String
     /// The client's secret, if it has one.
     public let clientSecret: Secret?
-    /// When the secret ends; `nil` if it does not.
+    /// The time when the secret expires, or `nil` if it never does.
     public let clientSecretExpiry: Date?
-    /// What the registration is read, changed and deleted with; `nil` if that is not possible.
+    /// The token for reading, updating and deleting the registration, if the server supports it.
     public let registrationAccessToken: Secret?
-    /// Where the registration is read, changed and deleted; `nil` if that is not possible.
+    /// The URL for reading, updating and deleting the registration, if the server supports it.
     public let registrationURL: URL?
-    /// What the client is registered as, which need not be what it asked for.
+    /// The registered metadata, which may differ from the requested one.
     public let metadata: ClientMetadata
 
-    /// Makes a client of what was kept of a registration.
+    /// Creates a client from a stored registration.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - clientSecret: The client's secret.
-    ///   - clientSecretExpiry: When the secret ends.
-    ///   - registrationAccessToken: What the registration is managed with.
-    ///   - registrationURL: Where the registration is managed.
-    ///   - metadata: What the client is registered as.
+    ///   - clientSecretExpiry: The time when the secret expires.
+    ///   - registrationAccessToken: The token that authorizes managing the registration.
+    ///   - registrationURL: The URL for managing the registration.
+    ///   - metadata: The registered metadata.
     public init(
         clientID: String,
         clientSecret: Secret? = nil,
@@ -44,12 +44,8 @@ public struct RegisteredClient: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// Reads an answer of the server.
+    /// Reads a server's response, and keeps credentials of the old registration that it omits.
     ///
-    /// - Parameters:
-    ///   - answer: The answer.
-    ///   - issuer: The issuer identifier of the server.
-    ///   - old: What was known before; what the answer does not say is still so.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `insecureTransport`.
     init(_ answer: AnswerMembers, issuer: String, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
         clientID = try answer.required("client_id")
@@ -58,7 +54,7 @@ public struct RegisteredClient: Sendable, Hashable {
         }
         if let secret = try answer.string("client_secret") {
             clientSecret = Secret(secret)
-            // Zero is for ever.
+            // Zero means that the secret never expires.
             clientSecretExpiry = try answer.seconds("client_secret_expires_at")
                 .flatMap { $0 == 0 ? nil : Date(timeIntervalSince1970: $0) }
         } else {
@@ -82,7 +78,7 @@ public struct RegisteredClient: Sendable, Hashable {
         metadata = ClientMetadata(members)
     }
 
-    /// What an answer says that is no metadata, and that an update must not repeat
+    /// The members of a response that aren't metadata, and that an update must not repeat
     /// ([RFC 7592 §2.2](https://www.rfc-editor.org/rfc/rfc7592#section-2.2)).
     static let ownMembers = [
         "client_id", "client_secret", "client_secret_expires_at", "client_id_issued_at", "registration_access_token",

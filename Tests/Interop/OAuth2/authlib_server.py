@@ -1,9 +1,11 @@
-"""An authorization server made of Authlib and Flask, for OAuth2 interop tests.
+"""An authorization server on Authlib and Flask, for the OAuth2 interop tests.
 
-authlib_server.py PORT FOLDER: listens on 127.0.0.1:PORT; FOLDER has oauth-key.pem, whose public part is the clients' key.
+authlib_server.py PORT FOLDER: listens on 127.0.0.1:PORT. FOLDER has oauth-key.pem, whose public part
+is the clients' key.
 
-Everything that Authlib brings for servers is switched on; what it leaves to its user (storing, the user's consent) is as
-simple as can be. `/test/refresh-token` issues a refresh token as if a user had granted it.
+All of Authlib's server features are enabled. The parts that it leaves to applications, such as storage
+and the user's consent, are minimal. `/test/refresh-token` issues a refresh token as if a user had
+granted it.
 """
 
 import logging

@@ -1,8 +1,9 @@
-"""An authorization server and an API made of django-oauth-toolkit, for OAuth2 interop tests.
+"""An authorization server and an API on django-oauth-toolkit, for the OAuth2 interop tests.
 
-django_server.py PORT FOLDER [GRACE]: listens on 127.0.0.1:PORT; its database is a file in FOLDER. Refresh tokens rotate, and the
-use of an old one revokes all that came of it; not so for GRACE seconds, if its successor was not used. `/test/refresh-token`
-issues one as if a user had granted it, `/login` signs in a user.
+django_server.py PORT FOLDER [GRACE]: listens on 127.0.0.1:PORT. Its database is a file in FOLDER.
+Refresh tokens rotate, and the use of an old one revokes all its successors, except within GRACE seconds
+if the new one is unused. `/test/refresh-token` issues a refresh token as if a user had granted it, and
+`/login` signs in a user.
 """
 
 import datetime
@@ -81,7 +82,7 @@ from oauth2_provider.views.generic import ScopedProtectedResourceMetadataView  #
 
 
 class API(ScopedProtectedResourceMetadataView):
-    """A resource that wants a token with the scope `write`."""
+    """A resource that requires a token with the scope `write`."""
 
     required_scopes = ["write"]
 

@@ -1,7 +1,10 @@
-"""A token endpoint and an API that want DPoP proofs with nonces, which requests_oauth2client verifies, for OAuth2 interop tests.
+"""A token endpoint and an API that require DPoP proofs with nonces, for the OAuth2 interop tests.
 
-dpop_server.py PORT: listens on 127.0.0.1:PORT. Every client gets a token. A proof without the latest nonce, which changes after
-three uses, is refused as RFC 9449 says; the reason for any other refusal is in `error_description`.
+requests_oauth2client verifies the proofs.
+
+dpop_server.py PORT: listens on 127.0.0.1:PORT. Every client gets a token. The nonce changes after three
+uses, and a proof without the latest one is rejected as RFC 9449 requires. For other rejections,
+`error_description` has the reason.
 """
 
 import base64
@@ -21,7 +24,7 @@ tokens, used = {}, set()
 
 
 class Nonces:
-    """The nonces of one place."""
+    """The nonces of one endpoint."""
 
     def __init__(self):
         self.current, self.uses = secrets.token_urlsafe(16), 0
@@ -47,7 +50,7 @@ def refusal(error, description="", status=400, place="token"):
 
 
 def checked(place, path, ath=None):
-    """The thumbprint of a proof's key, or the refusal."""
+    """Returns the thumbprint of a proof's key, or the error response."""
     status = 401 if place == "api" else 400
     proofs = request.headers.getlist("DPoP")
     if len(proofs) != 1:
@@ -55,7 +58,7 @@ def checked(place, path, ath=None):
     try:
         algorithm = jwskate.SignedJwt(proofs[0]).alg
         if algorithm not in ("ES256", "ES384", "RS256"):
-            raise ValueError("the algorithm is not known here")
+            raise ValueError("the algorithm is not supported")
         proof = validate_dpop_proof(proofs[0], htm=request.method, htu=base + path, ath=ath, leeway=60, algs=[algorithm])
     except (InvalidDPoPProof, jwskate.InvalidJwt, ValueError) as error:
         return None, refusal("invalid_dpop_proof", str(error).replace('"', "'")[:150], status, place)

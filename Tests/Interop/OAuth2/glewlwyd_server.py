@@ -1,11 +1,11 @@
-"""Starts Glewlwyd, an authorization server in C, and configures it by its API, for OAuth2 interop tests.
+"""Starts Glewlwyd, an authorization server in C, and configures it with its API, for the OAuth2 interop tests.
 
-glewlwyd_server.py PORT FOLDER ROOT [certificates]: Glewlwyd is unpacked in ROOT (or installed, with ROOT = /), listens on
-127.0.0.1:PORT, and keeps its database in FOLDER, which has oauth-key.pem. When this process ends, so does Glewlwyd.
-FOLDER/glewlwyd-PORT-ready tells that it can be asked.
+glewlwyd_server.py PORT FOLDER ROOT [certificates]: Glewlwyd is unpacked in ROOT (or installed, with
+ROOT = /), listens on 127.0.0.1:PORT, and keeps its database in FOLDER, which has oauth-key.pem. Glewlwyd
+ends with this process. The file FOLDER/glewlwyd-PORT-ready appears when it's ready.
 
-With `certificates` it speaks TLS itself, with server.pem of FOLDER, and its clients are known by theirs: those under clients.pem,
-and self-signed.pem.
+With `certificates`, it terminates TLS itself with server.pem in FOLDER, and authenticates clients by
+their certificates: those under clients.pem, and self-signed.pem.
 """
 
 import atexit
@@ -35,7 +35,7 @@ client_key = ECKey.import_key((folder / "oauth-key.pem").read_text(), {"kid": "c
 def documentation(name):
     for path in root.glob(f"usr/share/doc/glewlwyd/database/{name}*"):
         return gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-    raise SystemExit(f"{name} is not in the package")
+    raise SystemExit(f"{name} isn't in the package")
 
 
 database = folder / f"glewlwyd-{port}.sqlite"
@@ -117,7 +117,7 @@ def call(method, path, body=None):
 
 for _ in range(600):
     if process.poll() is not None:
-        raise SystemExit("Glewlwyd did not start")
+        raise SystemExit("Glewlwyd didn't start")
     try:
         call("POST", "/auth/", {"username": "admin", "password": "password"})
         break
@@ -167,7 +167,7 @@ call("POST", "/mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": 
 
 
 def certificate(name):
-    """A certificate as a JWK has it."""
+    """Returns a certificate in the form of a JWK member."""
     return base64.b64encode(ssl.PEM_cert_to_DER_cert((folder / name).read_text())).decode()
 
 

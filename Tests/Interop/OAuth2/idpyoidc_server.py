@@ -1,7 +1,8 @@
-"""An authorization server made of idpyoidc and Flask, for OAuth2 interop tests.
+"""An authorization server on idpyoidc and Flask, for the OAuth2 interop tests.
 
-idpyoidc_server.py PORT FOLDER: listens on 127.0.0.1:PORT; FOLDER has oauth-key.pem, whose public part is the clients' key.
-idpyoidc brings endpoints as objects; what is here hands them what Flask has received, and back what they answer.
+idpyoidc_server.py PORT FOLDER: listens on 127.0.0.1:PORT. FOLDER has oauth-key.pem, whose public part
+is the clients' key. idpyoidc has endpoints as objects; this program passes them Flask's requests and
+returns their responses.
 """
 
 import logging
@@ -39,7 +40,7 @@ without_helper = ["urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:param
 
 
 class ProvedUserInfo(UserInfoEndpoint):
-    """The same as UserInfo, for tokens that come with a DPoP proof."""
+    """The UserInfo endpoint for tokens with a DPoP proof."""
 
     name = "proved_userinfo"
     endpoint_name = "proved_userinfo_endpoint"
@@ -146,7 +147,7 @@ configuration = {
 server = Server(OPConfiguration(conf=configuration, base_path=str(folder)), cwd=str(folder))
 context = server.context
 context.map_supported_to_preferred()
-# The add-on looks after the one token endpoint that it knows.
+# The add-on handles only the default token endpoint.
 server.get_endpoint("public_token").post_parse_request.append(post_token_parse)
 scopes = list(configuration["scopes_to_claims"])
 
@@ -239,7 +240,7 @@ app.get("/registration_api", endpoint="registration_api")(lambda: answer("regist
 
 @app.post("/test/refresh-token")
 def refresh_token():
-    """Issues one as if a user had granted it: by way of a code."""
+    """Issues a refresh token with a code, as if a user had granted it."""
     client, scope = request.form["client_id"], request.form["scope"].split() + ["offline_access"]
     asked = {"client_id": client, "redirect_uri": "https://client.example/callback", "scope": scope, "response_type": "code",
              "state": "s", "prompt": "consent"}

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("The jwt command and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: the jwt command", .enabled(if: Interop.isPrepared, Interop.hint))
 struct CommandInteropTests {
-    @Test("Keys of the command sign there, tokens of the command are verified there", arguments: Peer.allCases)
+    @Test("The peer signs with the command's keys and verifies its tokens", arguments: Peer.allCases)
     func keygenAndSign(peer: Peer) async throws {
         let privateKey = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let spki = try #require(try await peer.describe(.pem(privateKey))["spki"]?.string)
@@ -33,7 +33,7 @@ struct CommandInteropTests {
         #expect(view.contains("bob"))
     }
 
-    @Test("A private JWK of theirs signs in the command, and they verify the token", arguments: Peer.libraries)
+    @Test("The command signs with the peer's private JWK, and the peer verifies the token", arguments: Peer.libraries)
     func theirJWK(peer: Peer) async throws {
         let made = try await peer.generate()
         let jwk = try #require(made["privateJWK"]?.object)
@@ -42,7 +42,7 @@ struct CommandInteropTests {
         #expect(verdict.isAccepted, "\(verdict.reason)")
     }
 
-    @Test("A private JWK of the command signs there, and the command verifies the token", arguments: Peer.libraries)
+    @Test("The peer signs with the command's private JWK, and the command verifies", arguments: Peer.libraries)
     func ourJWK(peer: Peer) async throws {
         let jwk = try await CommandRun.output(["keygen", "--alg", "ES256", "--format", "jwk"])
         let token = try await peer.make(
@@ -54,7 +54,7 @@ struct CommandInteropTests {
         #expect(try JSONObject(parsing: claims)["sub"] == "bob")
     }
 
-    @Test("A token signed there by another key is rejected with status 1 and nothing on standard output")
+    @Test("Rejects a token signed with another key with status 1 and no output")
     func rejected() async throws {
         let key = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let other = try await CommandRun.output(["keygen", "--alg", "ES256"])

@@ -2,22 +2,22 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// The `jwt` command as the script has built it.
+/// The `jwt` command that the script has built.
 enum CommandRun {
-    /// What the command prints on standard output when it succeeds.
+    /// Returns the command's standard output if it succeeds.
     static func output(_ arguments: [String], input: String = "") async throws -> String {
         let run = try await ChildProcess.run(Interop.required("INTEROP_JWT"), arguments, input: input)
         try #require(run.status == 0, "jwt \(arguments.prefix(2).joined(separator: " ")): \(run.errors)")
         return run.output
     }
 
-    /// The same without white space around it.
+    /// Returns the output without surrounding white space.
     static func text(_ arguments: [String], input: String = "") async throws -> String {
         try await output(arguments, input: input).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
 
-/// A folder for the files of one test, which its owner alone can read.
+/// Runs a test with a folder that only its owner can read.
 final class PrivateFolder {
     private let url: URL
 

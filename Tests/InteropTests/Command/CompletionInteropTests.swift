@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@Suite("Completions in their shells", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Shell completions", .enabled(if: Interop.isPrepared, Interop.hint))
 struct CompletionInteropTests {
-    @Test("zsh and fish read their scripts without a complaint", arguments: [("zsh", "-n"), ("fish", "--no-execute")])
+    @Test("zsh and fish parse their scripts without errors", arguments: [("zsh", "-n"), ("fish", "--no-execute")])
     func syntax(shell: String, option: String) async throws {
         let folder = try PrivateFolder()
         let script = try await CommandRun.output(["completions", shell])

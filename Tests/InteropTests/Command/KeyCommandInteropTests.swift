@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// `jwt key`, `jwt keygen` and `jwt sign` with every algorithm, both ways.
-@Suite("Keys of the jwt command and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+/// `jwt key`, `jwt keygen` and `jwt sign` with every algorithm, in both directions.
+@Suite("Interoperability: keys of the jwt command", .enabled(if: Interop.isPrepared, Interop.hint))
 struct KeyCommandInteropTests {
     private static let claims: JSONObject = ["sub": "Ünï 😀", "exp": 4_102_444_800, "list": [1, nil, true]]
 
@@ -14,7 +14,7 @@ struct KeyCommandInteropTests {
         }
     }
 
-    @Test("Keys of jwt keygen, in every form of jwt key convert, sign there and verify here", arguments: cases)
+    @Test("The peer signs with keys of jwt keygen in every format of jwt key convert", arguments: cases)
     func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
         let folder = try PrivateFolder()
         let name = algorithm.rawValue
@@ -51,7 +51,7 @@ struct KeyCommandInteropTests {
     }
 
     @Test(
-        "Every form of key that is written there is converted here without loss, and signs for them",
+        "Converts every key format of the peer without loss, and signs tokens for the peer",
         arguments: cases
     )
     func theirs(peer: Peer, algorithm: JWSAlgorithm) async throws {
@@ -85,14 +85,14 @@ struct KeyCommandInteropTests {
         for verdict in verdicts { #expect(verdict["accepted"] == true, "\(verdict["reason"]?.string ?? "")") }
     }
 
-    @Test("Thumbprints are those of the libraries", arguments: [Peer.joserfc, .jwcrypto])
+    @Test("Computes the same thumbprints as the libraries", arguments: [Peer.joserfc, .jwcrypto])
     func thumbprint(peer: Peer) async throws {
         let key = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let theirs = try await peer.describe(.pem(key))["thumbprint"]?.string
         #expect(try await CommandRun.text(["key", "thumbprint", "-"], input: key) == theirs)
     }
 
-    @Test("A JWK Set of the command verifies there")
+    @Test("The peer verifies with the command's JWK Set")
     func keySet() async throws {
         let folder = try PrivateFolder()
         let key = folder.path("key.pem")
@@ -119,7 +119,7 @@ struct KeyCommandInteropTests {
 
     private static func isDER(_ form: JSONValue) throws -> Bool { try #require(form.object)["der"] != nil }
 
-    /// What a file would have in it.
+    /// Returns the contents of a key file.
     private static func octets(_ form: JSONValue) throws -> Data {
         let form = try #require(form.object)
         if let jwk = form["jwk"]?.object { return jwk.serializedData() }
@@ -129,7 +129,7 @@ struct KeyCommandInteropTests {
 }
 
 extension Peer {
-    /// Asks the program for all algorithms.
+    /// Calls the program for all algorithms.
     fileprivate func askAlgorithm(_ requests: [JSONObject]) async throws -> [JSONObject] {
         let process = try await ChildProcess.run(
             Interop.required("INTEROP_PYTHON"),

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("jwt jws and jwt dpop and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: jwt jws and jwt dpop", .enabled(if: Interop.isPrepared, Interop.hint))
 struct SignatureCommandInteropTests {
     private static let payload = Data("It is true. \u{1F600}\n".utf8)
 
@@ -16,7 +16,7 @@ struct SignatureCommandInteropTests {
         try folder.write(Self.payload, to: "payload")
     }
 
-    @Test("What jwt jws sign makes is verified there", arguments: JWSPeer.allCases)
+    @Test("The peer verifies signatures of jwt jws sign", arguments: JWSPeer.allCases)
     func ours(peer: JWSPeer) async throws {
         let sign = ["jws", "sign", "--key", folder.path("key.pem"), folder.path("payload")]
         var texts = [(try await CommandRun.text(sign), false)]
@@ -34,7 +34,7 @@ struct SignatureCommandInteropTests {
         }
     }
 
-    @Test("What is made there is verified by jwt jws verify", arguments: JWSPeer.allCases)
+    @Test("jwt jws verify accepts the peer's signatures", arguments: JWSPeer.allCases)
     func theirs(peer: JWSPeer) async throws {
         for form in JWSPeer.Form.allCases {
             for placement in [JWSPayloadPlacement.attached, .detached] where peer.writes(form, .base64url, placement) {
@@ -55,7 +55,7 @@ struct SignatureCommandInteropTests {
         }
     }
 
-    @Test("A proof of jwt dpop is good there by the key in it", arguments: Peer.libraries)
+    @Test("The peer verifies a proof of jwt dpop with the key in it", arguments: Peer.libraries)
     func dpop(peer: Peer) async throws {
         // RFC 9449 §7.1
         let token = try folder.write(Data("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU".utf8), to: "token")

@@ -2,9 +2,10 @@ import Foundation
 import Networking
 import Testing
 
-/// What our forms say to parsers that are not ours: Flask's, directly and behind nginx, Python's `email`, and Node's if it is there.
+/// The library's forms, read by other parsers: Flask, directly and behind nginx, Python's `email`,
+/// and Node if it's installed.
 @Suite(
-    "Forms against Flask, nginx, Python's email and Node",
+    "Interoperability: forms with Flask, nginx, Python's email and Node",
     .serialized,
     .enabled(if: Interop.isPrepared, Interop.hint)
 )
@@ -22,7 +23,8 @@ struct FormInteropTests {
             self.content = content.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         }
 
-        /// With what browsers do to quotation marks and line breaks undone in the names.
+        /// Returns the parts with browsers' escapes of quotation marks and line breaks removed from
+        /// the names.
         func undoing(_ codes: [String: String]) -> Part {
             func undone(_ name: String) -> String { codes.reduce(name) { $0.replacing($1.key, with: $1.value) } }
             var part = self
@@ -40,12 +42,12 @@ struct FormInteropTests {
 
     private let client = NetworkClient()
 
-    /// Compares what each parser finds in a form, whether it is put together in memory or streamed.
+    /// Compares the parts that each parser finds in a form, built in memory and streamed.
     private func check(_ form: MultipartFormData, is expected: [Part], _ comment: Comment? = nil) async throws {
         let (flask, proxy) = (try Interop.required("INTEROP_FORMS"), try Interop.required("INTEROP_HTTP") + "/forms")
         for (address, threshold) in [(flask, 1 << 20), (flask, 0), (proxy, 0)] {
             let answer = try await answer(form, of: address, threshold: threshold)
-            // Flask undoes what browsers do to a quotation mark, and to nothing else.
+            // Flask decodes only the browsers' escape of quotation marks.
             let found = try #require(answer.flask)
             #expect(found.count == expected.count, comment)
             #expect(Set(found) == Set(expected.map { $0.undoing(["%22": "\""]) }), comment)
@@ -62,7 +64,7 @@ struct FormInteropTests {
         return try await client.upload(body, to: url, decoding: .json(Answer.self)).value
     }
 
-    /// What a server sees of a name: quotation marks, backslashes and control characters percent-encoded.
+    /// Returns a name with quotation marks, backslashes and control characters percent-encoded.
     private static func seen(_ name: String) -> String {
         name.unicodeScalars.map { scalar in
             guard "\"\\".unicodeScalars.contains(scalar) || scalar.value < 0x20 || scalar.value == 0x7F else {
@@ -81,7 +83,7 @@ struct FormInteropTests {
             "=?utf-8?Q?x?=", "name*", "filename*=utf-8''x", String(repeating: "long", count: 500),
         ]
 
-    @Test("Every special character in names and file names comes back, as browsers send it")
+    @Test("Parsers read every special character in names and file names")
     func names() async throws {
         for name in Self.names {
             var form = MultipartFormData()
@@ -96,7 +98,7 @@ struct FormInteropTests {
         }
     }
 
-    @Test("No part, one and many, empty ones and large ones, of every source, come back", arguments: [0, 1, 60])
+    @Test("Parsers read any number of parts of any size and source", arguments: [0, 1, 60])
     func matrix(count: Int) async throws {
         let large = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
         let text = Data(String(repeating: "Größe\r\n", count: 20_000).utf8)

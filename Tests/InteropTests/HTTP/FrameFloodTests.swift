@@ -2,10 +2,10 @@ import Foundation
 import Networking
 import Testing
 
-/// A server of HTTP/2 that never stops to send frames which lead to nothing (`Tests/Interop/frame_peer.py`).
-@Suite("CurlTransport and floods of frames", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+/// An HTTP/2 server that sends useless frames endlessly (`Tests/Interop/frame_peer.py`).
+@Suite("CurlTransport and frame floods", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct FrameFloodTests {
-    @Test("A connection on which frames come that lead to nothing is ended, and others go on meanwhile")
+    @Test("Closes a connection with a frame flood, and continues on others")
     func floods() async throws {
         for kind in ["PING", "SETTINGS", "WINDOW_UPDATE", "PRIORITY", "unknown", "empty DATA"] {
             let transport = try CurlTransport(

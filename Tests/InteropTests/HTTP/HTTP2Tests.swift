@@ -2,12 +2,12 @@ import Foundation
 import Networking
 import Testing
 
-/// HTTP/2 over TLS, and on a plain connection, which nginx is known to speak.
+/// HTTP/2 over TLS, and with prior knowledge on a plain connection.
 @Suite("CurlTransport and nginx over HTTP/2", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct HTTP2Tests {
     enum Connection: CaseIterable { case secure, plain }
 
-    /// A transport to one of the two, and requests for it.
+    /// A kind of connection, with its transport and requests.
     private struct Side {
         let transport: CurlTransport
         let base: String
@@ -41,10 +41,10 @@ struct HTTP2Tests {
         await transport.close()
     }
 
-    @Test("Exchanges share connections, each with its own answer")
+    @Test("Requests share connections and get their own responses")
     func multiplexing() async throws {
         try await with(.secure) { side in
-            // One exchange at first, so that the others find a connection that can be shared.
+            // Send one request first, so that the others find a connection to share.
             #expect(try await side.get("/connection").version == "HTTP/2")
             let connections = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<200 {
@@ -56,7 +56,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A slow reader stops its own stream only", arguments: Connection.allCases)
+    @Test("A slow reader stops only its own stream", arguments: Connection.allCases)
     func slowReader(_ connection: Connection) async throws {
         let large = try Nginx.large()
         try await with(connection) { side in
@@ -77,7 +77,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A body that is given up disturbs nobody", arguments: Connection.allCases)
+    @Test("Cancelling a body doesn't affect other streams", arguments: Connection.allCases)
     func givenUp(_ connection: Connection) async throws {
         try await with(connection) { side in
             for _ in 0..<20 {
@@ -88,7 +88,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("Bodies are sent with and without a length", arguments: Connection.allCases, [true, false])
+    @Test("Sends bodies with and without a length", arguments: Connection.allCases, [true, false])
     func upload(_ connection: Connection, hasLength: Bool) async throws {
         let large = try Nginx.large()
         let path = "/store/\(UUID().uuidString)"

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-/// The nginx that `Tests/Interop/run` started with `Tests/Interop/nginx.conf`.
+/// The nginx server that `Tests/Interop/run` started with `Tests/Interop/nginx.conf`.
 enum Nginx {
     static func request(_ path: String, method: String = "GET", body: Data? = nil) throws -> URLRequest {
         var request = URLRequest(url: try #require(URL(string: Interop.required("INTEROP_HTTP") + path)))
@@ -16,13 +16,13 @@ enum Nginx {
         try #require(URL(string: Interop.required("INTEROP_HTTPS") + path))
     }
 
-    /// The 10 MiB that nginx has as `/large`.
+    /// The 10 MiB body of nginx's `/large`.
     static func large() throws -> Data {
         try Data(contentsOf: URL(filePath: Interop.required("INTEROP_LARGE_FILE")))
     }
 }
 
-/// What moves the bytes.
+/// A transport to test.
 enum Engine: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case curl
     case urlSession

@@ -12,7 +12,7 @@ struct NginxClientCertificateTests {
         return try await TLSPeer.withClient(tls) { client in try await client.text(TLSPeer.url("MUTUAL", "/client")) }
     }
 
-    @Test("The right certificate is shown, from PEM and from PKCS#12", arguments: [TLSVersion.tls12, .tls13])
+    @Test("Presents the certificate, from PEM and from PKCS#12", arguments: [TLSVersion.tls12, .tls13])
     func right(version: TLSVersion) async throws {
         let chain = try TLSPeer.file("client.pem")
         let identities = [
@@ -25,7 +25,7 @@ struct NginxClientCertificateTests {
         for identity in identities { #expect(try await subject(identity, version) == "CN=client") }
     }
 
-    @Test("A wrong password is told apart")
+    @Test("Distinguishes a wrong password")
     func wrongPassword() throws {
         let archive = try #require(throws: TrustConfigurationError.self) {
             try ClientIdentity(pkcs12File: TLSPeer.file("client.p12")) { "wrong" }
@@ -40,8 +40,8 @@ struct NginxClientCertificateTests {
         #expect(key.code == .incorrectPassword)
     }
 
-    // nginx finishes the handshake and tells by an answer of its own what it misses.
-    @Test("Without a certificate, or with another authority's, nginx answers 400")
+    // nginx completes the handshake and reports the missing certificate in its response.
+    @Test("nginx responds with 400 to a missing certificate or one of another authority")
     func refused() async throws {
         let stranger = try ClientIdentity(
             certificateChainFile: TLSPeer.file("stranger.pem"),

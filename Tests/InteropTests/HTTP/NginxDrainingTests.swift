@@ -2,13 +2,14 @@ import Foundation
 import Networking
 import Testing
 
-/// nginx gives up a connection after 1,000 requests, in the middle of many, which it says it did not process.
+/// nginx closes a connection after 1,000 requests, even with requests in progress, which it reports
+/// as unprocessed.
 @Suite("Connections that nginx drains", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxDrainingTests {
-    /// How many requests there are; `INTEROP_POSTS` can ask for more.
+    /// The number of requests, which `INTEROP_POSTS` can raise.
     private static let count = ProcessInfo.processInfo.environment["INTEROP_POSTS"].flatMap { Int($0) } ?? 5000
 
-    @Test("Every POST is answered and was processed once")
+    @Test("Every POST gets a response and is processed once")
     func posts() async throws {
         let name = UUID().uuidString
         let url = try #require(URL(string: Interop.required("INTEROP_DRAINING") + "/number"))
@@ -44,9 +45,9 @@ struct NginxDrainingTests {
         }
         await transport.close()
         #expect(failures == [])
-        #expect(connections.count >= Self.count / 1000, "so many connections were drained")
+        #expect(connections.count >= Self.count / 1000, "too few connections were drained")
         let log = URL(filePath: try Interop.required("INTEROP_FOLDER")).appending(path: "numbers.log")
-        // nginx writes a line when it is done with a request, which may be after its answer has come.
+        // nginx logs a request when it has finished, which may be after the response has arrived.
         var lines: [Substring] = []
         for _ in 0..<100 {
             lines = try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix(name) }

@@ -3,16 +3,16 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("NetworkClient and nginx that fails", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("NetworkClient and failing nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxFailureTests {
-    @Test("A connection closed without an answer is a lost connection", arguments: Engine.allCases)
+    @Test("Reports a connection closed without a response as lost", arguments: Engine.allCases)
     func closed(engine: Engine) async {
         await #expect(throws: NetworkError(.connectionLost, "")) {
             try await engine.client().makeRequest(Nginx.request("/close"))
         }
     }
 
-    @Test("An answer that does not end in time is a timeout", arguments: Engine.allCases)
+    @Test("Times out if the response doesn't end in time", arguments: Engine.allCases)
     func timeout(engine: Engine) async throws {
         var request = try Nginx.request("/slow")
         request.timeoutInterval = 0.3
@@ -24,7 +24,7 @@ struct NginxFailureTests {
         #expect(began.duration(to: clock.now) < .seconds(60))
     }
 
-    @Test("The client's own limit of time ends an operation, too", arguments: Engine.allCases)
+    @Test("Applies the client's timeout", arguments: Engine.allCases)
     func operationTimeout(engine: Engine) async throws {
         let client = engine.client(options: NetworkClient.Options(timeout: .milliseconds(300)))
         await #expect(throws: NetworkError(.timedOut, "")) {
@@ -32,7 +32,7 @@ struct NginxFailureTests {
         }
     }
 
-    @Test("Cancelling the task ends the request while its answer trickles in", arguments: Engine.allCases)
+    @Test("Cancels a request while its response is slowly arriving", arguments: Engine.allCases)
     func cancellation(engine: Engine) async throws {
         let client = engine.client()
         let request = try Nginx.request("/slow")
@@ -43,7 +43,7 @@ struct NginxFailureTests {
         #expect(try await client.makeRequest(Nginx.request("/ok")) == Data("exact body\n".utf8))
     }
 
-    @Test("A port where nobody listens can't be connected", arguments: Engine.allCases)
+    @Test("Throws cannotConnect for a port without a listener", arguments: Engine.allCases)
     func refused(engine: Engine) async throws {
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
         await #expect(throws: NetworkError(.cannotConnect, "")) {
@@ -51,13 +51,13 @@ struct NginxFailureTests {
         }
     }
 
-    @Test("A certificate of an unknown authority is refused", arguments: Engine.allCases)
+    @Test("Rejects a certificate of an unknown authority", arguments: Engine.allCases)
     func unknownAuthority(engine: Engine) async throws {
         let url = try Nginx.secureURL("/ok")
         await #expect(throws: NetworkError(.tls, "")) {
             try await engine.client().makeRequest(URLRequest(url: url))
         }
-        // The authority is all that is wrong: whoever knows it is content.
+        // Only the authority is unknown: a client that trusts it accepts the certificate.
         let handshake = try await ChildProcess.run(
             "/usr/bin/openssl",
             [
@@ -69,16 +69,17 @@ struct NginxFailureTests {
         #expect(handshake.output.contains("Verify return code: 0 (ok)"))
     }
 
-    @Test("TLS 1.1 is refused", arguments: Engine.allCases)
+    @Test("Rejects TLS 1.1", arguments: Engine.allCases)
     func outdatedProtocol(engine: Engine) async throws {
         let url = try #require(URL(string: Interop.required("INTEROP_OUTDATED") + "/ok"))
         let error = await #expect(throws: NetworkError(.tls, "")) {
             try await engine.client().makeRequest(URLRequest(url: url))
         }
-        // Not for the certificate, which is of an unknown authority as well. URLSession leaves the version to OpenSSL, which
-        // at its usual level refuses TLS 1.1 only after that.
+        // The certificate's authority is unknown as well, but the version is the reason. URLSession
+        // leaves the version to OpenSSL, which by default rejects TLS 1.1 only after the
+        // certificate.
         if engine == .curl { #expect(error?.tlsFailure == .protocolVersion) }
-        // A client that is told to accept the old protocol gets its answer.
+        // A client that accepts the old protocol gets the response.
         let handshake = try await ChildProcess.run(
             "/usr/bin/openssl",
             [
@@ -90,7 +91,7 @@ struct NginxFailureTests {
         #expect(handshake.status == 0, "\(handshake.errors)")
     }
 
-    @Test("Plain HTTP to a TLS port is an answer, TLS to a plain port is a TLS error", arguments: Engine.allCases)
+    @Test("Plain HTTP to a TLS port gets a response, TLS to a plain port an error", arguments: Engine.allCases)
     func mixedUp(engine: Engine) async throws {
         let securePort = try #require(Nginx.secureURL("/ok").port)
         let plainPort = try #require(Nginx.request("/ok").url?.port)

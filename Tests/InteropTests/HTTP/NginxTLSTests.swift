@@ -6,7 +6,7 @@ import Testing
 @Suite("CurlTransport and nginx over TLS", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxTLSTests {
     @Test(
-        "HTTP/2 is spoken where both can, HTTP/1.1 where the client wants to, in either version of TLS",
+        "Uses HTTP/2 if both support it, HTTP/1.1 if the client requires it, in both TLS versions",
         arguments: ["TLS12", "TLS13"],
         [(CurlTransport.ProtocolVersion.negotiated, "HTTP/2.0"), (.http1, "HTTP/1.1")]
     )
@@ -23,7 +23,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("A client that wants TLS 1.3 does not make do with TLS 1.2, nor the other way round")
+    @Test("Rejects a server outside the configured TLS versions")
     func versions() async throws {
         for (peer, minimum, maximum) in [("TLS12", TLSVersion.tls13, TLSVersion?.none), ("TLS13", .tls12, .tls12)] {
             var tls = try TLSPeer.trust()
@@ -37,11 +37,11 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("A hundred requests at once share few HTTP/2 connections", arguments: ["TLS12", "TLS13"])
+    @Test("100 concurrent requests share a few HTTP/2 connections", arguments: ["TLS12", "TLS13"])
     func multiplexing(peer: String) async throws {
         try await TLSPeer.withClient(TLSPeer.trust()) { client in
             let url = try TLSPeer.url(peer, "/session")
-            // The first tells libcurl that this server speaks HTTP/2.
+            // From the first request, libcurl learns that this server supports HTTP/2.
             _ = try await client.text(url)
             let connections = try await withThrowingTaskGroup(of: Substring?.self) { group in
                 for _ in 0..<100 {
@@ -54,7 +54,7 @@ struct NginxTLSTests {
     }
 
     @Test(
-        "Chains lead to their root, over an intermediate authority or with RSA keys",
+        "Verifies chains with an intermediate authority or RSA keys",
         arguments: [("CHAIN", "authority.pem"), ("RSA", "rsa-authority.pem")]
     )
     func chains(peer: String, authority: String) async throws {
@@ -70,7 +70,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("A chain with a part missing is not trusted, unless the client has the part")
+    @Test("Rejects a chain with a missing certificate, unless the client has it")
     func incomplete() async throws {
         let url = try TLSPeer.url("INCOMPLETE", "/ok")
         try await TLSPeer.withClient(TLSPeer.trust()) { client in
@@ -84,7 +84,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Pins are those that openssl computes", arguments: ["leaf", "intermediate", "authority"])
+    @Test("Computes the same pins as openssl", arguments: ["leaf", "intermediate", "authority"])
     func pins(certificate: String) async throws {
         let file = try TLSPeer.file("\(certificate).pem")
         let script = """

@@ -5,18 +5,18 @@ import Testing
 
 @Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxTests {
-    @Test("The default client is the one on libcurl")
+    @Test("The default client uses libcurl")
     func defaultTransport() {
         #expect(NetworkClient().transport is CurlTransport)
     }
 
-    @Test("200 gives the exact body", arguments: Engine.allCases)
+    @Test("Returns the exact body of a 200", arguments: Engine.allCases)
     func exactBody(engine: Engine) async throws {
         let body = try await engine.client().makeRequest(Nginx.request("/ok"))
         #expect(body == Data("exact body\n".utf8))
     }
 
-    @Test("204 gives empty data", arguments: Engine.allCases)
+    @Test("Returns empty data for a 204", arguments: Engine.allCases)
     func noContent(engine: Engine) async throws {
         let response = try await engine.client().response(for: Nginx.request("/no-content"))
         #expect(response.status == 204)
@@ -24,7 +24,7 @@ struct NginxTests {
     }
 
     @Test(
-        "404 and 500 are server errors with the body",
+        "Throws server errors with the body for 404 and 500",
         arguments: Engine.allCases,
         [("/missing", 404, "nothing here\n"), ("/broken", 500, "it broke\n")]
     )
@@ -37,7 +37,7 @@ struct NginxTests {
         #expect(error.endpoint == String(expected.path.dropFirst()))
     }
 
-    @Test("A 401 with a Basic challenge is returned, not answered", arguments: Engine.allCases)
+    @Test("Returns a 401 with a Basic challenge without retrying", arguments: Engine.allCases)
     func challenge(engine: Engine) async throws {
         let error = try await #require(throws: ServerError.self) {
             try await engine.client().makeRequest(Nginx.request("/basic"))
@@ -46,7 +46,7 @@ struct NginxTests {
         #expect(error.headers["WWW-Authenticate"] == #"Basic realm="closed""#)
     }
 
-    @Test("A redirect is followed, or returned if it is not to be", arguments: Engine.allCases)
+    @Test("Follows a redirect, or returns it if configured", arguments: Engine.allCases)
     func redirect(engine: Engine) async throws {
         let response = try await engine.client().response(for: Nginx.request("/moved"))
         #expect(response.url.path == "/ok")
@@ -61,7 +61,7 @@ struct NginxTests {
         #expect(error.headers["Location"]?.hasSuffix("/ok") == true)
     }
 
-    @Test("A compressed body is asked for and decoded", arguments: Engine.allCases)
+    @Test("Requests and decodes a compressed body", arguments: Engine.allCases)
     func gzip(engine: Engine) async throws {
         let response = try await engine.client().response(for: Nginx.request("/text"))
         #expect(response.headers["X-Asked"]?.contains("gzip") == true)
@@ -69,7 +69,7 @@ struct NginxTests {
         #expect(response.body == Data(String(repeating: line, count: 2000).utf8))
     }
 
-    @Test("HEAD gives the length and no body", arguments: Engine.allCases)
+    @Test("HEAD returns the length and no body", arguments: Engine.allCases)
     func head(engine: Engine) async throws {
         let response = try await engine.client().response(for: Nginx.request("/large", method: "HEAD"))
         #expect(response.status == 200)
@@ -77,13 +77,13 @@ struct NginxTests {
         #expect(response.body.isEmpty)
     }
 
-    @Test("10 MiB come as they were sent", arguments: Engine.allCases)
+    @Test("Receives 10 MiB unchanged", arguments: Engine.allCases)
     func largeBody(engine: Engine) async throws {
         let body = try await engine.client().makeRequest(Nginx.request("/large"))
         #expect(try body == Nginx.large())
     }
 
-    @Test("A body beyond the limit is refused", arguments: Engine.allCases)
+    @Test("Rejects a body that exceeds the limit", arguments: Engine.allCases)
     func bodyTooLarge(engine: Engine) async throws {
         let client = engine.client(options: NetworkClient.Options(maximumBodySize: 1 << 20))
         await #expect(throws: NetworkError(.bodyTooLarge, "")) {
@@ -91,14 +91,14 @@ struct NginxTests {
         }
     }
 
-    @Test("The peer counts as many octets as were posted", arguments: Engine.allCases, [0, 1, 65_537, 10 << 20])
+    @Test("The server receives as many bytes as were posted", arguments: Engine.allCases, [0, 1, 65_537, 10 << 20])
     func postedSize(engine: Engine, size: Int) async throws {
         let request = try Nginx.request("/size", method: "POST", body: Nginx.large().prefix(size))
         let answer = try await engine.client().makeRequest(request)
         #expect(String(decoding: answer, as: UTF8.self) == "POST \(size)")
     }
 
-    @Test("What was put can be got and deleted", arguments: Engine.allCases)
+    @Test("Gets and deletes a resource created with PUT", arguments: Engine.allCases)
     func store(engine: Engine) async throws {
         let path = "/store/\(UUID().uuidString)"
         let client = engine.client()
@@ -114,7 +114,7 @@ struct NginxTests {
         #expect(error.errorCode == 404)
     }
 
-    @Test("Method, host, user agent and fields arrive", arguments: Engine.allCases)
+    @Test("Sends the method, host, user agent and header fields", arguments: Engine.allCases)
     func sentFields(engine: Engine) async throws {
         var request = try Nginx.request("/fields", method: "DELETE")
         request.setValue("a value", forHTTPHeaderField: "X-Sent")
@@ -123,13 +123,13 @@ struct NginxTests {
         #expect(answer == "DELETE|\(UserAgent())|a value|127.0.0.1:\(port)")
     }
 
-    @Test("Repeated response fields stay apart")
+    @Test("Keeps repeated response fields separate")
     func repeatedFields() async throws {
         let response = try await Engine.curl.client().response(for: Nginx.request("/fields"))
         #expect(response.headers.values(for: "x-twice") == ["one", "two"])
     }
 
-    @Test("Requests one after another share a connection", arguments: Engine.allCases)
+    @Test("Sequential requests share a connection", arguments: Engine.allCases)
     func keepAlive(engine: Engine) async throws {
         let client = engine.client()
         var answers: [[Substring]] = []
@@ -141,7 +141,7 @@ struct NginxTests {
         #expect(answers.map(\.last) == ["1", "2", "3"])
     }
 
-    @Test("A hundred requests at once all get their own answer", arguments: Engine.allCases)
+    @Test("100 concurrent requests each get their own response", arguments: Engine.allCases)
     func concurrency(engine: Engine) async throws {
         let client = engine.client()
         try await withThrowingTaskGroup(of: Bool.self) { group in

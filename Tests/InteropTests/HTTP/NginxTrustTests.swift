@@ -22,7 +22,7 @@ struct NginxTrustTests {
         return String(decoding: try await client.makeRequest(URLRequest(url: url)), as: UTF8.self)
     }
 
-    @Test("The log of the server has nothing of a request that a wrong pin stopped")
+    @Test("A request with a wrong pin never reaches the server's log")
     func wrongPin() async throws {
         let (stopped, sent) = ("/ok?\(UUID().uuidString)", "/ok?\(UUID().uuidString)")
         let wrong = try NetworkClient(tls: pinning(["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]))
@@ -35,7 +35,7 @@ struct NginxTrustTests {
         }
         #expect(seen.count == 2)
         _ = try await text("INTEROP_HTTPS", sent, NetworkClient(tls: TLSConfiguration(trustRoots: try roots)))
-        // nginx writes the line before the connection takes another request, but after the response.
+        // nginx writes the line after the response, but before the connection's next request.
         var log = ""
         for _ in 0..<50 where !log.contains(sent) {
             log = try String(contentsOfFile: file("access.log"), encoding: .utf8)
@@ -45,7 +45,7 @@ struct NginxTrustTests {
         #expect(!log.contains(stopped))
     }
 
-    @Test("A session that the server remembers is resumed without pins, and never with them")
+    @Test("Resumes a TLS session without pins, and never with them")
     func sessions() async throws {
         let pin = try PublicKeyPin(certificate: Data(contentsOf: URL(filePath: file("server.pem")))).description
         for (tls, expected) in [

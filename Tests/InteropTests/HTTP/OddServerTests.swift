@@ -12,7 +12,7 @@ struct PythonServerTests {
         return request
     }
 
-    @Test("HTTP/1.0 answers, each on a connection of its own, come as they were sent", arguments: Engine.allCases)
+    @Test("Receives HTTP/1.0 responses, each on its own connection", arguments: Engine.allCases)
     func files(engine: Engine) async throws {
         let client = engine.client()
         for _ in 0..<3 { #expect(try await client.makeRequest(request("/large")) == Nginx.large()) }
@@ -21,13 +21,13 @@ struct PythonServerTests {
         #expect(head.body.isEmpty)
     }
 
-    @Test("What it does not have or can't do is a server error", arguments: Engine.allCases)
+    @Test("Throws a server error for a missing resource or an unsupported method", arguments: Engine.allCases)
     func failures(engine: Engine) async throws {
         let missing = try await #require(throws: ServerError.self) {
             try await engine.client().makeRequest(request("/missing"))
         }
         #expect(missing.errorCode == 404)
-        // It answers without having read the body, and closes.
+        // The server responds without reading the body, and closes the connection.
         let unsupported = try await #require(throws: ServerError.self) {
             try await engine.client().makeRequest(request("/x", method: "POST", body: Data("x".utf8)))
         }
@@ -38,7 +38,7 @@ struct PythonServerTests {
 @Suite("openssl s_server", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct OpenSSLServerTests {
     @Test(
-        "Rare TLS is spoken: one suite on a rare curve without tickets, RSA key exchange, a certificate that is asked for",
+        "Supports a rare curve without tickets, RSA key exchange, and certificate requests",
         arguments: [
             ("CHACHA", "authority.pem", "TLS_CHACHA20_POLY1305_SHA256"), ("STATIC", "rsa-authority.pem", "AES128-SHA"),
             ("ASKING", "authority.pem", "TLSv1.2"),
@@ -53,7 +53,7 @@ struct OpenSSLServerTests {
         }
     }
 
-    @Test("A certificate that is asked for is shown if there is one")
+    @Test("Presents a requested certificate if it has one")
     func shownCertificate() async throws {
         var tls = try TLSPeer.trust()
         tls.clientIdentity = try ClientIdentity(
@@ -66,7 +66,7 @@ struct OpenSSLServerTests {
         }
     }
 
-    @Test("A client with other versions is told so")
+    @Test("Reports incompatible TLS versions")
     func versions() async throws {
         var tls = try TLSPeer.trust()
         tls.maximumVersion = .tls12

@@ -25,7 +25,7 @@ struct ProxyInteropTests {
         try await TLSPeer.withClient(TLSPeer.trust(), proxy: proxy, perform: body)
     }
 
-    @Test("An HTTP proxy passes a plain request on, and not the password that was meant for it")
+    @Test("An HTTP proxy forwards a plain request without the proxy password")
     func plain() async throws {
         try await withClient(http(Self.right)) { client in
             let via = try await client.makeRequest(Nginx.request("/via"))
@@ -39,7 +39,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A tunnel through it reaches servers with TLS", arguments: ["TLS12", "TLS13"])
+    @Test("A tunnel through the proxy reaches TLS servers", arguments: ["TLS12", "TLS13"])
     func tunnel(peer: String) async throws {
         try await withClient(http(Self.right)) { client in
             let version = peer == "TLS12" ? "TLSv1.2" : "TLSv1.3"
@@ -47,7 +47,7 @@ struct ProxyInteropTests {
             let body = try await client.makeRequest(URLRequest(url: TLSPeer.url(peer, "/large")))
             #expect(try body == Nginx.large())
         }
-        // The tunnel does not change who is trusted.
+        // The tunnel doesn't change which servers are trusted.
         try await TLSPeer.withClient(TLSPeer.trust("rsa-authority.pem"), proxy: http(Self.right)) { client in
             let url = try TLSPeer.url(peer, "/agreed")
             let error = await #expect(throws: NetworkError(.tls, "")) { try await client.text(url) }
@@ -55,8 +55,9 @@ struct ProxyInteropTests {
         }
     }
 
-    // tinyproxy answers wrong credentials with 401, which is an origin's and not a proxy's status.
-    @Test("Without the right password, a plain request is answered by the proxy and a tunnel is refused")
+    // tinyproxy responds to wrong credentials with 401, which is an origin server's status, not a
+    // proxy's.
+    @Test("With a wrong password, the proxy responds to a plain request and rejects a tunnel")
     func refused() async throws {
         for (credentials, status, code) in [
             (nil, 407, NetworkError.Code.proxyAuthenticationRequired), (Self.wrong, 401, .cannotConnect),
@@ -72,7 +73,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A host that needs no proxy is reached without it")
+    @Test("Reaches an excluded host without the proxy")
     func noProxy() async throws {
         try await withClient(http(Self.wrong, noProxy: ["127.0.0.1"])) { client in
             let via = try await client.makeRequest(Nginx.request("/via"))
@@ -80,7 +81,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A SOCKS5 proxy carries plain requests and TLS")
+    @Test("A SOCKS5 proxy forwards plain requests and TLS")
     func socks() async throws {
         try await withClient(socks(Self.right)) { client in
             #expect(try await client.makeRequest(Nginx.request("/via")) == Data("|".utf8))
@@ -90,7 +91,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A SOCKS5 proxy that refuses the password is no way to the server")
+    @Test("Fails if a SOCKS5 proxy rejects the password")
     func refusedSocks() async throws {
         for credentials in [nil, Self.wrong] {
             try await withClient(socks(credentials)) { client in

@@ -3,23 +3,23 @@ import FoundationNetworking
 import Networking
 import Testing
 
-/// The servers with TLS that `Tests/Interop/run` started, and clients that trust their authorities.
+/// The TLS servers that `Tests/Interop/run` started, with clients that trust their authorities.
 enum TLSPeer {
     static func url(_ name: String, _ path: String) throws -> URL {
         try #require(URL(string: Interop.required("INTEROP_\(name)") + path))
     }
 
-    /// A file with certificates or keys that `Tests/Interop/certificates` made.
+    /// Returns the path of a file from `Tests/Interop/certificates`.
     static func file(_ name: String) throws -> String {
         try Interop.required("INTEROP_FOLDER") + "/" + name
     }
 
-    /// What a client needs to trust one authority and no other.
+    /// Returns the configuration of a client that trusts only one authority.
     static func trust(_ authority: String = "authority.pem") throws -> TLSConfiguration {
         TLSConfiguration(trustRoots: try .file(file(authority)))
     }
 
-    /// Runs a test with a client that is closed with it.
+    /// Runs a test with a client, and then closes it.
     static func withClient<Result>(
         _ tls: TLSConfiguration,
         proxy: CurlTransport.ProxySelection = .none,
@@ -41,7 +41,7 @@ enum TLSPeer {
 }
 
 extension NetworkClient {
-    /// The body of a response as text.
+    /// Returns the body of a response as text.
     func text(_ url: URL) async throws -> String {
         String(decoding: try await makeRequest(URLRequest(url: url)), as: UTF8.self)
     }

@@ -3,8 +3,8 @@ import FoundationNetworking
 import Networking
 import Testing
 
-/// What our URLs and forms say to another parser.
-@Suite("URLs and forms against Python's urllib", .enabled(if: Interop.isPrepared, Interop.hint))
+/// The library's URLs and forms, read by another parser.
+@Suite("Interoperability: URLs and forms with Python's urllib", .enabled(if: Interop.isPrepared, Interop.hint))
 struct URLInteropTests {
     fileprivate struct Sample: HTTPEndpoint {
         let segments: [String]
@@ -34,7 +34,7 @@ struct URLInteropTests {
         let fields: [[String]]
     }
 
-    @Test("arbitrary Unicode paths, queries and forms come back as they were")
+    @Test("The parser reads arbitrary Unicode paths, queries and forms unchanged")
     func roundTrip() async throws {
         var generator = SystemRandomNumberGenerator()
         let samples = (0..<1_000).map { _ in Sample.random(using: &generator) }
@@ -67,11 +67,13 @@ struct URLInteropTests {
 }
 
 extension URLInteropTests.Sample {
-    /// Not the same in each run: what fails is printed, and the unit tests have fixed seeds.
+    /// The generator has a new seed in each run.
+    ///
+    /// Failures print their input, and the unit tests have fixed seeds.
     fileprivate static func random(using generator: inout SystemRandomNumberGenerator) -> Self {
         Self(
             segments: (0..<Int.random(in: 1...4, using: &generator)).map { _ in
-                // A segment is neither empty nor a dot segment, which URLPath refuses.
+                // URLPath rejects empty and dot segments.
                 "s" + text(using: &generator).replacing(".", with: "/")
             },
             pairs: (0..<Int.random(in: 1...4, using: &generator)).map { _ in

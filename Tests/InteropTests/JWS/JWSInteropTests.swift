@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("JWSs of any payload and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: JWS with any payload", .enabled(if: Interop.isPrepared, Interop.hint))
 struct JWSInteropTests {
-    /// Text that every form can hold unencoded.
+    /// A text that every serialization can contain unencoded.
     private static let payload = Data("a_payload-02".utf8)
 
     private let key: SigningKey
@@ -48,7 +48,7 @@ struct JWSInteropTests {
         }
     }
 
-    @Test("What is made here is verified there, in every form that the peer knows", arguments: JWSPeer.allCases)
+    @Test("The peer verifies the library's JWS in every serialization that it supports", arguments: JWSPeer.allCases)
     func ours(peer: JWSPeer) async throws {
         var count = 0
         for sample in try samples() where peer.reads(sample) {
@@ -60,7 +60,7 @@ struct JWSInteropTests {
         #expect(count == [.pyJWT: 2, .joserfc: 12, .jwcrypto: 11][peer])
     }
 
-    @Test("What is made there is verified here, in every form that the peer knows", arguments: JWSPeer.allCases)
+    @Test("The library verifies the peer's JWS in every serialization that it supports", arguments: JWSPeer.allCases)
     func theirs(peer: JWSPeer) async throws {
         let jwk = try key.privateJWK()
         for sample in try samples() where peer.writes(sample.form, sample.encoding, sample.placement) {
@@ -82,7 +82,7 @@ struct JWSInteropTests {
         }
     }
 
-    @Test("Signatures of several algorithms by one peer are verified here, each with its key")
+    @Test("Verifies a peer's signatures with several algorithms, each with its key")
     func severalAlgorithms() async throws {
         let keys = try [JWSAlgorithm.es256, .hs256, .es512].map { try SigningKey.generate($0) }
         let jwks = try keys.map { try $0.privateJWK() }
@@ -94,7 +94,7 @@ struct JWSInteropTests {
     }
 
     @Test(
-        "Whatever is accepted here after a change is accepted there, with the same payload",
+        "The peer accepts every changed JWS that the library accepts, with the same payload",
         arguments: JWSPeer.allCases
     )
     func mutations(peer: JWSPeer) async throws {
@@ -110,7 +110,8 @@ struct JWSInteropTests {
         }
     }
 
-    /// The text with each character replaced, taken out or doubled, and with white space and unknown members.
+    /// Returns the text with each character replaced, removed or doubled, and with white space and
+    /// unknown members.
     private static func mutations(of text: String) -> [String] {
         let characters = Array(text)
         var mutations: [String] = []

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Another implementation of JWSs with any payload, behind `Tests/Interop/jws_peer.py`.
+/// Another implementation of JWS with any payload, called with `Tests/Interop/jws_peer.py`.
 enum JWSPeer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case pyJWT = "pyjwt"
     case joserfc
@@ -10,7 +10,7 @@ enum JWSPeer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// A text and how it was made.
+    /// A text with its serialization.
     struct Sample: Sendable {
         let text: String
         let form: Form
@@ -25,23 +25,24 @@ enum JWSPeer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case compact, flattened, general
     }
 
-    /// Whether the peer can read such a text at all.
+    /// Returns a Boolean value that indicates whether the peer supports reading a text's
+    /// serialization.
     func reads(_ sample: Sample) -> Bool {
         switch self {
         case .joserfc: true
-        // It decodes the middle of a compact JWS, whatever “b64” says.
+        // It decodes a compact JWS's payload even if “b64” is false.
         case .jwcrypto: !(sample.form == .compact && sample.isUnencodedInside)
-        // It is for compact JWSs, and has unencoded payloads if they are detached and none else.
+        // It supports compact JWS only, and unencoded payloads exactly if they are detached.
         case .pyJWT: sample.form == .compact && (sample.encoding == .unencoded) == (sample.placement == .detached)
         }
     }
 
-    /// Whether the peer can make such a text.
+    /// Returns a Boolean value that indicates whether the peer supports writing a serialization.
     func writes(_ form: Form, _ encoding: JWSPayloadEncoding, _ placement: JWSPayloadPlacement) -> Bool {
         self != .pyJWT || form == .compact && (encoding == .unencoded) == (placement == .detached)
     }
 
-    /// What the peer says about texts: the payload it finds in each that it accepts.
+    /// Returns the peer's verdicts about texts: the payload of each text that it accepts.
     func check(_ texts: [String], payload: Data?, key: JWK) async throws -> [(payload: Data?, reason: String)] {
         let answers = try await ask(
             texts.map { text in
@@ -56,7 +57,7 @@ enum JWSPeer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// A text that the peer makes; the headers are those of its signers.
+    /// Returns a text that the peer creates with its signers' headers.
     func make(
         _ form: Form,
         _ encoding: JWSPayloadEncoding,

@@ -6,11 +6,13 @@ import ResourceServer
 import Testing
 import TokenGeneration
 
-/// Glewlwyd ends TLS itself here, with GnuTLS; the other servers know no client by its certificate.
+/// Only Glewlwyd authenticates clients by certificate.
+///
+/// It terminates TLS itself, with GnuTLS.
 @Suite("OAuth 2 servers: certificates", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct CertificateServerTests {
     @Test(
-        "A client is known by its certificate, whoever has issued it",
+        "Authenticates with a certificate, issued by an authority or self-signed",
         arguments: OAuth2Peer.allCases,
         [("tls_client_auth", "client"), ("self_signed_tls_client_auth", "self-signed")]
     )
@@ -24,7 +26,7 @@ struct CertificateServerTests {
                 let tokens = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read"))
                 #expect(tokens.accessToken.scope == "read")
             }
-            // One of the same authority, and one of another.
+            // Certificates of the same authority and of another one.
             for wrong in ["another", "stranger"] {
                 try await withClient(wrong, of: server, authentication) { oauth in
                     let error = await #expect(throws: OAuth2Error.self) {
@@ -34,7 +36,7 @@ struct CertificateServerTests {
                     #expect(error?.status == 403)
                 }
             }
-            // The certificate is looked at where the aliases are, and there only.
+            // The server checks the certificate only at the aliases.
             var plain = server
             plain.mutualTLSAliases = [:]
             try await withClient(method.certificate, of: plain, authentication) { oauth in
@@ -43,13 +45,13 @@ struct CertificateServerTests {
                 }
                 #expect(error?.status == 403)
             }
-            return .differs("refuses wrong certificates with 403 and nothing in the body, instead of `invalid_client`")
+            return .differs("responds to wrong certificates with 403 and an empty body instead of `invalid_client`")
         }
     }
 
-    @Test("Clients with certificates ask where the server wants them to", arguments: OAuth2Peer.allCases)
+    @Test("Uses the server's mutual TLS endpoint aliases", arguments: OAuth2Peer.allCases)
     func aliases(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Endpoints for clients with certificates", peer) {
+        try await InteropMatrix.record("Mutual TLS endpoint aliases", peer) {
             guard peer == .glewlwyd else {
                 #expect(try await peer.server().mutualTLSAliases.isEmpty)
                 #expect(try await !peer.mentions("mtls_endpoint"))
@@ -75,11 +77,11 @@ struct CertificateServerTests {
     }
 
     @Test(
-        "A token is good for whoever shows the certificate that it was asked for with",
+        "Accepts a bound token only with the certificate of the token request",
         arguments: OAuth2Peer.allCases
     )
     func boundTokens(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Tokens that are bound to certificates", peer) {
+        try await InteropMatrix.record("Certificate-bound tokens", peer) {
             let announcement = "tls_client_certificate_bound_access_tokens"
             guard peer == .glewlwyd else {
                 #expect(try await peer.server().metadata[announcement] != true)
@@ -111,11 +113,11 @@ struct CertificateServerTests {
                 }
             }
             #expect(server.metadata[announcement] == nil)
-            return .differs("does not say in its metadata that it binds them")
+            return .differs("doesn't announce them in its metadata")
         }
     }
 
-    /// Glewlwyd with TLS, found by its metadata.
+    /// Returns Glewlwyd with TLS, from its metadata.
     private func secureServer() async throws -> AuthorizationServer {
         let issuer = try Interop.required("INTEROP_GLEWLWYD_TLS") + "/api/oidc"
         var options = AuthorizationServerDiscovery.Options()
@@ -126,7 +128,7 @@ struct CertificateServerTests {
         }
     }
 
-    /// Runs a test with a client that shows a certificate.
+    /// Runs a test with a client that presents a certificate.
     private func withClient<Result>(
         _ certificate: String,
         of server: AuthorizationServer,
@@ -150,7 +152,7 @@ struct CertificateServerTests {
         }
     }
 
-    /// A request as a resource sees it.
+    /// Returns a request as a resource server receives it.
     private func request(with token: Secret, showing certificate: String?) throws -> ProtectedRequest {
         let headers: HTTPHeaders = ["Authorization": "Bearer \(token.expose { $0 })"]
         let lines = try certificate.map {
@@ -164,7 +166,8 @@ struct CertificateServerTests {
         )
     }
 
-    /// A server that knows no client by its certificate does not say so, and takes a name alone for no proof.
+    /// Checks that a server without certificate authentication doesn't announce it or accept a
+    /// client ID alone.
     private func lacking(_ method: String, _ peer: OAuth2Peer) async throws -> InteropMatrix.Outcome {
         #expect(try await peer.server().values(of: "token_endpoint_auth_methods_supported")?.contains(method) == false)
         #expect(try await !peer.mentions("tls_client_auth"))

@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: clients and users", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct ClientServerTests {
-    @Test("A client registers itself, gets tokens, changes and goes", arguments: OAuth2Peer.allCases)
+    @Test("Registers a client, gets tokens, updates and deletes the registration", arguments: OAuth2Peer.allCases)
     func registration(peer: OAuth2Peer) async throws {
         let server = try await peer.server()
         let registrar = ClientRegistrar(server: server, client: peer.client, timing: .init(timeout: .seconds(120)))
@@ -32,7 +32,7 @@ struct ClientServerTests {
                 for wrong in [keyless, service] {
                     await #expect(throws: OAuth2Error.self) { try await registrar.register(wrong) }
                 }
-                return .differs("fails for clients without keys; does not register them for `client_credentials`")
+                return .differs("fails for clients without keys; doesn't register them for `client_credentials`")
             }
             let source = try await peer.source(
                 ClientCredentialsGrant(scope: "read"),
@@ -48,7 +48,7 @@ struct ClientServerTests {
             #expect(read.clientID == client.clientID)
             if peer == .idpyoidc {
                 await #expect(throws: OAuth2Error.self) { try await registrar.update(read, to: read.metadata) }
-                return .differs("a registration can be read only")
+                return .differs("supports only reading a registration")
             }
             var changed = read.metadata
             changed.redirectURIs = ["https://client.example/other"]
@@ -61,11 +61,11 @@ struct ClientServerTests {
             try await registrar.delete(updated)
             await #expect(throws: OAuth2Error.self) { try await registrar.read(updated) }
             return peer == .glewlwyd
-                ? .differs("answers `token_endpoint_auth_method` as a list, which it refuses in an update") : .passed
+                ? .differs("returns `token_endpoint_auth_method` as a list, which it rejects in an update") : .passed
         }
     }
 
-    @Test("The user is who the server says, if it is the same as in the ID token", arguments: OAuth2Peer.allCases)
+    @Test("Returns the user's claims if the subject is the ID token's", arguments: OAuth2Peer.allCases)
     func userInfo(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("UserInfo", peer) {
             var options = AuthorizationServerDiscovery.Options()
@@ -92,9 +92,9 @@ struct ClientServerTests {
         }
     }
 
-    @Test("A signed UserInfo answer verifies by the published keys", arguments: OAuth2Peer.allCases)
+    @Test("Verifies a signed UserInfo response with the published keys", arguments: OAuth2Peer.allCases)
     func signedUserInfo(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("UserInfo, signed", peer) {
+        try await InteropMatrix.record("Signed UserInfo", peer) {
             var options = AuthorizationServerDiscovery.Options()
             options.documents = [.openID]
             let server = try await AuthorizationServerDiscovery(
@@ -126,9 +126,9 @@ struct ClientServerTests {
                     try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
                 }
                 #expect((error?.cause as? TokenError)?.code == .typeMismatch)
-                // Whoever does not ask for a signature gets none.
+                // The server signs only on request.
                 _ = try await oauth.userInfo(subject: subject, authorized: client)
-                return .differs("its `typ` is `token-userinfo+jwt`, which is refused")
+                return .differs("its `typ` is `token-userinfo+jwt`, which the client rejects")
             }
             let info = try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
             #expect(info["name"] == "Ada Lovelace")
@@ -140,7 +140,7 @@ struct ClientServerTests {
         }
     }
 
-    /// A client with a token of the user.
+    /// Returns a client with a token of the user.
     private func authorized(_ peer: OAuth2Peer, _ clientID: String) async throws -> NetworkClient {
         let scope = peer == .glewlwyd ? "openid" : "openid profile"
         let refresh = try await peer.refreshToken(scope: scope, clientID: clientID)
@@ -154,7 +154,7 @@ struct ClientServerTests {
         return NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
     }
 
-    /// The user's identifier, past the library.
+    /// Returns the user's identifier from the raw response.
     private func subject(of peer: OAuth2Peer) async throws -> String {
         let url = try #require(URL(string: try peer.issuer + (peer == .django ? "/userinfo/" : "/userinfo")))
         let answer = try JSONObject(parsing: await authorized(peer, peer.web).makeRequest(URLRequest(url: url)))

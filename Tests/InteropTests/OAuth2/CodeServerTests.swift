@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: codes", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct CodeServerTests {
-    @Test("A code with PKCE, whose answer is checked", arguments: OAuth2Peer.allCases)
+    @Test("Gets tokens with a code and PKCE, and checks the response", arguments: OAuth2Peer.allCases)
     func code(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Authorization code with PKCE", peer) {
             let server = try await peer.server()
@@ -23,7 +23,7 @@ struct CodeServerTests {
             // The servers sign ID tokens with different algorithms, which this test isn't about.
             let tokens = try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
             #expect(try await oauth.introspect(tokens.accessToken.value).isActive)
-            // The same code with another verifier: used, and not ours.
+            // A stolen code, redeemed with another code verifier.
             let other = try oauth.authorizationRequest(
                 redirectURI: "https://client.example/callback",
                 scope: scope
@@ -42,7 +42,7 @@ struct CodeServerTests {
         }
     }
 
-    @Test("A client without a secret has nothing but the code's verifier", arguments: OAuth2Peer.allCases)
+    @Test("A public client requires the code verifier", arguments: OAuth2Peer.allCases)
     func publicClient(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`none`", peer) {
             var server = try await peer.server()
@@ -70,17 +70,17 @@ struct CodeServerTests {
             }
             #expect(try await tokens("none").accessToken.type.lowercased() == "bearer")
             await #expect(throws: OAuth2Error.self) { try await tokens("none", isForged: true) }
-            // A client that has a secret can't go without it.
+            // A client with a secret must authenticate with it.
             if peer == .idpyoidc {
                 _ = try await tokens(peer.web)
-                return .differs("an endpoint that lets such clients in asks nobody for a secret")
+                return .differs("an endpoint that accepts such clients doesn't require any client's secret")
             }
             await #expect(throws: OAuth2Error.self) { try await tokens(peer.web) }
             return .passed
         }
     }
 
-    /// Where the user `ada`, who is logged in, is sent by the authorization endpoint.
+    /// Returns the URL to which the authorization endpoint redirects the signed-in user `ada`.
     private func answer(to url: URL, of peer: OAuth2Peer, clientID: String? = nil) async throws -> URL {
         let client = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
         var request = URLRequest(url: url)
@@ -92,10 +92,10 @@ struct CodeServerTests {
             request = URLRequest(url: try #require(URL(string: url.absoluteString + "&g_continue")))
             request.setValue(cookie, forHTTPHeaderField: "Cookie")
         }
-        let back = try await #require(throws: ServerError.self, "the authorization endpoint did not redirect") {
+        let back = try await #require(throws: ServerError.self, "the authorization endpoint didn't redirect") {
             try await client.makeRequest(request)
         }
-        let location = try #require(back.headers["Location"], "the answer was \(back.errorCode)")
+        let location = try #require(back.headers["Location"], "the status was \(back.errorCode)")
         return try #require(URL(string: location))
     }
 }

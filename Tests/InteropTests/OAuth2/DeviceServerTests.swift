@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: devices", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct DeviceServerTests {
-    @Test("A device that a user lets in after a while, and one that is not let in", arguments: OAuth2Peer.allCases)
+    @Test("A device gets tokens when its user approves, and an error when they deny", arguments: OAuth2Peer.allCases)
     func device(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Device authorization", peer) {
             if peer == .idpyoidc {
@@ -32,12 +32,12 @@ struct DeviceServerTests {
                 )
                 let error = await #expect(throws: OAuth2Error.self) { try await oauth.authorizeDevice(scope: "read") }
                 #expect(error?.status == 500)
-                return .differs("answers every device with 500 under oauthlib 4; its metadata don't name the endpoint")
+                return .differs("responds to all devices with 500 under oauthlib 4; its metadata lacks the endpoint")
             }
             let oauth = try await peer.oauth()
             let begun = try await oauth.authorizeDevice(scope: peer == .glewlwyd ? "openid read" : "read")
             #expect(!begun.userCode.isEmpty)
-            // One that asks too often, whose user does it after that was said.
+            // This device polls too often, and its user approves after the slow_down.
             let device = DeviceAuthorization(
                 deviceCode: begun.deviceCode,
                 userCode: begun.userCode,
@@ -83,7 +83,7 @@ struct DeviceServerTests {
         }
     }
 
-    /// The user lets a device in.
+    /// Approves a device as the user.
     private func letIn(_ device: DeviceAuthorization, at peer: OAuth2Peer) async throws {
         guard peer == .glewlwyd else {
             _ = try await peer.post("/test/device", ["user_code": device.userCode, "allowed": "yes"])

@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: endpoints", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct EndpointServerTests {
-    @Test("A token is what the server says", arguments: OAuth2Peer.allCases)
+    @Test("Introspects a token", arguments: OAuth2Peer.allCases)
     func introspection(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Introspection", peer) {
             let oauth = try await peer.oauth()
@@ -24,7 +24,7 @@ struct EndpointServerTests {
         }
     }
 
-    @Test("A token that is given back is no longer good", arguments: OAuth2Peer.allCases)
+    @Test("Revokes a token", arguments: OAuth2Peer.allCases)
     func revocation(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Revocation", peer) {
             let oauth = try await peer.oauth()

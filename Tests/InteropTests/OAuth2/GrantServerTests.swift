@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: grants", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct GrantServerTests {
-    @Test("A secret in the body", arguments: OAuth2Peer.allCases)
+    @Test("Authenticates with a secret in the body", arguments: OAuth2Peer.allCases)
     func secretPost(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`client_secret_post`", peer) {
             let id = peer == .django ? peer.service : "client_secret_post"
@@ -19,7 +19,7 @@ struct GrantServerTests {
         }
     }
 
-    @Test("An assertion that is signed with the secret", arguments: OAuth2Peer.allCases)
+    @Test("Authenticates with an assertion signed with the secret", arguments: OAuth2Peer.allCases)
     func secretJWT(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`client_secret_jwt`", peer) {
             let id = "client_secret_jwt"
@@ -36,14 +36,14 @@ struct GrantServerTests {
                 await #expect(throws: OAuth2Error.self) {
                     try await peer.source(peer.grant(clientID: id), byIssuer).token()
                 }
-                return .differs("wants the token endpoint's URL as the audience, not the issuer")
+                return .differs("requires the token endpoint's URL as the audience, not the issuer")
             }
             _ = try await peer.source(peer.grant(clientID: id), byIssuer).token()
             return .passed
         }
     }
 
-    @Test("An assertion about a user", arguments: OAuth2Peer.allCases)
+    @Test("Gets a token with an assertion about a user", arguments: OAuth2Peer.allCases)
     func jwtBearer(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("JWT bearer", peer) {
             let type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -64,7 +64,7 @@ struct GrantServerTests {
         }
     }
 
-    @Test("One token is exchanged for another", arguments: OAuth2Peer.allCases)
+    @Test("Exchanges one token for another", arguments: OAuth2Peer.allCases)
     func exchange(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Token exchange", peer) {
             let type = "urn:ietf:params:oauth:grant-type:token-exchange"

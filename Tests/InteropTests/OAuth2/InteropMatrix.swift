@@ -1,25 +1,25 @@
 import Foundation
 import Testing
 
-/// What a run finds out about each server, for `Docs/Interop.md`.
+/// The results for each server, for `Docs/Interop.md`.
 enum InteropMatrix {
-    /// How a feature fared with a server.
+    /// The result of testing a feature with a server.
     enum Outcome: Sendable, Equatable {
         case passed
-        /// The server does not have it.
+        /// The server doesn't support the feature.
         case lacks
-        /// The server does it another way than the standard says, and what we make of that.
+        /// The server deviates from the standard, with a description.
         case differs(String)
     }
 
-    /// One test at a time: Glewlwyd mixes up rows of its database when it is asked many things at once, and then refuses tokens
-    /// that it has just issued.
+    /// Serializes the tests with Glewlwyd, which mixes up database rows of concurrent requests and
+    /// then rejects tokens that it has just issued.
     private static let glewlwyd = Turn()
 
-    /// Runs the test of one feature with one server, and writes down what came of it.
+    /// Runs the test of one feature with one server, and records the result.
     ///
     /// - Parameters:
-    ///   - feature: The feature, as the table is to call it.
+    ///   - feature: The feature's name in the table.
     ///   - server: The server.
     ///   - body: The test.
     static func record(
@@ -40,13 +40,13 @@ enum InteropMatrix {
         guard let path = Interop.variable("INTEROP_MATRIX") else { return }
         let file = try FileHandle(forWritingTo: URL(filePath: path))
         defer { try? file.close() }
-        // One write at the end: lines of tests that run at once stay whole.
+        // Write each line at once, so that concurrent tests don't mix theirs.
         try file.seekToEnd()
         try file.write(contentsOf: Data("\(feature)\t\(server.rawValue)\t\(words)\n".utf8))
     }
 }
 
-/// What one has at a time.
+/// A lock for asynchronous code.
 private actor Turn {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -4,14 +4,14 @@ import Networking
 import Testing
 import TokenGeneration
 
-/// What a browser has after the user `ada` has logged in, as the value of `Cookie`.
+/// Sessions of the user `ada`, as values of the `Cookie` header field.
 extension OAuth2Peer {
     func djangoSession() async throws -> String {
         let login = try #require(URL(string: try base + "/login"))
         return Self.cookie(try await client.response(for: URLRequest(url: login), options: RequestOptions()).headers)
     }
 
-    /// Logs the user in at Glewlwyd, and grants what the tests ask for.
+    /// Signs in the user at Glewlwyd, and grants the access that the tests request.
     func glewlwydSession(clientID: String? = nil) async throws -> String {
         func call(_ method: String, _ path: String, _ body: JSONObject, cookie: String?) async throws -> HTTPHeaders {
             var request = URLRequest(url: try #require(URL(string: try base + "/api" + path)))

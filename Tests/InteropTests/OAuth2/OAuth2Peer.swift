@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-/// An authorization server that we did not write, started by `Tests/Interop/run`.
+/// Another project's authorization server, started by `Tests/Interop/run`.
 enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case glewlwyd
     case django
@@ -14,12 +14,12 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// The client that acts for itself.
+    /// The ID of the client that acts for itself.
     var service: String { self == .django ? "service" : "client_secret_basic" }
-    /// The client that acts for users.
+    /// The ID of the client that acts for users.
     var web: String { self == .django ? "code" : "client_secret_basic" }
 
-    /// The clients' secret; as odd as the server can take.
+    /// The clients' secret, with as many special characters as the server supports.
     var secret: Secret {
         switch self {
         case .glewlwyd, .idpyoidc: Secret("s3cret-of-a-client-0123456789-abcdef")
@@ -38,7 +38,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var client: NetworkClient { NetworkClient(options: .init(timeout: .seconds(120))) }
 
-    /// The server, found by a document that names the endpoints of OAuth 2.
+    /// Returns the server, from a document that names its OAuth 2 endpoints.
     func server() async throws -> AuthorizationServer {
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [self == .glewlwyd || self == .idpyoidc ? .openID : .oauth2]
@@ -59,7 +59,8 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// What gets a token without anybody's help: the client's own, or a new one of the user.
+    /// Returns a grant that works without the user's help: the client's credentials or a user's
+    /// refresh token.
     func grant(clientID: String? = nil) async throws -> any Grant {
         guard self == .idpyoidc else { return ClientCredentialsGrant(scope: "read") }
         return RefreshTokenGrant(refreshToken: try await refreshToken(scope: "openid", clientID: clientID))
@@ -80,7 +81,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// A refresh token that the user `ada` has granted to the web client.
+    /// Returns a refresh token that the user `ada` has granted to the web client.
     func refreshToken(scope: String, clientID: String? = nil) async throws -> Secret {
         let id = clientID ?? web
         let answer =
@@ -99,10 +100,11 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         return Secret(try #require(answer["refresh_token"]?.string))
     }
 
-    /// Whether the source of the library that the server is made of has a text; `false` for servers that are whole.
+    /// Returns a Boolean value that indicates whether the source of the server's library contains a
+    /// text, or `false` for complete servers.
     ///
-    /// What a server that is made here does not offer, its library may have all the same. A server that is whole says itself
-    /// what it has.
+    /// If the test's server doesn't offer a feature, its library may still support it. A complete
+    /// server announces its features itself.
     func mentions(_ text: String) async throws -> Bool {
         guard self == .authlib || self == .idpyoidc else { return false }
         var parts = try #require(URLComponents(string: try base + "/test/mentions"))
@@ -111,7 +113,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         return try #require(answer["mentions"]) == true
     }
 
-    /// What the token endpoint answers to a grant that the server does not know.
+    /// Returns the token endpoint's error for an unsupported grant.
     func refusal(
         of grant: any Grant,
         _ authentication: (any ClientAuthentication)? = nil
@@ -120,7 +122,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         return try await #require(throws: OAuth2Error.self) { try await source.token() }
     }
 
-    /// How the server refuses a grant that it does not know.
+    /// Returns a Boolean value that indicates whether an error means an unsupported grant.
     func isRefusalOfGrant(_ error: OAuth2Error) -> Bool {
         switch self {
         case .glewlwyd: error.status == 400 && error.serverCode == nil
@@ -129,7 +131,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Posts a form, past the library's OAuth 2.
+    /// Posts a form without the library's OAuth 2 client.
     func post(
         _ path: String,
         _ form: [String: String],

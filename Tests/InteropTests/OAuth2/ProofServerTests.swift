@@ -8,7 +8,7 @@ import TokenGeneration
 @Suite("OAuth 2 servers: proofs", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct ProofServerTests {
     @Test(
-        "requests_oauth2client verifies our proofs, with nonces that change, of the token endpoint and of a resource",
+        "requests_oauth2client verifies DPoP proofs with changing nonces of both servers",
         .serialized,
         arguments: [JWSAlgorithm.es256, .es384, .rs256]
     )
@@ -31,7 +31,7 @@ struct ProofServerTests {
         #expect(authenticator.counters.refreshes == 1)
     }
 
-    @Test("What requests_oauth2client refuses is refused")
+    @Test("requests_oauth2client rejects invalid DPoP proofs")
     func refusals() async throws {
         let base = try Interop.required("INTEROP_DPOP")
         let url = try #require(URL(string: base + "/token"))
@@ -54,13 +54,13 @@ struct ProofServerTests {
         }
     }
 
-    @Test("Tokens are bound to a key", arguments: OAuth2Peer.allCases)
+    @Test("Binds tokens to a key", arguments: OAuth2Peer.allCases)
     func boundTokens(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("DPoP", peer) {
             let server = try await peer.server()
             let source = try await peer.source(peer.grant(), peer.authentication(peer.service), dpop: .generated())
             guard server.values(of: "dpop_signing_alg_values_supported")?.contains("ES256") == true else {
-                // The proof is not looked at, so the token is anybody's.
+                // The server ignores the proof, so the token isn't bound.
                 let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
                 #expect(error?.code == .unsupportedTokenType)
                 guard peer == .idpyoidc else {
@@ -68,7 +68,7 @@ struct ProofServerTests {
                     return .lacks
                 }
                 try await hexadecimalDigests(peer)
-                return .differs("binds no tokens; wants `ath` in hexadecimal, so that it takes no proof that is right")
+                return .differs("doesn't bind tokens; expects `ath` in hexadecimal, so it rejects correct proofs")
             }
             let token = try await source.token()
             #expect(token.type.lowercased() == "dpop")
@@ -78,7 +78,8 @@ struct ProofServerTests {
         }
     }
 
-    /// A proof of ours for idpyoidc's UserInfo is good but for the form of the digest of the token.
+    /// Checks that idpyoidc's UserInfo accepts a proof if only the encoding of the token's digest
+    /// is changed.
     private func hexadecimalDigests(_ peer: OAuth2Peer) async throws {
         let text = try await peer.source(peer.grant(), peer.authentication(peer.service)).token().value.expose { $0 }
         let url = try #require(URL(string: try peer.base + "/proved-userinfo"))

@@ -6,9 +6,9 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: refresh tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct RefreshServerTests {
-    @Test("Refresh tokens rotate, and an old one is refused", arguments: OAuth2Peer.allCases)
+    @Test("Rotates refresh tokens, and the server rejects an old one", arguments: OAuth2Peer.allCases)
     func refresh(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Refresh with rotation", peer) {
+        try await InteropMatrix.record("Refresh token rotation", peer) {
             let first = try await peer.refreshToken(scope: peer == .idpyoidc ? "openid" : "read")
             let store = InMemoryTokenStore()
             let authenticator = OAuth2Authenticator(
@@ -20,17 +20,17 @@ struct RefreshServerTests {
                 client: peer.client
             )
             _ = try await authenticator.accessToken()
-            // A source without the store has only the first token, which was used.
+            // A source without the store has only the first token, which is already used.
             let late = try await peer.source(RefreshTokenGrant(refreshToken: first), peer.authentication(peer.web))
             let error = await #expect(throws: OAuth2Error.self) { try await late.token() }
             switch peer {
             case .glewlwyd:
                 #expect(error?.code == .protocolViolation)
                 #expect(error?.status == 400)
-                return .differs("refuses a used token with 400 and nothing in the body, instead of `invalid_grant`")
+                return .differs("responds to a used token with 400 and an empty body instead of `invalid_grant`")
             case .idpyoidc:
                 #expect(error?.serverCode == "invalid_request")
-                return .differs("refuses a used token with `invalid_request` instead of `invalid_grant`")
+                return .differs("responds to a used token with `invalid_request` instead of `invalid_grant`")
             case .django, .authlib:
                 #expect(error?.code == .reauthenticationRequired)
                 return .passed
@@ -38,9 +38,9 @@ struct RefreshServerTests {
         }
     }
 
-    @Test("A refresh token that comes again ends what came of it", arguments: OAuth2Peer.allCases)
+    @Test("Reuse of a refresh token revokes its successors", arguments: OAuth2Peer.allCases)
     func reuse(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Reuse of a refresh token ends its successors", peer) {
+        try await InteropMatrix.record("Refresh token reuse detection", peer) {
             let oauth = try await peer.oauth()
             let first = try await peer.refreshToken(scope: peer == .idpyoidc ? "openid" : "read")
             let second = try #require(await oauth.tokens(for: RefreshTokenGrant(refreshToken: first)).refreshToken)
@@ -60,9 +60,9 @@ struct RefreshServerTests {
         }
     }
 
-    @Test("Whoever loses an answer can ask again for a while", arguments: OAuth2Peer.allCases)
+    @Test("A client can repeat a refresh for a while if it lost the response", arguments: OAuth2Peer.allCases)
     func grace(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Grace for a refresh token whose answer was lost", peer) {
+        try await InteropMatrix.record("Grace period for lost refresh responses", peer) {
             let scope = peer == .idpyoidc ? "openid" : "read"
             guard peer == .django else {
                 let oauth = try await peer.oauth()
@@ -87,7 +87,7 @@ struct RefreshServerTests {
             _ = try await oauth.tokens(for: first)
             let again = try await oauth.tokens(for: first)
             #expect(try await oauth.introspect(again.accessToken.value).isActive)
-            // It was for the answer that was lost: nobody has lost one whose refresh token was used.
+            // The grace period ends when the client uses the new refresh token.
             let next = RefreshTokenGrant(refreshToken: try #require(again.refreshToken))
             let latest = RefreshTokenGrant(refreshToken: try #require(await oauth.tokens(for: next).refreshToken))
             for dead in [first, latest] {

@@ -8,7 +8,7 @@ import TokenGeneration
 @Suite("OAuth 2 servers: requests", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct RequestServerTests {
     @Test(
-        "A request is left at the server, whose name of it is good at the authorization endpoint",
+        "Pushes a request, and uses its reference at the authorization endpoint",
         arguments: OAuth2Peer.allCases
     )
     func pushedRequests(peer: OAuth2Peer) async throws {
@@ -37,11 +37,11 @@ struct RequestServerTests {
             }
             let more = "&response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fclient.example%2Fcallback"
             try await checkRedirect(of: try #require(URL(string: url.absoluteString + more)), peer)
-            return .differs("wants `response_type` and `redirect_uri` at the authorization endpoint, too; answers 200")
+            return .differs("also requires `response_type` and `redirect_uri` in the URL; responds with 200")
         }
     }
 
-    @Test("A signed request is taken, and one that was changed is not", arguments: OAuth2Peer.allCases)
+    @Test("The server accepts a signed request, and rejects a forged one", arguments: OAuth2Peer.allCases)
     func signedRequests(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Signed authorization requests", peer) {
             let server = try await peer.server()
@@ -56,7 +56,7 @@ struct RequestServerTests {
             let more = peer == .idpyoidc ? "&redirect_uri=https%3A%2F%2Fclient.example%2Fcallback" : ""
             let url = try #require(URL(string: try signed.url(at: server).absoluteString + more))
             if peer == .django {
-                // What is signed is not looked at, so all is missing.
+                // The server ignores the signed request, so all parameters are missing.
                 #expect(server.metadata["request_parameter_supported"] != true)
                 #expect(try await redirect(of: url, cookie: peer.djangoSession()) == "error=400")
                 return .lacks
@@ -69,11 +69,11 @@ struct RequestServerTests {
             )
             let forgedURL = try #require(URL(string: try forged.url(at: server).absoluteString + more))
             #expect(try await redirect(of: forgedURL).contains("error"))
-            return peer == .idpyoidc ? .differs("wants `redirect_uri` beside the signed request, too") : .passed
+            return peer == .idpyoidc ? .differs("also requires `redirect_uri` outside the signed request") : .passed
         }
     }
 
-    /// The user is sent to log in, or back with a code where everybody is logged in.
+    /// Checks that the server redirects the user to the login page, or back with a code.
     private func checkRedirect(of url: URL, _ peer: OAuth2Peer) async throws {
         let location = try await redirect(of: url)
         if peer == .glewlwyd {
@@ -84,14 +84,14 @@ struct RequestServerTests {
         #expect(!location.contains("error="))
     }
 
-    /// Where the authorization endpoint sends the user.
+    /// Returns the URL to which the authorization endpoint redirects the user.
     private func redirect(of url: URL, cookie: String? = nil) async throws -> String {
         var request = URLRequest(url: url)
         if let cookie { request.setValue(cookie, forHTTPHeaderField: "Cookie") }
         do {
             _ = try await NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
                 .makeRequest(request)
-            Issue.record("the authorization endpoint did not redirect")
+            Issue.record("the authorization endpoint didn't redirect")
             return ""
         } catch let error as ServerError {
             return error.headers["Location"] ?? "error=\(error.errorCode)"

@@ -7,13 +7,13 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: resources", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct ResourceServerTests {
-    @Test("A resource's refusals are understood", arguments: OAuth2Peer.allCases)
+    @Test("Recognizes the error responses of a resource server", arguments: OAuth2Peer.allCases)
     func challenges(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("401 and 403 of a resource", peer) {
+        try await InteropMatrix.record("401 and 403 responses of resources", peer) {
             let request = URLRequest(url: try resource(of: peer))
             let source = try await source(of: peer, scope: peer == .django ? "write" : "openid read")
             _ = try await client(source).makeRequest(request)
-            // One that the resource does not know is refused; the call goes with another by itself.
+            // The resource rejects an unknown token, and the client retries with another.
             let unknown = AccessToken(value: Secret("unknown-token"), requested: .now)
             let changing = ClosureTokenSource { need in
                 need.isUnwanted(unknown.value) ? try await source.token(for: need) : unknown
@@ -23,11 +23,11 @@ struct ResourceServerTests {
             #expect(refused.errorCode == 401)
             guard peer == .django || peer == .authlib else {
                 #expect(refused.headers["WWW-Authenticate"] == nil)
-                return .differs("what it brings, UserInfo, refuses without a challenge")
+                return .differs("its only resource, UserInfo, sends 401 without a challenge")
             }
             #expect(refused.challenge("Bearer")?.parameters["error"] == "invalid_token")
 
-            // A token that ends before its time.
+            // A token that expires early.
             let renewing = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
             let renewingClient = NetworkClient(interceptors: [renewing], options: .init(timeout: .seconds(120)))
             _ = try await renewingClient.makeRequest(request)
@@ -44,13 +44,13 @@ struct ResourceServerTests {
             }
             #expect(narrow.headers["WWW-Authenticate"] == nil)
             #expect(narrow.cause == nil)
-            return .differs("says `insufficient_scope` in the body only: its 403 has no challenge")
+            return .differs("sends `insufficient_scope` only in the body of a 403, without a challenge")
         }
     }
 
-    @Test("A resource says which server has tokens for it", arguments: OAuth2Peer.allCases)
+    @Test("Finds the authorization server in a resource's metadata", arguments: OAuth2Peer.allCases)
     func metadata(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Metadata of a resource (RFC 9728)", peer) {
+        try await InteropMatrix.record("Protected resource metadata (RFC 9728)", peer) {
             let request = URLRequest(url: try resource(of: peer))
             let stranger = try await #require(throws: ServerError.self) { try await peer.client.makeRequest(request) }
             #expect(stranger.errorCode == 401)
@@ -64,7 +64,7 @@ struct ResourceServerTests {
                 #expect(missing?.errorCode == 404)
                 return .lacks
             }
-            // From the challenge to the document, to the server, to a token that is good there.
+            // Follow the challenge to the document, the server, and a valid token.
             let url = try #require(place.flatMap(URL.init(string:)))
             let document = try JSONObject(parsing: await peer.client.makeRequest(URLRequest(url: url)))
             #expect(document["resource"]?.string == request.url?.absoluteString)
@@ -80,14 +80,14 @@ struct ResourceServerTests {
             )
             let client = NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
             _ = try await client.makeRequest(request)
-            // Whoever has a token that is good for too little is told the same.
+            // A token with too little scope gets the same metadata URL.
             let narrow = try await refusal(of: self.source(of: peer, scope: "openid"), at: peer)
             #expect(narrow.cause?.demand?.resourceMetadata == url)
             return .passed
         }
     }
 
-    /// What is protected: an API that was made of the library, or what the server brings itself.
+    /// Returns the protected resource: an API on the library, or the server's UserInfo.
     private func resource(of peer: OAuth2Peer) throws -> URL {
         let text =
             switch peer {
@@ -97,7 +97,7 @@ struct ResourceServerTests {
         return try #require(URL(string: text))
     }
 
-    /// Tokens of the user.
+    /// Returns a source of the user's tokens.
     private func source(of peer: OAuth2Peer, scope: String) async throws -> CachedTokenSource {
         let grant = RefreshTokenGrant(refreshToken: try await peer.refreshToken(scope: scope))
         return CachedTokenSource(try await peer.source(grant, peer.authentication(peer.web)))
@@ -117,13 +117,13 @@ struct ResourceServerTests {
 }
 
 extension ServerError {
-    /// The challenge of a scheme.
+    /// Returns the challenge of a scheme.
     fileprivate func challenge(_ scheme: String) -> AuthenticationChallenge? {
         AuthenticationChallenge.parse(headers["WWW-Authenticate"] ?? "")
             .first { $0.scheme.lowercased() == scheme.lowercased() }
     }
 
-    /// What the authenticator made of the refusal.
+    /// The authenticator's error for the rejection.
     fileprivate var cause: OAuth2Error? {
         guard case .custom(let error)? = retry?.reason else { return nil }
         return error as? OAuth2Error

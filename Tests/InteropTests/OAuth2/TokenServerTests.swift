@@ -7,10 +7,10 @@ import TokenGeneration
 
 @Suite("OAuth 2 servers: tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
 struct TokenServerTests {
-    @Test("A server is found by its metadata", arguments: OAuth2Peer.allCases)
+    @Test("Discovers a server", arguments: OAuth2Peer.allCases)
     func discovery(peer: OAuth2Peer) async throws {
         for (name, document) in [("OpenID Connect", WellKnownDocument.openID), ("RFC 8414", .oauth2)] {
-            try await InteropMatrix.record("Discovery by \(name)", peer) {
+            try await InteropMatrix.record("Discovery (\(name))", peer) {
                 var options = AuthorizationServerDiscovery.Options()
                 options.documents = [document]
                 options.timing.timeout = .seconds(120)
@@ -30,7 +30,7 @@ struct TokenServerTests {
                 if peer == .django, document == .openID {
                     #expect(server.introspectionEndpoint == nil && server.registrationEndpoint == nil)
                     return .differs(
-                        "names neither introspection nor revocation nor registration; the other document does"
+                        "lacks the introspection, revocation and registration endpoints of the other document"
                     )
                 }
                 #expect(server.introspectionEndpoint != nil && server.revocationEndpoint != nil)
@@ -39,7 +39,7 @@ struct TokenServerTests {
         }
     }
 
-    @Test("The client acts for itself", arguments: OAuth2Peer.allCases)
+    @Test("Gets a token with client credentials", arguments: OAuth2Peer.allCases)
     func clientCredentials(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Client credentials", peer) {
             if peer == .idpyoidc {
@@ -47,7 +47,7 @@ struct TokenServerTests {
                 let authentication = peer.authentication("service")
                 #expect(try await peer.refusal(of: grant, authentication).code == .unsupportedTokenType)
                 #expect(try await peer.refusal(of: grant, authentication).status == 500)
-                return .differs("calls the token's type `access_token`; fails when the same client asks again")
+                return .differs("returns the token type `access_token`; fails on the client's second request")
             }
             let token = try await peer.source(
                 ClientCredentialsGrant(scope: "read"),
@@ -60,7 +60,7 @@ struct TokenServerTests {
         }
     }
 
-    @Test("A secret in the header, with characters that must be encoded", arguments: OAuth2Peer.allCases)
+    @Test("Authenticates with an encoded secret in the header", arguments: OAuth2Peer.allCases)
     func secretBasic(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`client_secret_basic`", peer) {
             _ = try await peer.source(peer.grant(), peer.authentication(peer.service)).token()
@@ -71,13 +71,13 @@ struct TokenServerTests {
             case .glewlwyd:
                 #expect(error?.code == .protocolViolation)
                 #expect(error?.status == 403)
-                return .differs("does not decode id and secret; refuses wrong ones with 403 and nothing in the body")
+                return .differs("doesn't decode the ID and secret; sends 403 and an empty body for wrong ones")
             case .idpyoidc:
                 #expect(error?.code == .invalidClient)
-                return .differs("does not decode id and secret")
+                return .differs("doesn't decode the ID and secret")
             case .authlib:
                 #expect(error?.code == .invalidClient)
-                return .differs("does not decode `+` as a space: works for secrets without spaces")
+                return .differs("doesn't decode `+` as a space, so it works only for secrets without spaces")
             case .django:
                 #expect(error?.code == .invalidClient)
                 return .passed
@@ -85,7 +85,7 @@ struct TokenServerTests {
         }
     }
 
-    @Test("A signed assertion", arguments: OAuth2Peer.allCases)
+    @Test("Authenticates with a signed assertion", arguments: OAuth2Peer.allCases)
     func privateKeyJWT(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`private_key_jwt`", peer) {
             let server = try await peer.server()
@@ -106,16 +106,16 @@ struct TokenServerTests {
             await #expect(throws: OAuth2Error.self) { try await peer.source(grant(), other).token() }
             if peer == .glewlwyd || peer == .idpyoidc {
                 await #expect(throws: OAuth2Error.self) { try await peer.source(grant(), byIssuer).token() }
-                return .differs("wants the token endpoint's URL as the audience, not the issuer")
+                return .differs("requires the token endpoint's URL as the audience, not the issuer")
             }
             _ = try await peer.source(grant(), byIssuer).token()
             return .passed
         }
     }
 
-    @Test("Access tokens are JWTs that verify by the published keys", arguments: OAuth2Peer.allCases)
+    @Test("Verifies JWT access tokens with the published keys", arguments: OAuth2Peer.allCases)
     func accessTokens(peer: OAuth2Peer) async throws {
-        try await InteropMatrix.record("Access tokens as in RFC 9068", peer) {
+        try await InteropMatrix.record("JWT access tokens (RFC 9068)", peer) {
             let source = try await peer.source(peer.grant(), peer.authentication(peer.service))
             let token = try await source.token().value.expose { $0 }
             if peer == .django {
@@ -137,7 +137,7 @@ struct TokenServerTests {
                 }
                 let lenient = ValidationPolicy(issuer: .exactly(try peer.issuer), audience: .contains(audience))
                 _ = try JWTVerifier(keys: keys, policy: lenient).verify(token)
-                return .differs("there is no `typ`; `aud` is the client")
+                return .differs("`typ` is missing; `aud` is the client")
             }
             let verified = try JWTVerifier(keys: keys, policy: policy).verify(token)
             #expect(verified.registered.subject == peer.service)

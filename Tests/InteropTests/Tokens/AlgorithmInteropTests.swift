@@ -2,14 +2,15 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Every algorithm in every form of key, both ways, with the libraries behind `Tests/Interop/algorithm_peer.py`.
-@Suite("Every algorithm and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+/// Exchanges every algorithm and key format with the libraries in
+/// `Tests/Interop/algorithm_peer.py`.
+@Suite("Interoperability: algorithms", .enabled(if: Interop.isPrepared, Interop.hint))
 struct AlgorithmInteropTests {
     private static let claims: JSONObject = [
         "sub": "Ünï 😀", "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)), "list": [1, nil, true],
     ]
 
-    /// What the pinned versions don't have: the names of RFC 9864.
+    /// The algorithms that the pinned versions don't support: the names of RFC 9864.
     private static let unsupported: [Peer: Set<JWSAlgorithm>] = [
         .pyJWT: [.ed25519, .ed448], .joserfc: [], .jwcrypto: [],
     ]
@@ -20,7 +21,7 @@ struct AlgorithmInteropTests {
         }
     }
 
-    @Test("The libraries have the algorithms that are exchanged, and no others of ours", arguments: Peer.libraries)
+    @Test("The libraries support exactly the tested algorithms", arguments: Peer.libraries)
     func supported(peer: Peer) async throws {
         let answers = try await ask(
             peer,
@@ -30,7 +31,7 @@ struct AlgorithmInteropTests {
         #expect(Set(missing) == Self.unsupported[peer])
     }
 
-    @Test("Tokens and keys made here are read there, and theirs here", arguments: cases)
+    @Test("Exchanges tokens and keys in both directions", arguments: cases)
     func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
         let key = try SigningKey.generate(algorithm)
         let token = try JWTGenerator(payload: Self.claims, signingService: key).token()
@@ -55,7 +56,7 @@ struct AlgorithmInteropTests {
     }
 
     @Test(
-        "Every form of key that is written there is read here, signs for them and verifies what they sign",
+        "Reads every key format of the peer, signs with it and verifies the peer's signatures",
         arguments: cases
     )
     func theirs(peer: Peer, algorithm: JWSAlgorithm) async throws {
@@ -140,6 +141,6 @@ struct AlgorithmInteropTests {
 }
 
 extension JSONValue {
-    /// A key for a peer.
+    /// Returns a key in a peer's format.
     fileprivate static func der(_ octets: Data) -> JSONValue { ["der": .string(octets.base64EncodedString())] }
 }

@@ -2,14 +2,14 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("P-256 keys and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: P-256 keys", .enabled(if: Interop.isPrepared, Interop.hint))
 struct KeyInteropTests {
     private static let password = "correct horse"
     private static let claims: JSONObject = [
         "sub": "user", "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)),
     ]
 
-    @Test("Every private form written there is read here and signs tokens that they verify", arguments: Peer.allCases)
+    @Test("Reads the peer's private key formats and signs tokens that it verifies", arguments: Peer.allCases)
     func theirPrivateKeys(peer: Peer) async throws {
         let made = try await peer.generate()
         let spki = try #require(made["spki"]?.string)
@@ -30,7 +30,7 @@ struct KeyInteropTests {
         }
     }
 
-    @Test("Every public form written there is read here and verifies their token", arguments: Peer.allCases)
+    @Test("Reads the peer's public key formats and verifies its token", arguments: Peer.allCases)
     func theirPublicKeys(peer: Peer) async throws {
         let made = try await peer.generate()
         let token = try await peer.make(
@@ -45,14 +45,14 @@ struct KeyInteropTests {
         }
     }
 
-    @Test("A wrong or missing password for their encrypted key is a typed error", arguments: Peer.allCases)
+    @Test("Throws an error for a wrong or missing password of the peer's encrypted key", arguments: Peer.allCases)
     func wrongPassword(peer: Peer) async throws {
         let pem = try #require(try await peer.generate()["encryptedPKCS8"]?.string)
         #expect(throws: TokenError(.incorrectPassword, "")) { try SigningKey(pem: pem, password: "wrong horse") }
         #expect(throws: TokenError(.passwordRequired, "")) { try SigningKey(pem: pem) }
     }
 
-    @Test("Private keys written here are read there and sign tokens verified here", arguments: Peer.allCases)
+    @Test("Writes private keys with which the peer signs tokens", arguments: Peer.allCases)
     func ourPrivateKeys(peer: Peer) async throws {
         let key = try SigningKey.generate(.es256)
         var forms: [JSONValue] = [.pem(try key.pem())]
@@ -63,7 +63,7 @@ struct KeyInteropTests {
         }
     }
 
-    @Test("Public keys written here say the same there", arguments: Peer.allCases)
+    @Test("Writes public keys that the peer reads", arguments: Peer.allCases)
     func ourPublicKeys(peer: Peer) async throws {
         let key = try SigningKey.generate(.es256).verificationKey
         var forms: [JSONValue] = [.pem(try key.pem())]

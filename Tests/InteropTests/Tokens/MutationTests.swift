@@ -2,13 +2,13 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// A change to a valid token, and the token it makes.
+/// A change to a valid token, with the resulting token.
 struct Mutation: Sendable {
     let name: String
     let token: String
 }
 
-@Suite("Changed tokens and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: changed tokens", .enabled(if: Interop.isPrepared, Interop.hint))
 struct MutationTests {
     private let service: ES256SigningService
     private let token: String
@@ -21,7 +21,7 @@ struct MutationTests {
         token = try JWTGenerator(payload: claims, signingService: service).token()
     }
 
-    @Test("No token with one character changed is accepted here, nor there unless it decodes to the same octets")
+    @Test("Rejects each changed character; peers accept it only if the decoded bytes are the same")
     func characters() async throws {
         let mutations = Self.characterMutations(of: token)
         let verifier = JWTVerifier(key: service.verificationKey)
@@ -30,7 +30,7 @@ struct MutationTests {
 
         let octets = Self.octets(of: token)
         for peer in Peer.allCases {
-            // openssl is a process per token: a sample will do.
+            // Use a sample, because openssl needs a process for each token.
             let sample =
                 peer == .openSSL ? mutations.enumerated().filter { $0.offset % 20 == 0 }.map(\.element) : mutations
             let verdicts = try await peer.check(sample.map(\.token), key: .pem(service.verificationKey.pem()))
@@ -40,7 +40,7 @@ struct MutationTests {
         }
     }
 
-    @Test("A signature that is malleated, in DER, shortened or lengthened is accepted here only if it is there")
+    @Test("Agrees with the peers on malleated, DER-encoded, shortened and lengthened signatures")
     func signatures() async throws {
         let parts = token.split(separator: ".")
         let input = parts[0] + "." + parts[1]
@@ -48,10 +48,10 @@ struct MutationTests {
         let (r, s) = (Array(raw.prefix(32)), Array(raw.suffix(32)))
         let zero = [UInt8](repeating: 0, count: 32)
         let signatures: [(String, [UInt8], isGood: Bool)] = [
-            ("n − s, as good a signature", r + Self.negated(s), true),
+            ("n − s, also valid", r + Self.negated(s), true),
             ("empty", [], false), ("r only", r, false), ("both zero", zero + zero, false), ("r zero", zero + s, false),
-            ("s zero", r + zero, false), ("swapped", s + r, false), ("a zero octet before", [0] + raw, false),
-            ("a zero octet after", raw + [0], false), ("a zero octet before each", [0] + r + [0] + s, false),
+            ("s zero", r + zero, false), ("swapped", s + r, false), ("a zero byte before", [0] + raw, false),
+            ("a zero byte after", raw + [0], false), ("a zero byte before each", [0] + r + [0] + s, false),
             ("both equal to the order", Self.order + Self.order, false), ("all ones", zero.map { _ in 255 } + s, false),
             ("DER", [0x30, 68, 2, 32] + r + [2, 32] + s, false),
         ]
@@ -71,8 +71,8 @@ struct MutationTests {
         for peer in Peer.allCases {
             let verdicts = try await peer.check(mutations.map(\.token), key: .pem(service.verificationKey.pem()))
             for (index, verdict) in verdicts.enumerated() {
-                // jwcrypto reads r and s as numbers of any length.
-                let isLax = peer == .jwcrypto && signatures[index].0 == "a zero octet before each"
+                // jwcrypto accepts r and s of any length.
+                let isLax = peer == .jwcrypto && signatures[index].0 == "a zero byte before each"
                 #expect(
                     verdict.isAccepted == (signatures[index].isGood || isLax),
                     "\(peer.rawValue): \(signatures[index].0)"
@@ -87,7 +87,7 @@ struct MutationTests {
         0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
     ]
 
-    /// The group's order minus a number below it.
+    /// Returns the group's order minus a smaller number.
     private static func negated(_ number: [UInt8]) -> [UInt8] {
         var difference = order
         var borrow = 0
@@ -128,7 +128,8 @@ struct MutationTests {
         return mutations
     }
 
-    /// The character whose value differs in the lowest bit, which decoders may ignore at a segment's end.
+    /// Returns the character that differs only in the lowest bit, which decoders may ignore at a
+    /// segment's end.
     private static func neighbor(of character: Character) -> Character? {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         return alphabet.firstIndex(of: character).map { alphabet[$0 ^ 1] }

@@ -2,20 +2,20 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Another implementation of ES256 tokens, behind `Tests/Interop/peer.py`.
+/// Another implementation of ES256 tokens, called with `Tests/Interop/peer.py`.
 enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case pyJWT = "pyjwt"
     case joserfc
     case jwcrypto
-    /// The command `openssl dgst`; it reads keys as PEM only.
+    /// The command `openssl dgst`, which reads only PEM keys.
     case openSSL = "openssl"
 
-    /// Those that know JWK.
+    /// The peers that support JWK.
     static let libraries: [Peer] = [.pyJWT, .joserfc, .jwcrypto]
 
     var testDescription: String { rawValue }
 
-    /// What the peer says about a token.
+    /// The peer's verdict about a token.
     struct Verdict: Sendable {
         let isAccepted: Bool
         let reason: String
@@ -23,7 +23,7 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let claims: JSONObject?
     }
 
-    /// Whether the peer accepts tokens, all in one process.
+    /// Returns the peer's verdicts about tokens, from one process.
     func check(_ tokens: [String], key: JSONValue) async throws -> [Verdict] {
         let answers = try await ask(tokens.map { ["do": "check", "token": .string($0), "key": key] })
         return answers.map { answer in
@@ -36,23 +36,23 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Whether the peer accepts a token.
+    /// Returns the peer's verdict about a token.
     func check(_ token: String, key: JSONValue) async throws -> Verdict {
         try #require(await check([token], key: key).first)
     }
 
-    /// A token that the peer signs.
+    /// Returns a token that the peer signs.
     func make(key: JSONValue, header: JSONObject, claims: JSONObject) async throws -> String {
         let answer = try await ask([["do": "make", "key": key, "header": .object(header), "claims": .object(claims)]])
         return try #require(answer.first?["token"]?.string)
     }
 
-    /// A new key in every form that the peer writes.
+    /// Returns a new key in every format that the peer writes.
     func generate() async throws -> JSONObject {
         try #require(await ask([["do": "generate"]]).first)
     }
 
-    /// The public key in every form that the peer writes.
+    /// Returns the public key in every format that the peer writes.
     func describe(_ key: JSONValue) async throws -> JSONObject {
         try #require(await ask([["do": "describe", "key": key]]).first)
     }
@@ -71,9 +71,9 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 }
 
 extension JSONValue {
-    /// A key for a peer.
+    /// Returns a key in a peer's format.
     static func pem(_ text: String) -> JSONValue { ["pem": .string(text)] }
 
-    /// A key for a peer.
+    /// Returns a key in a peer's format.
     static func jwk(_ key: JWK) -> JSONValue { ["jwk": .object(key.members)] }
 }

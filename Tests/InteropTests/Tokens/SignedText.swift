@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// A token whose signature is right but whose header and payload may be anything, which `JWTGenerator` would not make.
+/// A token with a valid signature and any header and payload, which `JWTGenerator` can't create.
 enum SignedText {
     static func token(header: String, payload: String, service: ES256SigningService) throws -> String {
         let input = base64URL(Data(header.utf8)) + "." + base64URL(Data(payload.utf8))
@@ -12,7 +12,7 @@ enum SignedText {
         data.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// The octets that a lenient decoder sees: padding and other foreign characters don't count.
+    /// Returns the bytes that a lenient decoder reads, without padding and invalid characters.
     static func octets(_ text: Substring) -> Data? {
         let digits = String(text.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
             .replacing("-", with: "+").replacing("_", with: "/")

@@ -2,12 +2,12 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// A header and a payload that are signed as they stand, and what must become of them here.
+/// A header and a payload that are signed unchanged, with the expected result.
 struct SignedCase: Sendable, CustomTestStringConvertible {
     let name: String
     let header: String
     let payload: String
-    /// The error, or `nil` if the token is good.
+    /// The expected error, or `nil` if the token is valid.
     let error: TokenError.Code?
 
     var testDescription: String { name }
@@ -63,9 +63,9 @@ struct SignedCase: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Well-signed but unusual tokens and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: unusual tokens with a valid signature", .enabled(if: Interop.isPrepared, Interop.hint))
 struct StrictnessTests {
-    @Test("Each unusual token is accepted, or refused with its code", arguments: SignedCase.all)
+    @Test("Accepts each unusual token, or rejects it with its code", arguments: SignedCase.all)
     func here(signed: SignedCase) throws {
         let service = try ES256SigningService.generate()
         let token = try SignedText.token(header: signed.header, payload: signed.payload, service: service)
@@ -77,7 +77,7 @@ struct StrictnessTests {
         }
     }
 
-    @Test("Whatever is accepted here is accepted there, and says the same", arguments: Peer.allCases)
+    @Test("The peer accepts every token that the library accepts, with the same claims", arguments: Peer.allCases)
     func there(peer: Peer) async throws {
         let service = try ES256SigningService.generate()
         let verifier = JWTVerifier(key: service.verificationKey)
@@ -97,7 +97,7 @@ struct StrictnessTests {
         }
     }
 
-    /// Claims with `exp` as a number: the peers print it in another spelling.
+    /// Returns claims with `exp` as a number, which the peers print in another notation.
     private static func comparable(_ claims: JSONObject) -> [String: String] {
         var members: [String: String] = [:]
         for member in claims {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("ES256 tokens and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+@Suite("Interoperability: ES256 tokens", .enabled(if: Interop.isPrepared, Interop.hint))
 struct TokenInteropTests {
     private static let claims: JSONObject = [
         "iss": "https://issuer.example", "sub": "Ünï “quoted” \\ 😀", "aud": ["one", "two"],
@@ -10,7 +10,7 @@ struct TokenInteropTests {
         "nested": ["list": [1, 2.5, nil, true], "path": "a/b"],
     ]
 
-    @Test("A token made here is verified there, with the same header and claims", arguments: Peer.allCases)
+    @Test("The peer verifies a token of the library, with the same header and claims", arguments: Peer.allCases)
     func ours(peer: Peer) async throws {
         let service = try ES256SigningService.generate(keyID: "key-1")
         let token = try JWTGenerator(header: ["cty": "text"], payload: Self.claims, signingService: service).token()
@@ -20,7 +20,7 @@ struct TokenInteropTests {
         #expect(verdict.claims == Self.claims)
     }
 
-    @Test("A token made here from dictionaries is verified there", arguments: Peer.allCases)
+    @Test("The peer verifies a token created from dictionaries", arguments: Peer.allCases)
     func ourDictionaries(peer: Peer) async throws {
         let service = try ES256SigningService.generate()
         let content = JWTRepresentation(
@@ -33,7 +33,7 @@ struct TokenInteropTests {
         #expect(verdict.claims?["admin"] == true)
     }
 
-    @Test("A token made there is verified here, with the same header and claims", arguments: Peer.allCases)
+    @Test("The library verifies a token of the peer, with the same header and claims", arguments: Peer.allCases)
     func theirs(peer: Peer) async throws {
         let key = try SigningKey.generate(.es256)
         let token = try await peer.make(
@@ -47,7 +47,7 @@ struct TokenInteropTests {
         #expect(verified.claims == Self.claims)
     }
 
-    @Test("A token signed by another key is refused on both sides", arguments: Peer.allCases)
+    @Test("Both sides reject a token signed with another key", arguments: Peer.allCases)
     func anotherKey(peer: Peer) async throws {
         let key = try SigningKey.generate(.es256)
         let other = try SigningKey.generate(.es256)
@@ -59,7 +59,7 @@ struct TokenInteropTests {
         #expect(try await !peer.check(ours, key: .pem(key.verificationKey.pem())).isAccepted)
     }
 
-    @Test("An expired token is refused on both sides", arguments: Peer.libraries)
+    @Test("Both sides reject an expired token", arguments: Peer.libraries)
     func expired(peer: Peer) async throws {
         let service = try ES256SigningService.generate()
         let claims: JSONObject = ["exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) - 3600))]
@@ -71,7 +71,7 @@ struct TokenInteropTests {
     }
 
     @Test(
-        "Two hundred signatures from here, leading zeros among them, are all verified there",
+        "The peer verifies 200 signatures, including some with leading zeros",
         arguments: Peer.libraries
     )
     func manySignatures(peer: Peer) async throws {

@@ -35,7 +35,7 @@ struct LogTests {
     func unreachable() async {
         let fixture = OAuth2Fixture(steps: [.failure(NetworkError(.cannotConnect, "no connection"))])
         let line = await lastLine(fixture.authenticator(), in: fixture)
-        #expect(line.hasSuffix("could not be asked (cannotConnect: no connection))"), "\(line)")
+        #expect(line.hasSuffix("couldn't be reached (cannotConnect: no connection))"), "\(line)")
         #expect(line.contains("(serverUnreachable: "), "\(line)")
     }
 

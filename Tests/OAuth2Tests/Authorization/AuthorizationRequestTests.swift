@@ -12,14 +12,14 @@ struct AuthorizationRequestTests {
         return server
     }()
 
-    @Test("The vector of RFC 7636 Appendix B")
+    @Test("Computes the challenge of RFC 7636 Appendix B")
     func challenge() throws {
         let verifier = try CodeVerifier(Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         #expect(try verifier.challenge() == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
     }
 
     @Test(
-        "A verifier is of 43 to 128 unreserved characters",
+        "Requires 43 to 128 unreserved characters in a code verifier",
         arguments: [(42, false), (43, true), (128, true), (129, false)]
     )
     func verifierLength(count: Int, isWellFormed: Bool) {
@@ -28,7 +28,7 @@ struct AuthorizationRequestTests {
         #expect(throws: OAuth2Error(.malformedRequest, "")) { try CodeVerifier(Secret("+" + text.dropFirst())) }
     }
 
-    @Test("Verifiers, states and nonces are new for each request, and of 256 bits")
+    @Test("Generates a new verifier, state and nonce of 256 bits for each request")
     func randomness() throws {
         let requests = try (1...50).map { _ in try request(scope: "openid") }
         #expect(Set(requests.map(\.state)).count == 50)
@@ -42,7 +42,7 @@ struct AuthorizationRequestTests {
         }
     }
 
-    @Test("Users are sent to a server that takes only what was left with it by no other way")
+    @Test("Has no direct URL for a server that requires pushed requests")
     func pushedOnly() throws {
         let metadata: JSONObject = [
             "issuer": "https://as.example", "token_endpoint": "https://as.example/token",
@@ -57,7 +57,7 @@ struct AuthorizationRequestTests {
         #expect(throws: Never.self) { try request.url(at: Self.server) }
     }
 
-    @Test("The URL has all parameters, encoded, and never the verifier")
+    @Test("The URL has all parameters, encoded, without the verifier")
     func url() throws {
         let verifier = try CodeVerifier()
         let request = try AuthorizationRequest(
@@ -87,7 +87,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test(
-        "The endpoint's own query is kept",
+        "Keeps the endpoint's query",
         arguments: [
             "https://as.example/a": "https://as.example/a?response_type=code&",
             "https://as.example/a?": "https://as.example/a?response_type=code&",
@@ -100,7 +100,7 @@ struct AuthorizationRequestTests {
         #expect(try request().url(at: server).absoluteString.hasPrefix(beginning))
     }
 
-    @Test("Without openid there is no nonce, and without a scope none is asked for")
+    @Test("Sends no nonce without openid, and no scope if none is requested")
     func plain() throws {
         let names = try request().parameters.map(\.name)
         #expect(
@@ -110,7 +110,7 @@ struct AuthorizationRequestTests {
         )
     }
 
-    @Test("A server without the endpoint, or with one that others can read, is not asked")
+    @Test("Rejects a server with a missing or insecure endpoint")
     func endpoints() throws {
         #expect(throws: OAuth2Error(.endpointMissing, "")) { try request().url(at: OAuth2Fixture.server) }
         var server = OAuth2Fixture.server
@@ -120,7 +120,7 @@ struct AuthorizationRequestTests {
         #expect(throws: Never.self) { try request().url(at: server) }
     }
 
-    @Test("What can't be asked for is refused before anybody is sent anywhere")
+    @Test("Rejects malformed parameters when the request is created")
     func malformed() {
         let requests: [() throws -> AuthorizationRequest] = [
             { try AuthorizationRequest(clientID: "a", redirectURI: "/callback") },
@@ -138,9 +138,9 @@ struct AuthorizationRequestTests {
         for request in requests { #expect(throws: OAuth2Error(.malformedRequest, "")) { try request() } }
     }
 
-    // MARK: The answer
+    // MARK: Responses
 
-    @Test("The answer to a request becomes a grant with its code, redirect URI and verifier, for one token request")
+    @Test("Turns a response into a grant for one token request")
     func grant() throws {
         let request = try request()
         let grant = try request.grant(
@@ -160,7 +160,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test(
-        "Whatever is wrong with an answer has its own error",
+        "Each invalid response has its own error",
         arguments: [
             ("code=c", OAuth2Error.Code?.none), ("code=c&extra=1&extra=2", nil),
             ("code=c&iss=https%3A%2F%2Fas.example", nil), ("code=c&iss=https%3A%2F%2Fevil.example", .issuerMismatch),
@@ -186,7 +186,7 @@ struct AuthorizationRequestTests {
         }
     }
 
-    @Test("An answer to another request is none, whatever it says", arguments: ["code=c", "error=access_denied"])
+    @Test("Rejects the response to another request", arguments: ["code=c", "error=access_denied"])
     func state(query: String) throws {
         let request = try request()
         let other = try self.request()
@@ -198,7 +198,7 @@ struct AuthorizationRequestTests {
         #expect(throws: OAuth2Error(.protocolViolation, "")) { try request.grant(fromQuery: twice, of: Self.server) }
     }
 
-    @Test("A server that always names itself must do so")
+    @Test("Rejects a response without iss from a server that always sends it")
     func missingIssuer() throws {
         let metadata: JSONObject = [
             "issuer": "https://as.example", "token_endpoint": "https://as.example/token",
@@ -209,14 +209,14 @@ struct AuthorizationRequestTests {
         #expect(throws: OAuth2Error(.issuerMismatch, "")) {
             try request.grant(from: answer(to: request, "code=c"), of: server)
         }
-        // Not even the refusal of a stranger is believed.
+        // Not even an error without iss is trusted.
         #expect(throws: OAuth2Error(.issuerMismatch, "")) {
             try request.grant(from: answer(to: request, "error=access_denied"), of: server)
         }
     }
 
     @Test(
-        "An answer that came to another place is none",
+        "Rejects a response at another redirect URI",
         arguments: [
             "https://reports.example/callback2", "https://reports.example/", "http://reports.example/callback",
             "https://evil.example/callback", "https://reports.example:444/callback",
@@ -228,7 +228,7 @@ struct AuthorizationRequestTests {
         #expect(throws: OAuth2Error(.protocolViolation, "")) { try request.grant(from: redirect, of: Self.server) }
     }
 
-    @Test("A redirect URI without a path is that with a slash, and one with a query is without it the same place")
+    @Test("Compares redirect URIs without their queries, and treats an empty path as a slash")
     func normalisation() throws {
         for redirectURI in ["https://reports.example", "https://reports.example/?tenant=1"] {
             let request = try AuthorizationRequest(clientID: "a", redirectURI: redirectURI)
@@ -237,7 +237,7 @@ struct AuthorizationRequestTests {
         }
     }
 
-    @Test("The server's words are in the error, in one line, without what the request has")
+    @Test("The error has the server's description in one line, without the request's secrets")
     func words() throws {
         let request = try request()
         let query =
@@ -250,7 +250,7 @@ struct AuthorizationRequestTests {
         #expect(error?.serverURI == URL(string: "https://as.example/help"))
     }
 
-    // MARK: Making
+    // MARK: Helpers
 
     private func request(
         scope: String? = nil,

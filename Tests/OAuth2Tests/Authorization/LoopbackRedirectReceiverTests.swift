@@ -9,13 +9,13 @@ import Testing
 
 @testable import OAuth2
 
-/// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
+/// Requests from browsers and other programs to a real socket on 127.0.0.1.
 @Suite("Loopback redirect receiver", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackRedirectReceiverTests {
-    /// Longer than a test has to wait for its turn among the others.
+    /// A timeout that is longer than a test waits for its turn.
     private static let patience = Duration.seconds(300)
 
-    @Test("A browser's answer is received, and the browser gets its one page")
+    @Test("Receives a browser's response and shows one page")
     func answer() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         #expect(receiver.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:[1-9][0-9]+\/callback/) != nil)
@@ -31,12 +31,12 @@ struct LoopbackRedirectReceiverTests {
         let url = try await redirect
         let grant = try request.grant(from: url, of: AuthorizationRequestTests.server)
         #expect(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value == "c+1")
-        // It has stopped: nobody listens there any more.
+        // The receiver has stopped listening.
         await #expect(throws: NetworkError.self) { try await visit(receiver, "?code=d&state=\(request.state)") }
         await #expect(throws: OAuth2Error(.receiverFailed, "")) { try await receiver.redirect(for: request) }
     }
 
-    @Test("An answer that comes before anybody waits is kept for whoever does")
+    @Test("Keeps a response that arrives before a task waits for it")
     func early() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -47,7 +47,7 @@ struct LoopbackRedirectReceiverTests {
         #expect(try await page.status == 200)
     }
 
-    @Test("A refusal has a page of its own, and both can be the program's")
+    @Test("Shows a different page for an error, and custom pages")
     func pages() async throws {
         let pages = LoopbackRedirectReceiver.Pages(authorized: "<p>yes", refused: "<p>no")
         for (query, body) in [("code=c", "<p>yes"), ("error=access_denied", "<p>no")] {
@@ -59,7 +59,7 @@ struct LoopbackRedirectReceiverTests {
         }
     }
 
-    @Test("Nothing but the answer ends the waiting: foreign states, paths, methods, hosts and nonsense are refused")
+    @Test("Rejects other states, paths, methods, hosts and malformed requests without ending the wait")
     func foreign() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -76,7 +76,7 @@ struct LoopbackRedirectReceiverTests {
             ("GET /%63allback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 404),
             ("POST /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 0\r\n\r\n", 405),
             ("HEAD /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 405),
-            // A name that leads here is how a page elsewhere would reach us (DNS rebinding).
+            // A web page could reach the receiver with another host name (DNS rebinding).
             ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: evil.example:\(port)\r\n\r\n", 400),
             ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: localhost:\(port)\r\n\r\n", 400),
             ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
@@ -103,7 +103,7 @@ struct LoopbackRedirectReceiverTests {
         #expect(try await redirect.query?.hasPrefix("code=good") == true)
     }
 
-    @Test("A connection that says nothing, or little by little, holds nobody back; a crowd of them neither")
+    @Test("Idle and slow connections don't delay the response")
     func slow() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -117,7 +117,7 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("A redirect that waits to be read is kept, however many idle connections come after it")
+    @Test("Keeps a response that hasn't been read, despite many idle connections")
     func crowd() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -125,14 +125,14 @@ struct LoopbackRedirectReceiverTests {
         let browser = try RawVisitor(receiver)
         browser.send("GET /callback?code=c&state=\(request.state) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
         let silent = try (1...200).map { _ in try RawVisitor(receiver) }
-        // All of them have been accepted when a later one is answered.
+        // When a later connection gets a response, the receiver has accepted all of these.
         #expect(try RawVisitor(receiver).exchange("hello\r\n\r\n").hasPrefix("HTTP/1.1 400 "))
         #expect(try await receiver.redirect(for: request).query == "code=c&state=\(request.state)")
         #expect(browser.receive().hasPrefix("HTTP/1.1 200 "))
         withExtendedLifetime(silent) {}
     }
 
-    @Test("Forty connections wait to be accepted without one being turned away")
+    @Test("Queues 40 connections without refusing one")
     func backlog() throws {
         let listener = try Socket.listening()
         var sockets: [Int32] = []
@@ -155,7 +155,7 @@ struct LoopbackRedirectReceiverTests {
         #expect(accepted == 40)
     }
 
-    @Test("A connection that takes too long is ended")
+    @Test("Closes a connection that takes too long")
     func endless() throws {
         let receiver = try LoopbackRedirectReceiver(patience: .milliseconds(10))
         let visitor = try RawVisitor(receiver)
@@ -164,7 +164,7 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test("A request in pieces is one request")
+    @Test("Assembles a request from several pieces")
     func pieces() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -180,7 +180,7 @@ struct LoopbackRedirectReceiverTests {
         _ = try await redirect
     }
 
-    @Test("When the user's time is up, the error says so, and whether others have come")
+    @Test("The timeout error has the number of responses with another state")
     func timeout() async throws {
         let time = ManualTime()
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
@@ -193,10 +193,10 @@ struct LoopbackRedirectReceiverTests {
         time.advance(by: .seconds(60))
         let error = await #expect(throws: OAuth2Error.self) { try await waiting.value }
         #expect(error?.code == .authorizationExpired)
-        #expect(error?.message.contains("1 answers to other requests") == true)
+        #expect(error?.message.contains("rejected responses with another state: 1,") == true)
     }
 
-    @Test("Whoever is cancelled stops waiting, and a stopped receiver says so")
+    @Test("Stops waiting when cancelled or stopped")
     func cancellation() async throws {
         let time = ManualTime()
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
@@ -212,7 +212,7 @@ struct LoopbackRedirectReceiverTests {
         }
     }
 
-    @Test("A port that is taken, a path that is none and another's request are typed errors")
+    @Test("Rejects a port in use, an invalid path and another receiver's request")
     func misuse() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let port = try #require(
@@ -226,7 +226,7 @@ struct LoopbackRedirectReceiverTests {
         await #expect(throws: OAuth2Error(.malformedRequest, "")) { try await receiver.redirect(for: other) }
     }
 
-    // MARK: Visitors
+    // MARK: Clients
 
     private func request(_ receiver: LoopbackRedirectReceiver) throws -> AuthorizationRequest {
         try AuthorizationRequest(clientID: "cli", redirectURI: receiver.redirectURI)
@@ -246,7 +246,7 @@ struct LoopbackRedirectReceiverTests {
     }
 }
 
-/// A connection that sends what it is told.
+/// A connection that sends raw text.
 private final class RawVisitor {
     private let number: Int32
 
@@ -272,7 +272,7 @@ private final class RawVisitor {
         _ = unsafe octets.withUnsafeBytes { unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Reads until the other side ends the connection.
+    /// Reads until the receiver closes the connection.
     func receive() -> String {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)

@@ -6,21 +6,21 @@ import Testing
 
 @Suite("client_secret_basic")
 struct ClientSecretBasicTests {
-    @Test("The examples of RFC 6749 §2.3.1 and §4.1.3", arguments: ["basic_auth", "basic_auth_2"])
+    @Test("Creates the header fields in RFC 6749 §2.3.1 and §4.1.3", arguments: ["basic_auth", "basic_auth_2"])
     func rfc6749(example: String) throws {
         let vector = try #require(Vector.object("rfc6749-form-encoding")[example] as? [String: String])
         let header = try header(id: try #require(vector["client_id"]), secret: try #require(vector["client_secret"]))
         #expect(header == vector["header"])
     }
 
-    @Test("Identifier and secret are form-encoded before they are joined")
+    @Test("Form-encodes the identifier and the secret before joining them")
     func formEncoding() throws {
         let expected =
             "Basic MVBwRyUyRlErMTp6JTJGdFo5VndGWnFBcG1JUSUyQlpIMUk1cExrJTJGdUI0dWQlM0FYMiUyRjhiTCUyQndmRlR0MXJGdyUzRA=="
         #expect(try header(id: "1PpG/Q 1", secret: "z/tZ9VwFZqApmIQ+ZH1I5pLk/uB4ud:X2/8bL+wfFTt1rFw=") == expected)
     }
 
-    @Test("Every octet of RFC 6749 Appendix B survives")
+    @Test("Encodes every byte of RFC 6749 Appendix B")
     func appendixB() throws {
         let vector = try #require(Vector.object("rfc6749-form-encoding")["appendix_b"] as? [String: Any])
         let value = try #require(vector["value_utf8"] as? String)
@@ -29,7 +29,7 @@ struct ClientSecretBasicTests {
         #expect(try header(id: value, secret: value) == "Basic \(pair)")
     }
 
-    @Test("The form of the request stays as it is")
+    @Test("Doesn't change the request's form")
     func form() throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
         try ClientSecretBasic(clientID: "a", secret: Secret("b")).authenticate(&request, at: Date())
@@ -37,7 +37,7 @@ struct ClientSecretBasicTests {
         #expect(request.headers.map(\.name) == ["Authorization"])
     }
 
-    @Test("For servers that do not decode, both can be sent as they are; a colon in the identifier can't")
+    @Test("Sends raw values to servers that don't decode them, but no identifier with a colon")
     func raw() throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         let raw = ClientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)

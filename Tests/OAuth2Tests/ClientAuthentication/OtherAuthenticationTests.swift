@@ -9,19 +9,19 @@ import TokenGeneration
 struct OtherAuthenticationTests {
     private let secret = String(repeating: "s3cret ", count: 5)
 
-    @Test("none says the client's name and nothing else")
+    @Test("none sends only the client's identifier")
     func publicClient() async throws {
         #expect(try await form(.none(clientID: "a")) == ["client_id": "a"])
     }
 
-    @Test("client_secret_post has both in the form")
+    @Test("client_secret_post sends the identifier and the secret in the form")
     func post() async throws {
         let form = try await form(.clientSecretPost(clientID: "a", secret: Secret("b+c")))
         #expect(form == ["client_id": "a", "client_secret": "b+c"])
     }
 
     @Test(
-        "client_secret_jwt signs with the secret's octets, and never sends it",
+        "client_secret_jwt signs with the secret's bytes and never sends it",
         arguments: ["HS256", "HS384", "HS512"]
     )
     func secretJWT(name: String) async throws {
@@ -41,7 +41,7 @@ struct OtherAuthenticationTests {
         #expect(again != form["client_assertion"])
     }
 
-    @Test("A secret that is too short for its algorithm, or none, is refused when the authentication is made")
+    @Test("The initializer rejects a secret that is too short, and an algorithm without a secret")
     func shortSecrets() {
         for (secret, algorithm) in [("short", JWSAlgorithm.hs256), (self.secret, .hs512), (self.secret, .es256)] {
             #expect(throws: TokenError.self) {
@@ -50,7 +50,7 @@ struct OtherAuthenticationTests {
         }
     }
 
-    @Test("Mutual TLS needs no secret, and goes to the aliases that the server has for it")
+    @Test("Mutual TLS sends no secret, and uses the server's endpoint aliases")
     func mutualTLS() async throws {
         for authentication in [
             MutualTLSAuthentication.tlsClientAuth(clientID: "a")
@@ -93,7 +93,7 @@ struct OtherAuthenticationTests {
         #expect(try await form(bound) == ["client_id": "a", "client_secret": "b"])
     }
 
-    @Test("A client without a certificate is told so before anything is sent")
+    @Test("Fails before sending a request if the client has no certificate")
     func noCertificate() async throws {
         let client = OAuth2Client(
             server: AuthorizationServer(
@@ -107,7 +107,7 @@ struct OtherAuthenticationTests {
         #expect(error?.message.contains("clientIdentity") == true)
     }
 
-    // MARK: Making
+    // MARK: Helpers
 
     private static let date = Date(timeIntervalSince1970: 1_700_000_000.9)
 

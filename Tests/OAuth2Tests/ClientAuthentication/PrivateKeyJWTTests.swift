@@ -14,7 +14,7 @@ struct PrivateKeyJWTTests {
         service = try ES256SigningService.generate(keyID: "k1")
     }
 
-    @Test("The assertion says who the client is, to whom, since when and how long, and no more")
+    @Test("The assertion has only iss, sub, aud, iat, exp and jti")
     func claims() async throws {
         let claims = try await verified(.privateKeyJWT(clientID: "reports", signingService: service)).claims
         #expect(claims["iss"] == "reports")
@@ -27,13 +27,13 @@ struct PrivateKeyJWTTests {
         #expect(Set(claims.map(\.name)) == ["iss", "sub", "aud", "iat", "exp", "jti"])
     }
 
-    @Test("The header has the service's algorithm and key")
+    @Test("The header has the signing service's algorithm and key ID")
     func header() async throws {
         let token = try await verified(.privateKeyJWT(clientID: "reports", signingService: service))
         #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
     }
 
-    @Test("The audience can be the token endpoint or the server's own choice")
+    @Test("The audience can be the token endpoint or a custom value")
     func audiences() async throws {
         let endpoint = try await verified(
             .privateKeyJWT(clientID: "reports", signingService: service, audience: .tokenEndpoint)
@@ -46,7 +46,7 @@ struct PrivateKeyJWTTests {
     }
 
     @Test(
-        "The lifetime is in whole seconds, at least one and at most a day",
+        "The lifetime is in whole seconds, from one second to one day",
         arguments: [
             (Duration.seconds(300), 300), (.milliseconds(1_999), 1), (.zero, 1), (.seconds(-5), 1),
             (.seconds(Int64.max), 86_400),
@@ -57,7 +57,7 @@ struct PrivateKeyJWTTests {
         #expect(token.claims["exp"] == .number(JSONNumber(1_700_000_000 + seconds)))
     }
 
-    @Test("No two requests have the same jti")
+    @Test("Each request has a new jti")
     func uniqueness() async throws {
         let authentication = PrivateKeyJWT(clientID: "reports", signingService: service)
         var identifiers: Set<String> = []
@@ -67,7 +67,7 @@ struct PrivateKeyJWTTests {
         #expect(identifiers.count == 100)
     }
 
-    @Test("The form names the client and the kind of assertion, and no secret is in the header")
+    @Test("The form has the client ID and the assertion type, and the header fields no secret")
     func form() async throws {
         let request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let form = Dictionary(uniqueKeysWithValues: request.form.map { ($0.name, $0.value) })
@@ -87,7 +87,7 @@ struct PrivateKeyJWTTests {
         #expect(assertions.first != first)
     }
 
-    @Test("A service that can't sign makes the request fail before it is sent")
+    @Test("Fails before sending a request if the service can't sign")
     func signingFailure() async throws {
         let broken = PrivateKeyJWT(clientID: "reports", signingService: BrokenService())
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
@@ -105,7 +105,7 @@ struct PrivateKeyJWTTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A remote service signs, and the header can have the type that servers begin to demand")
+    @Test("A remote service signs, with the type client-authentication+jwt if requested")
     func remote() async throws {
         let authentication = PrivateKeyJWT(
             clientID: "reports",
@@ -119,7 +119,7 @@ struct PrivateKeyJWTTests {
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
     }
 
-    @Test("The audience can be where the request goes, for other endpoints than that for tokens")
+    @Test("The audience can be the URL of another endpoint that receives the request")
     func requestURL() async throws {
         let url = try #require(URL(string: "https://as.example/device"))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [], endpoint: url)
@@ -129,7 +129,7 @@ struct PrivateKeyJWTTests {
         #expect(try UnverifiedToken(assertion).unverifiedClaims["aud"] == "https://as.example/device")
     }
 
-    @Test("A user's own authentication that fails with any error is an assertionFailed, too")
+    @Test("Reports any error of a custom authentication as assertionFailed")
     func customAuthentication() async throws {
         struct Safe: ClientAuthentication {
             struct Locked: Error {}
@@ -150,7 +150,7 @@ struct PrivateKeyJWTTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    // MARK: Making
+    // MARK: Helpers
 
     private func request(_ authentication: PrivateKeyJWT) async throws -> TokenRequest {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
@@ -174,7 +174,7 @@ private struct BrokenService: SigningService {
     func sign(data: Data) throws -> Data { throw Broken() }
 }
 
-/// A service elsewhere that signs with ES256.
+/// A remote service that signs with ES256.
 struct Vault: RemoteSigningService {
     let service: any SigningService
     var algorithm: JWSAlgorithm { .es256 }

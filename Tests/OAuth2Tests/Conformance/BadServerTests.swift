@@ -7,13 +7,14 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// What servers answer that are not good ones: a typed error each, and nothing of what was sent or answered in it.
-@Suite("Bad servers", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Invalid server responses, each of which is a typed error without anything that was sent or
+/// received.
+@Suite("Invalid server responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BadServerTests {
     private static let secret = "S3cr3t-of-the-client"
 
     @Test(
-        "Answers that are none, at every endpoint that a client asks",
+        "Rejects invalid responses from every endpoint",
         arguments: [
             (
                 LoopbackResponse.text(
@@ -67,14 +68,14 @@ struct BadServerTests {
                     }
                 }
             }
-            // One request each: nothing was followed, and nothing asked again.
+            // One request each, without redirects and retries.
             #expect(server.requestCount == 3)
             #expect(server.requests(for: "/elsewhere").isEmpty)
         }
     }
 
     @Test(
-        "Members that are missing, of another type, or too many",
+        "Rejects missing members, wrong types and unsupported token types",
         arguments: [
             (#"{"token_type":"Bearer"}"#, OAuth2Error.Code.protocolViolation),
             (#"{"access_token":"","token_type":"Bearer"}"#, .protocolViolation),
@@ -98,7 +99,7 @@ struct BadServerTests {
         }
     }
 
-    @Test("Members that nobody knows are kept and do no harm, and those that are optional may be of another type")
+    @Test("Keeps unknown members, and tolerates wrong types of optional ones")
     func extra() async throws {
         try await withServer { server, client, _ async throws in
             server.on(
@@ -120,7 +121,7 @@ struct BadServerTests {
         }
     }
 
-    @Test("The server's error has its words, its page and its challenge, without what it was sent")
+    @Test("The error has the server's description, page and challenge, without secrets")
     func errorMembers() async throws {
         try await withServer { server, client, _ async throws in
             server.on(
@@ -158,7 +159,7 @@ struct BadServerTests {
         }
     }
 
-    @Test("A server that never answers is given up, and whoever is cancelled learns that")
+    @Test("Times out if the server never responds, and reports cancellation")
     func silence() async throws {
         try await withServer { server, client, network async throws in
             server.onAnyMethod("/*") { _ in .never }

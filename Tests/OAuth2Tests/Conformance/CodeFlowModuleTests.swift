@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The scenarios of oauth4webapi's conformance modules that are about codes and tokens, named as they are there.
+/// The scenarios of oauth4webapi's conformance modules about codes and tokens, under their original
+/// names.
 @Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct CodeFlowModuleTests {
     @Test("happy-path: code, PKCE, tokens, ID token, refresh")
@@ -31,7 +32,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("client-secret-basic and the other client authentications")
+    @Test("client-secret-basic and the other client authentication methods")
     func clientAuthentications() async throws {
         try await ServerFixture.with { fixture in
             for authentication in try fixture.authentications() where authentication.clientID != "public" {
@@ -45,7 +46,7 @@ struct CodeFlowModuleTests {
     }
 
     @Test(
-        "A client that authenticates in another way than it is registered with is refused, and the secret is in no error"
+        "The server denies an unregistered authentication method, and no error has the secret"
     )
     func wrongAuthentications() async throws {
         try await ServerFixture.with { fixture in
@@ -77,7 +78,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("A public client has nothing by itself")
+    @Test("The server denies client credentials to a public client")
     func publicClient() async throws {
         try await ServerFixture.with { fixture in
             let error = await #expect(throws: OAuth2Error.self) {
@@ -88,7 +89,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("FAPI: an assertion is addressed to the issuer, as a text, and never used twice")
+    @Test("FAPI: the audience of an assertion is the issuer, as a string, and each assertion is new")
     func assertionAudience() async throws {
         try await ServerFixture.with({ $0.assertionAudience = .issuer }) { fixture in
             let issuer = fixture.client(try fixture.keyed())
@@ -97,7 +98,7 @@ struct CodeFlowModuleTests {
             await #expect(throws: OAuth2Error(.invalidClient, "")) {
                 try await endpoint.tokens(for: ClientCredentialsGrant())
             }
-            // Asked once more, because the server had failed: the assertion is another one.
+            // The retry after the server's failure has a new assertion.
             fixture.server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
             _ = try await fixture.client(try fixture.keyed(), attempts: 4).tokens(for: ClientCredentialsGrant())
             let assertions = fixture.server.server.requests(for: "/token").compactMap {
@@ -131,7 +132,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("no-scope-in-token-endpoint-response: what was asked for is what was granted, and nothing is made up")
+    @Test("no-scope-in-token-endpoint-response: the granted scope is nil, not a guess")
     func withoutScope() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -143,7 +144,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("discovery-issuer-mismatch: metadata that name another issuer are refused, at each place where they may be")
+    @Test("discovery-issuer-mismatch: rejects metadata of another issuer at each location")
     func otherIssuer() async throws {
         try await ServerFixture.with { fixture in
             let issuer = fixture.server.metadata.issuer
@@ -182,7 +183,7 @@ struct CodeFlowModuleTests {
         try await refused(.redirectParameters(["state": "another"]), .stateMismatch)
     }
 
-    @Test("The response of another server, mixed up with this one's, is refused before its code is sent anywhere")
+    @Test("Rejects another server's authorization response before using its code (mix-up attack)")
     func mixUp() async throws {
         try await ServerFixture.with { honest in
             try await ServerFixture.with { attacker in
@@ -200,7 +201,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("happy-path-no-dpop-nonce, with and without nonces; the code is bound to the key", arguments: [false, true])
+    @Test("happy-path-no-dpop-nonce: binds the code to the key, with and without nonces", arguments: [false, true])
     func dpop(requiresNonces: Bool) async throws {
         try await ServerFixture.with({
             $0.dpop = .required
@@ -214,7 +215,7 @@ struct CodeFlowModuleTests {
             #expect(try fixture.claims(tokens)["cnf"] == ["jkt": .string(thumbprint)])
             #expect(fixture.server.tokenRequestCount == (requiresNonces ? 2 : 1))
             _ = try await client.tokens(refreshing: try #require(tokens.refreshToken))
-            // A code that is stolen together with its verifier is no use without the key.
+            // A stolen code and its verifier are useless without the key.
             let stolen = try await fixture.code(client)
             let thief = fixture.client(try fixture.keyed(), dpop: .generated())
             let error = await #expect(throws: OAuth2Error.self) { try await thief.tokens(for: stolen) }
@@ -223,14 +224,14 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("A server that takes pushed requests only answers them, and no others")
+    @Test("Works with a server that accepts only pushed requests")
     func pushedOnly() async throws {
         try await ServerFixture.with({ $0.requiresPushedAuthorizationRequests = true }) { fixture in
             let client = fixture.client()
             #expect(client.server.requiresPushedAuthorizationRequests)
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
             #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: client.server) }
-            // What somebody sends who does not know the server's metadata.
+            // A client without the server's metadata would send this.
             var naive = client.server.metadata
             naive["require_pushed_authorization_requests"] = nil
             let server = try AuthorizationServer(metadata: naive, issuer: client.server.issuer)
@@ -243,7 +244,7 @@ struct CodeFlowModuleTests {
         }
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
     private func refused(_ fault: MockAuthorizationServer.Fault, _ code: OAuth2Error.Code) async throws {
         try await ServerFixture.with { fixture in
@@ -252,7 +253,7 @@ struct CodeFlowModuleTests {
             let error = await #expect(throws: OAuth2Error.self) { try await fixture.code(client) }
             #expect(error?.code == code)
             #expect(fixture.server.tokenRequestCount == 0)
-            // And the next one is good.
+            // The next response is valid.
             _ = try await client.tokens(for: fixture.code(client))
         }
     }

@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Every grant against a server that is as strict as a good one.
+/// Every grant against a strict mock server.
 @Suite("Grants against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct GrantModuleTests {
     // MARK: Codes
 
-    @Test("A code is good for one use; the second revokes all that came of the first")
+    @Test("A second use of a code fails and revokes the tokens of the first")
     func codeReuse() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -20,7 +20,7 @@ struct GrantModuleTests {
             let redirect = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
             let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
             #expect(fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
-            // The grant itself hands its code out once; an attacker would make another.
+            // A grant uses its code only once, so simulate an attacker with a second grant.
             let grant = try request.grant(from: redirect, of: client.server)
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
             #expect(!fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
@@ -33,7 +33,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("A code needs its own verifier, redirect URI and client")
+    @Test("A code requires its verifier, redirect URI and client")
     func codeBinding() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -64,7 +64,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("A user who refuses, or a server that can't ask, is an error of its own")
+    @Test("Distinguishes a user's denial from a server's failure to ask")
     func refusals() async throws {
         try await ServerFixture.with { fixture in
             for (decision, code) in [
@@ -85,7 +85,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("Resources and details are asked for, granted and narrowed")
+    @Test("Requests, receives and narrows resources and details")
     func access() async throws {
         try await ServerFixture.with({
             $0.resources = ["https://a.example", "https://b.example"]
@@ -129,7 +129,7 @@ struct GrantModuleTests {
 
     // MARK: Devices
 
-    @Test("A device gets its tokens when the user has granted it, and not when they refuse")
+    @Test("A device gets tokens if the user approves, and an error if they deny")
     func device() async throws {
         let time = ManualTime(advancesWhenSleeping: true)
         let server = try MockAuthorizationServer.start(
@@ -154,7 +154,7 @@ struct GrantModuleTests {
                 result = .success(
                     try await client.tokens(for: device) { _ in
                         count += 1
-                        // The third question finds an answer.
+                        // The user decides before the third request.
                         guard count == 3 else { return }
                         let code = device.userCode
                         _ = isGranted ? server.approveDevice(userCode: code) : server.denyDevice(userCode: code)
@@ -180,7 +180,7 @@ struct GrantModuleTests {
 
     // MARK: Exchange
 
-    @Test("A token is exchanged for another user's service, with an actor, and what is no access token is N_A")
+    @Test("Exchanges a token with an actor, and accepts N_A for other token types")
     func exchange() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client(try fixture.keyed())
@@ -221,7 +221,7 @@ struct GrantModuleTests {
 
             let unknown = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant(.saml2)) }
             #expect(unknown?.serverCode == "invalid_request")
-            // Only what was exchanged may be of no type.
+            // Only a token exchange may return the type N_A.
             fixture.server.misbehave(.members(["token_type": "N_A"]))
             await #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
                 try await client.tokens(for: ClientCredentialsGrant())
@@ -231,7 +231,7 @@ struct GrantModuleTests {
 
     // MARK: Assertions and others
 
-    @Test("JWT and SAML assertions are grants, once each")
+    @Test("Each JWT or SAML assertion works once as a grant")
     func assertions() async throws {
         try await ServerFixture.with { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
@@ -267,7 +267,7 @@ struct GrantModuleTests {
             )
             for wrong in [replayed, other] {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: wrong) }
-                // Nobody has to authenticate again: the next assertion may do.
+                // The user doesn't have to sign in again, because the next assertion may work.
                 #expect(error?.code == .requestRejected)
                 #expect(error?.serverCode == "invalid_grant")
             }
@@ -281,7 +281,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("A clock that is wrong is corrected for an assertion that is a grant, as for one that authenticates")
+    @Test("Corrects a wrong clock for assertions in grants and in client authentication")
     func skewedAssertion() async throws {
         try await ServerFixture.with({ $0.clockOffset = .seconds(-300) }) { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
@@ -298,7 +298,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("A grant that only this server knows")
+    @Test("Gets a token with an extension grant")
     func extensionGrant() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.onGrant("urn:example:pin") {
@@ -320,10 +320,10 @@ struct GrantModuleTests {
         }
     }
 
-    // MARK: Going on
+    // MARK: Continuation
 
     @Test(
-        "What a user has granted goes on in an authenticator, and in the next process by the store",
+        "An authenticator continues a user's grant, also in the next process with the same store",
         arguments: [false, true]
     )
     func signIn(isBound: Bool) async throws {

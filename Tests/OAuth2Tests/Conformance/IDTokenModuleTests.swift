@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The scenarios of oauth4webapi's conformance modules that are about ID tokens, named as they are there: each through a whole sign-in.
+/// The scenarios of oauth4webapi's conformance modules about ID tokens, under their original names,
+/// each with a complete sign-in.
 @Suite("Conformance modules: ID tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IDTokenModuleTests {
     typealias Fault = MockAuthorizationServer.IDTokenFault
@@ -14,7 +15,7 @@ struct IDTokenModuleTests {
     // MARK: From the token endpoint
 
     @Test(
-        "Good ones",
+        "Accepts valid ID tokens",
         arguments: [
             ("oidcc-client-test", nil), ("valid-aud-as-array", .claims(["aud": ["public"]])),
             ("kid-absent-single-jwks", .withoutKeyID), ("missing-athash", .claims(["at_hash": nil])),
@@ -29,7 +30,7 @@ struct IDTokenModuleTests {
     }
 
     @Test(
-        "Each that is not good has its error",
+        "Each invalid ID token has its own error",
         arguments: [
             ("iat-is-week-in-past", .old(.seconds(604_800)), .tooOld),
             ("idtoken-sig-none", .unsigned, .algorithmMismatch),
@@ -48,7 +49,7 @@ struct IDTokenModuleTests {
             ("missing-iat", .claims(["iat": nil]), .missingClaim),
             ("missing-sub", .claims(["sub": nil]), .missingClaim),
             ("an empty sub", .claims(["sub": ""]), .malformedClaim),
-            ("a key that is not published", .unknownKey, .unknownKey),
+            ("an unpublished key", .unknownKey, .unknownKey),
             ("invalid-athash", .wrongAccessTokenHash, .hashMismatch),
         ] as [(String, Fault, TokenError.Code)]
     )
@@ -56,13 +57,13 @@ struct IDTokenModuleTests {
         try await ServerFixture.with { fixture in
             let error = await #expect(throws: TokenError.self, "\(module)") { try await signIn(fixture, fault) }
             #expect(error?.code == code, "\(module)")
-            // And the next one is good.
+            // The next ID token is valid.
             let next = try await signIn(fixture)
             #expect(next.registered.subject == "ada")
         }
     }
 
-    @Test("A grant that asked for an ID token is not redeemed without a rule for it, and its code stays good")
+    @Test("Requires a rule for a requested ID token, without using the code")
     func withoutRule() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -77,7 +78,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("Where no ID token was asked for, a verifier has nothing to verify, and the code stays good")
+    @Test("Rejects a verifier without a requested ID token, without using the code")
     func notRequested() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -93,7 +94,7 @@ struct IDTokenModuleTests {
     }
 
     @Test(
-        "A server that issues no ID token, though one was asked for, is not believed",
+        "Rejects a token response without the requested ID token",
         arguments: [nil, "", 7] as [JSONValue?]
     )
     func missing(member: JSONValue?) async throws {
@@ -107,7 +108,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("While the provider's keys can't be had, the code is not spent")
+    @Test("Doesn't use the code while the provider's keys can't be loaded")
     func withoutKeys() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -124,7 +125,7 @@ struct IDTokenModuleTests {
     }
 
     @Test(
-        "max_age of the request is checked in the ID token",
+        "Checks the request's max_age in the ID token",
         arguments: [
             ("60", .claims(["auth_time": 1]), .tooOld), ("60", .claims(["auth_time": nil]), .missingClaim),
             ("3600", nil, nil),
@@ -153,7 +154,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("A max_age that is no number of seconds is refused", arguments: ["", "-1", "1.5", "a day", "99999999999"])
+    @Test("Rejects a max_age that isn't a number of seconds", arguments: ["", "-1", "1.5", "a day", "99999999999"])
     func malformedMaximumAge(text: String) {
         #expect(throws: OAuth2Error(.malformedRequest, "")) {
             try AuthorizationRequest(
@@ -165,7 +166,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("nonce-unless-code-flow: a sign-in without a nonce has an ID token without one, and takes none with")
+    @Test("nonce-unless-code-flow: a sign-in without a nonce rejects an ID token with one")
     func withoutNonce() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -182,7 +183,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("kid-absent-multiple-jwks: with several keys, a token that names none of them is refused")
+    @Test("kid-absent-multiple-jwks: rejects a token without kid if there are several keys")
     func ambiguousKey() async throws {
         try await ServerFixture.with { fixture in
             try fixture.server.rotateKeys()
@@ -193,7 +194,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("idtoken-sig-rs256, invalid-sig-rs256: the algorithm that clients are registered for by default")
+    @Test("idtoken-sig-rs256, invalid-sig-rs256: verifies RS256, the default of client registration")
     func rs256() async throws {
         try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
             let verifier = IDTokenVerifier(
@@ -209,7 +210,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("invalid-sig-hs256: a token that is signed with another secret than the client's, or with the public key")
+    @Test("invalid-sig-hs256: rejects a token signed with another secret or with the public key")
     func hs256() async throws {
         try await ServerFixture.with { fixture in
             let verifier = IDTokenVerifier(
@@ -234,7 +235,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("invalid-alternate-alg: another algorithm than the client is registered for, by whatever key")
+    @Test("invalid-alternate-alg: rejects an unregistered algorithm with any key")
     func alternateAlgorithm() async throws {
         try await ServerFixture.with { fixture in
             for algorithm in [JWSAlgorithm.es384, .ps256, .edDSA] {
@@ -247,7 +248,7 @@ struct IDTokenModuleTests {
     }
 
     @Test(
-        "encrypted-idtoken, encrypted-idtoken-usingrsa15: what is encrypted is refused, and said to be so",
+        "encrypted-idtoken, encrypted-idtoken-usingrsa15: rejects encrypted tokens and names the reason",
         arguments: ["RSA-OAEP", "RSA1_5"]
     )
     func encrypted(algorithm: String) async throws {
@@ -265,10 +266,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    // MARK: Beside a code, as a detached signature of the answer
+    // MARK: Detached signatures of authorization responses
 
     @Test(
-        "Hashes of the code and the state that come with a token from the authorization endpoint",
+        "Checks the hashes of the code and the state in an authorization response's ID token",
         arguments: [
             ("good", nil, nil), ("invalid-chash", .wrongCodeHash, .hashMismatch),
             ("missing-chash", .claims(["c_hash": nil]), .missingClaim),
@@ -299,7 +300,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    // MARK: A sign-in
+    // MARK: Helpers
 
     private func verifier(_ fixture: ServerFixture, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
         fixture.idTokenVerifier(algorithms)
@@ -307,7 +308,7 @@ struct IDTokenModuleTests {
 
     /// Signs a user in.
     ///
-    /// - Throws: `TokenError`, which is the cause of what the client throws.
+    /// - Throws: `TokenError`, the cause of the client's error.
     private func signIn(
         _ fixture: ServerFixture,
         _ fault: Fault? = nil,

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct MutualTLSModuleTests {
-    @Test("A client with a certificate pushes its request at the alias, and gets its tokens there")
+    @Test("Pushes requests and gets tokens at the server's aliases")
     func pushed() async throws {
         let authority = try MockCertificateAuthority()
         let certificate = try authority.issueClientCertificate(name: "reports")
@@ -44,14 +44,14 @@ struct MutualTLSModuleTests {
         let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
         let claims = try tokens.accessToken.value.expose { try UnverifiedToken($0).unverifiedClaims }
         #expect(claims["cnf"]?.object?["x5t#S256"]?.string?.count == 43)
-        // Nobody came to the port that asks for no certificate but the browser.
+        // Only the browser used the port without client certificates.
         #expect(server.server.requests(for: "/par").isEmpty)
         #expect(server.server.requests(for: "/token").isEmpty)
         await transport.close()
         await server.stop()
     }
 
-    @Test("tls_client_auth and self_signed_tls_client_auth at the server's alias; tokens are bound to the certificate")
+    @Test("tls_client_auth and self_signed_tls_client_auth bind tokens to the certificate")
     func certificates() async throws {
         let authority = try MockCertificateAuthority()
         let known = try authority.issueClientCertificate(name: "reports")
@@ -103,13 +103,13 @@ struct MutualTLSModuleTests {
             thumbprints.insert(claims["cnf"]?.object?["x5t#S256"]?.string ?? "")
         }
         #expect(thumbprints.map(\.count) == [43])
-        // Nobody came to the port that asks for no certificate.
+        // The port without client certificates received no request.
         #expect(server.server.requests(for: "/token").isEmpty)
         #expect(server.tokenRequestCount == 3)
         for authentication in good.prefix(2) {
             let error = await #expect(throws: OAuth2Error.self) { try await tokens(authentication, other) }
             #expect(error?.code == .invalidClient)
-            // Nothing is sent without a certificate.
+            // Without a certificate, the client sends no request.
             let none = await #expect(throws: OAuth2Error.self) { try await tokens(authentication, nil) }
             #expect(none?.code == .assertionFailed)
         }

@@ -5,7 +5,7 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A `MockAuthorizationServer` and what a client of it needs, on the machine's clock and real sockets.
+/// A `MockAuthorizationServer` and its clients, with the system clock and real sockets.
 struct ServerFixture {
     static let redirectURI = "https://reports.example/callback"
     static let secret = "s3cret:/+ é and thirty-two octets long"
@@ -16,10 +16,10 @@ struct ServerFixture {
     let network: NetworkClient
     private let transport: CurlTransport
 
-    /// Runs a test with a server that knows a client of each kind.
+    /// Runs a test with a server that has a registered client of each kind.
     ///
     /// - Parameters:
-    ///   - configure: Changes how the server issues tokens.
+    ///   - configure: A closure that changes the server's configuration.
     ///   - body: The test.
     static func with(
         _ configure: (inout MockAuthorizationServer.Configuration) -> Void = { _ in },
@@ -53,7 +53,7 @@ struct ServerFixture {
         network = NetworkClient(transport: transport, options: .init(timeout: .seconds(300)))
     }
 
-    /// Each client's authentication.
+    /// The authentication of each client.
     func authentications() throws -> [any ClientAuthentication] {
         let secret = Secret(Self.secret)
         return [
@@ -87,17 +87,17 @@ struct ServerFixture {
         )
     }
 
-    /// A client that sends what an interceptor makes of a request.
+    /// Returns a network client with an interceptor.
     func network(with interceptor: any RequestInterceptor) -> NetworkClient {
         NetworkClient(transport: transport, interceptors: [interceptor], options: .init(timeout: .seconds(300)))
     }
 
-    /// The rule that verifies the ID tokens of a client.
+    /// Returns the rule that verifies a client's ID tokens.
     func idToken(_ client: OAuth2Client, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenRule {
         .verified(by: idTokenVerifier(clientID: client.clientAuthentication.clientID, algorithms))
     }
 
-    /// A verifier with the server's keys.
+    /// Returns a verifier with the server's keys.
     func idTokenVerifier(clientID: String = "public", _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
         IDTokenVerifier(
             issuer: server.metadata.issuer,
@@ -111,7 +111,7 @@ struct ServerFixture {
         )
     }
 
-    /// Asks a user, who grants it.
+    /// Requests a user's authorization, which the user grants.
     func code(
         _ client: OAuth2Client,
         scope: String? = nil,
@@ -128,7 +128,7 @@ struct ServerFixture {
         return try request.grant(from: redirect, of: client.server)
     }
 
-    /// The claims of an access token that the server issued.
+    /// Returns the claims of an access token from the server.
     func claims(_ tokens: IssuedTokens) throws -> JSONObject {
         let key = try VerificationKey(jwk: server.keys.keys[0])
         var policy = ValidationPolicy(issuer: .exactly(server.metadata.issuer))

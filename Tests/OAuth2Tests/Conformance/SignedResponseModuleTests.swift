@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The scenarios of oauth4webapi's conformance modules that are about signed answers to authorization requests (JARM), named as they
-/// are there.
+/// The scenarios of oauth4webapi's conformance modules about signed authorization responses (JARM),
+/// under their original names.
 @Suite("Conformance modules: signed authorization responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SignedResponseModuleTests {
     @Test(
-        "fapi1-advanced-final-client-test: a signed request that is pushed, a signed answer, and an assertion for the code",
+        "fapi1-advanced-final-client-test: signed and pushed request, signed response, client assertion",
         arguments: [ResponseMode.jwt, .queryJWT]
     )
     func happyPath(mode: ResponseMode) async throws {
@@ -41,7 +41,7 @@ struct SignedResponseModuleTests {
     }
 
     @Test(
-        "Each answer that is not good has its error, and its code is sent nowhere",
+        "Each invalid response has its own error, and its code isn't used",
         arguments: [
             ("ensure-jarm-signature-is-not-none", .unsigned, .protocolViolation, .algorithmMismatch),
             ("ensure-jarm-with-expired-exp-fails", .claims(["exp": 1]), .protocolViolation, .expired),
@@ -57,14 +57,14 @@ struct SignedResponseModuleTests {
             ("ensure-jarm-without-aud-fails", .claims(["aud": nil]), .protocolViolation, .missingClaim),
             ("ensure-jarm-without-exp-fails", .claims(["exp": nil]), .protocolViolation, .missingClaim),
             ("ensure-jarm-without-iss-fails", .claims(["iss": nil]), .protocolViolation, .missingClaim),
-            ("a key that is not published", .unknownKey, .protocolViolation, .unknownKey),
+            ("an unpublished key", .unknownKey, .protocolViolation, .unknownKey),
             ("no algorithm", .withoutAlgorithm, .protocolViolation, .malformedToken),
             ("no state", .claims(["state": nil]), .stateMismatch, nil),
             ("another state", .claims(["state": "another"]), .stateMismatch, nil),
-            ("a state that is no text", .claims(["state": 7]), .protocolViolation, nil),
+            ("a state that isn't a string", .claims(["state": 7]), .protocolViolation, nil),
             ("no code", .claims(["code": nil]), .protocolViolation, nil),
             ("an empty code", .claims(["code": ""]), .protocolViolation, nil),
-            ("a code that is no text", .claims(["code": ["c"]]), .protocolViolation, nil),
+            ("a code that isn't a string", .claims(["code": ["c"]]), .protocolViolation, nil),
             ("a token", .claims(["access_token": "a"]), .protocolViolation, nil),
         ]
             as [(
@@ -86,12 +86,12 @@ struct SignedResponseModuleTests {
             #expect(error?.code == code, "\(module)")
             #expect((error?.cause as? TokenError)?.code == cause, "\(module)")
             #expect(fixture.server.tokenRequestCount == 0)
-            // And the next one is good.
+            // The next response is valid.
             _ = try await client.tokens(for: answer(fixture, client))
         }
     }
 
-    @Test("What the user, or the server, refuses is signed, too")
+    @Test("Reads signed error responses")
     func refusals() async throws {
         try await ServerFixture.with { fixture in
             for (decision, code) in [
@@ -105,7 +105,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("An answer without a signature is not believed where one was asked for, nor read without a verifier")
+    @Test("Rejects an unsigned response to a request for a signed one, and requires a verifier")
     func downgrade() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -124,7 +124,7 @@ struct SignedResponseModuleTests {
                     try request.grant(from: url, of: client.server)
                 }
             }
-            // Asked for as a parameter of an extension, it is asked for all the same.
+            // The additional parameter response_mode has the same effect.
             let other = try client.authorizationRequest(
                 redirectURI: ServerFixture.redirectURI,
                 additionalParameters: ["response_mode": "query.jwt"]
@@ -143,7 +143,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("What stands beside a signed answer does not count, and one of another place is none")
+    @Test("Ignores unsigned parameters, and rejects a response at another redirect URI")
     func outside() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -163,7 +163,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("Other JWTs that the server has signed for this client are no answers")
+    @Test("Rejects other JWTs that the server has signed for this client")
     func otherTokens() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -194,7 +194,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("Answers are signed with RS256 unless the client is registered otherwise, or with its secret")
+    @Test("Expects RS256 by default, or the client's secret with HS256")
     func algorithms() async throws {
         try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
             let client = fixture.client()
@@ -211,7 +211,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("Without the server's keys there is no answer, and the failure is theirs")
+    @Test("Throws the key set's error if the server's keys can't be loaded")
     func keys() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.misbehave(at: .keys, .unavailable())
@@ -221,7 +221,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("A program on the user's machine receives a signed answer, and no other's")
+    @Test("A loopback receiver accepts only the signed response to its request")
     func receiver() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()

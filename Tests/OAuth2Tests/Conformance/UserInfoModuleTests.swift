@@ -7,10 +7,11 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The scenarios of oauth4webapi's conformance modules that use tokens at an endpoint, named as they are there.
+/// The scenarios of oauth4webapi's conformance modules about UserInfo and resources, under their
+/// original names.
 @Suite("Conformance modules: UserInfo and resources", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UserInfoModuleTests {
-    @Test("scope-userinfo-claims, userinfo-bearer-header: the token goes in the header and nowhere else")
+    @Test("scope-userinfo-claims, userinfo-bearer-header: sends the token only in the header")
     func claims() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { $0.claims["ada"] = ["name": "Ada", "email": "ada@example.com"] }
@@ -26,7 +27,7 @@ struct UserInfoModuleTests {
         }
     }
 
-    @Test("userinfo-invalid-sub: what is said of another user than the ID token's is not believed")
+    @Test("userinfo-invalid-sub: rejects a response about a different user than the ID token's")
     func otherSubject() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { $0.substitute = "eve" }
@@ -37,7 +38,7 @@ struct UserInfoModuleTests {
         }
     }
 
-    @Test("userinfo-signed: a signed answer verifies by the server's keys, and one that is not signed is refused")
+    @Test("userinfo-signed: verifies a signed response with the server's keys, and rejects an unsigned one")
     func signed() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers {
@@ -60,7 +61,7 @@ struct UserInfoModuleTests {
     }
 
     @Test(
-        "rs-dpop-auth-scheme-case-insensitivity: a challenge's scheme is recognized however it is written",
+        "rs-dpop-auth-scheme-case-insensitivity: recognizes a challenge's scheme in any case",
         arguments: ["DPoP", "dpop", "DPOP", "dPoP"]
     )
     func schemeCase(scheme: String) async throws {
@@ -77,7 +78,7 @@ struct UserInfoModuleTests {
                     }
                     return response
                 }
-                // The first answer is the nonce's.
+                // The first response only demands a nonce.
                 fixture.server.misbehave(.members([:]), .members(["token_type": .string(scheme)]))
                 let authenticator = OAuth2Authenticator(
                     server: fixture.server.metadata,
@@ -95,7 +96,7 @@ struct UserInfoModuleTests {
                 )
                 let data = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))
                 #expect(data == Data("ok".utf8))
-                // The one that was told the nonce, and the one with it.
+                // One request without the nonce, one with it.
                 #expect(api.requests(for: "/reports").count == 2)
                 await transport.close()
             }

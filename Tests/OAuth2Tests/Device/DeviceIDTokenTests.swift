@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("ID tokens of devices", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DeviceIDTokenTests {
-    /// Gets the tokens of a device whose user has granted what it asks for.
+    /// Gets the tokens of a device that its user has authorized.
     private func tokens(
         _ fixture: ServerFixture,
         scope: String = "openid read",
@@ -27,7 +27,7 @@ struct DeviceIDTokenTests {
         try await ServerFixture.with({ $0.deviceInterval = .seconds(1) }, body)
     }
 
-    @Test("A verifier verifies the ID token that comes with the tokens")
+    @Test("Verifies the ID token with the rule's verifier")
     func verified() async throws {
         try await play { fixture in
             let tokens = try await tokens(fixture, idToken: fixture.idToken(fixture.client()))
@@ -36,7 +36,7 @@ struct DeviceIDTokenTests {
         }
     }
 
-    @Test("Without a rule nothing is verified")
+    @Test("Doesn't verify the ID token without a rule")
     func unverified() async throws {
         try await play { fixture in
             for rule in [nil, .skipIDTokenCheck, .notRequested] as [IDTokenRule?] {
@@ -47,7 +47,7 @@ struct DeviceIDTokenTests {
         }
     }
 
-    @Test("An ID token that is missing, or not good, is refused with the tokens")
+    @Test("Rejects the tokens if the ID token is missing or invalid")
     func refused() async throws {
         try await play { fixture in
             let rule = fixture.idToken(fixture.client())
@@ -68,7 +68,7 @@ struct DeviceIDTokenTests {
         }
     }
 
-    @Test("While the provider's keys can't be had, the server isn't asked for tokens")
+    @Test("Doesn't poll the server while the provider's keys can't be loaded")
     func withoutKeys() async throws {
         try await play { fixture in
             fixture.server.misbehave(at: .keys, .huge())

@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// Row T14: what a device's questions are answered, and how long it waits before the next.
+/// The responses to a device's token requests, and the delays between them.
 @Suite("Device authorization", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DevicePollingTests {
     private static var start: MockTransport.Step {
@@ -14,7 +14,7 @@ struct DevicePollingTests {
         )
     }
 
-    @Test("Pending goes on at the interval, slow_down adds five seconds for good, no answer doubles")
+    @Test("Waits the interval while pending, adds 5 s after slow_down, doubles the delay without a response")
     func pauses() async throws {
         let fixture = DeviceFixture([
             Self.start, .error("authorization_pending"), .error("slow_down"), .error("authorization_pending"),
@@ -46,7 +46,7 @@ struct DevicePollingTests {
     }
 
     @Test(
-        "What ends it has its own error",
+        "Each final error code has its own error",
         arguments: [
             ("access_denied", OAuth2Error.Code.authorizationDenied), ("expired_token", .authorizationExpired),
             ("invalid_grant", .reauthenticationRequired), ("invalid_client", .invalidClient),
@@ -63,7 +63,7 @@ struct DevicePollingTests {
         #expect(fixture.forms.count == 3)
     }
 
-    @Test("A user who never comes is not waited for longer than the code lives")
+    @Test("Stops polling when the code expires")
     func expiry() async throws {
         let fixture = DeviceFixture(
             [
@@ -78,12 +78,12 @@ struct DevicePollingTests {
         #expect(error?.code == .authorizationExpired)
         #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
         #expect(fixture.forms.count == 3)
-        // And a code that is over already is not asked for at all.
+        // The client sends no request for an expired code.
         await #expect(throws: OAuth2Error(.authorizationExpired, "")) { try await fixture.client.tokens(for: device) }
         #expect(fixture.forms.count == 3)
     }
 
-    @Test("Additional parameters go along; those that the request has anyway are refused before anything is sent")
+    @Test("Sends additional parameters, and rejects those that the request sets itself")
     func additionalParameters() async throws {
         let fixture = DeviceFixture([Self.start])
         _ = try await fixture.client.authorizeDevice(
@@ -105,7 +105,7 @@ struct DevicePollingTests {
         #expect(fixture.forms == [form])
     }
 
-    @Test("An interval of less than a second is a second, and one of another type counts as missing")
+    @Test("Raises the interval to one second, and ignores one of another type")
     func intervals() async throws {
         for (member, pause) in [("0", 1), (#""7""#, 7), ("null", 5), ("-3", 1), (#"{"a":1}"#, 5)] {
             let fixture = DeviceFixture([
@@ -120,7 +120,7 @@ struct DevicePollingTests {
         }
     }
 
-    @Test("The link with the code is kept, if it is one that people can be sent to")
+    @Test("Keeps the link with the code only if it's a web page")
     func completeLink() async throws {
         for (link, isKept) in [("https://as.example/device?c=1", true), ("javascript:alert(1)", false), ("a b", false)]
         {
@@ -135,7 +135,7 @@ struct DevicePollingTests {
     }
 
     @Test(
-        "An answer that lacks something, or would harm whoever is shown it, is refused",
+        "Rejects a response with missing members or harmful text",
         arguments: [
             #"{}"#, #"[]"#, "<html>",
             #"{"user_code":"u","verification_uri":"https://a.example","expires_in":9}"#,
@@ -157,7 +157,7 @@ struct DevicePollingTests {
         #expect(error.map { "\($0)".unicodeScalars.allSatisfy { $0.value >= 0x20 } } == true)
     }
 
-    @Test("A server that does not know devices is not asked")
+    @Test("Sends no request to a server without a device authorization endpoint")
     func noEndpoint() async throws {
         let fixture = OAuth2Fixture()
         let client = OAuth2Client(
@@ -169,7 +169,7 @@ struct DevicePollingTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("Whoever is cancelled while the user takes their time stops at once, with a CancellationError")
+    @Test("Throws a CancellationError at once if cancelled while it waits for the user")
     func cancellation() async throws {
         let fixture = DeviceFixture([Self.start], isStandingStill: true)
         let device = try await fixture.client.authorizeDevice()
@@ -180,7 +180,7 @@ struct DevicePollingTests {
     }
 }
 
-/// An authorization server that devices ask, scripted, on a clock that moves when somebody sleeps.
+/// A scripted device authorization server, with a clock that advances when a task sleeps.
 private struct DeviceFixture {
     let time: ManualTime
     let client: OAuth2Client
@@ -192,7 +192,7 @@ private struct DeviceFixture {
         isStandingStill: Bool = false
     ) {
         let time = ManualTime(advancesWhenSleeping: !isStandingStill)
-        // What bounds the requests themselves must not move the time.
+        // The requests' own timeouts must not advance the clock.
         let still = ManualTime()
         let transport = MockTransport(
             steps: steps + Array(repeating: otherwise, count: 20),

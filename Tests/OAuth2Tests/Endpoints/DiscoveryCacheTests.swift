@@ -5,12 +5,12 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Discovery: what is kept", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Discovery cache", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscoveryCacheTests {
     private let time = ManualTime()
 
     @Test(
-        "Metadata are kept as long as the server says, within limits",
+        "Keeps metadata for the server's lifetime, within limits",
         arguments: [
             (nil, 3_600), ("max-age=600", 600), ("public, max-age=\"120\"", 120), ("max-age=1", 60), ("no-store", 60),
             ("no-cache, max-age=600", 60), ("max-age=999999999999999999999", 86_400), ("max-age=soon", 3_600),
@@ -30,7 +30,7 @@ struct DiscoveryCacheTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("What a cache on the way has kept is as old as it says")
+    @Test("Subtracts the Age of a cached response")
     func age() async throws {
         let headers: HTTPHeaders = ["Cache-Control": "max-age=600", "Age": "500"]
         let transport = MockTransport(steps: [answer("a", headers), answer("b")], time: time.timeSource, handler: nil)
@@ -40,7 +40,7 @@ struct DiscoveryCacheTests {
         #expect(try await discovery.server().tokenEndpoint.path == "/b")
     }
 
-    @Test("Many callers at once ask the server once")
+    @Test("Sends one request for concurrent callers")
     func singleFlight() async throws {
         let gate = ResponseGate()
         let transport = MockTransport(answer("a").gated(by: gate), time: time.timeSource)
@@ -54,7 +54,7 @@ struct DiscoveryCacheTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A caller that is cancelled leaves at once, and the others get their answer")
+    @Test("A cancelled caller stops at once, and the others get the metadata")
     func cancellation() async throws {
         let gate = ResponseGate()
         let transport = MockTransport(answer("a").gated(by: gate), time: time.timeSource)
@@ -70,7 +70,7 @@ struct DiscoveryCacheTests {
     }
 
     @Test(
-        "During an outage the old metadata are good for a bounded time, and the server is not asked all the time",
+        "Uses expired metadata for a limited time during an outage, with few requests",
         arguments: [
             MockTransport.Step.status(503), .failure(NetworkError(.cannotConnect, "no luck")), .text("<html>"),
             .status(404),
@@ -99,7 +99,7 @@ struct DiscoveryCacheTests {
         await #expect(throws: OAuth2Error.self) { try await discovery.server() }
     }
 
-    @Test("After an outage the new metadata are used")
+    @Test("Uses new metadata after an outage")
     func recovery() async throws {
         let transport = MockTransport(
             steps: [answer("a"), .status(500), answer("b")],
@@ -114,7 +114,7 @@ struct DiscoveryCacheTests {
         #expect(try await discovery.server().tokenEndpoint.path == "/b")
     }
 
-    @Test("A server that has become another is no outage")
+    @Test("Doesn't treat another issuer as an outage")
     func takeover() async throws {
         let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
         let transport = MockTransport(steps: [answer("a"), .json(other)], time: time.timeSource, handler: nil)
@@ -124,7 +124,7 @@ struct DiscoveryCacheTests {
         #expect(await failureCode { _ = try await discovery.server() } == .issuerMismatch)
     }
 
-    @Test("Without old metadata a failure is told, and the next caller asks again")
+    @Test("Throws an error without old metadata, and retries for the next caller")
     func firstFailure() async throws {
         let transport = MockTransport(steps: [.status(503), answer("a")], time: time.timeSource, handler: nil)
         let discovery = discovery(transport)
@@ -132,13 +132,13 @@ struct DiscoveryCacheTests {
         #expect(try await discovery.server().tokenEndpoint.path == "/a")
     }
 
-    @Test("A server that never answers is given up at the time limit")
+    @Test("Times out if the server never responds")
     func silence() async throws {
         let transport = MockTransport(.never, time: time.timeSource)
         let discovery = discovery(transport)
         let call = Task { try await discovery.server() }
         try await transport.waitForRequests(count: 1)
-        // The refresh's limit, and the exchange's.
+        // The cache's timeout and the request's.
         try await time.waitForSleepers(count: 2)
         time.advance(by: .seconds(10))
         #expect(await failureCode { _ = try await call.value } == .serverUnreachable)

@@ -13,7 +13,7 @@ struct DiscoveryTests {
     private let time = ManualTime()
 
     @Test(
-        "A document is looked up where the specifications say",
+        "Requests the documents at the specified URLs",
         arguments: [
             ("https://id.example", "https://id.example/.well-known/openid-configuration", true),
             ("https://id.example/", "https://id.example/.well-known/openid-configuration", true),
@@ -35,7 +35,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "What is no issuer identifier is looked up nowhere",
+        "Rejects an invalid issuer identifier without a request",
         arguments: [
             ("", OAuth2Error.Code.invalidIssuer), ("id.example", .invalidIssuer), ("https://", .invalidIssuer),
             ("https://id.example?a=b", .invalidIssuer), ("https://id.example/#f", .invalidIssuer),
@@ -51,7 +51,7 @@ struct DiscoveryTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Everything that a document says about endpoints is read")
+    @Test("Reads all endpoints in a document")
     func endpoints() async throws {
         let names = [
             "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
@@ -83,7 +83,7 @@ struct DiscoveryTests {
         #expect(aliased.issuer == issuer)
     }
 
-    @Test("Every alias for clients with certificates replaces its endpoint")
+    @Test("Replaces each endpoint with its mutual TLS alias")
     func aliases() throws {
         var aliases: JSONObject = [:]
         for name in [
@@ -104,7 +104,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "A document of another issuer is refused, however little it differs",
+        "Rejects a document of another issuer, even with a small difference",
         arguments: [
             "https://id.example/", "https://ID.example", "https://evil.example", "https://id.example:443", "",
             "https://id.exampl\u{0435}",
@@ -115,7 +115,7 @@ struct DiscoveryTests {
         #expect(await failureCode { _ = try await discovery(transport).server() } == .issuerMismatch)
     }
 
-    @Test("An issuer that only looks the same is another one")
+    @Test("Compares issuers byte by byte")
     func canonicalEquivalence() {
         let composed = "https://id.example/caf\u{E9}"
         #expect(throws: OAuth2Error(.issuerMismatch, "")) {
@@ -127,7 +127,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "A member of a wrong type, and an endpoint without TLS, are named",
+        "The error names a member of the wrong type and an insecure endpoint",
         arguments: [
             ("issuer", nil, OAuth2Error.Code.protocolViolation), ("issuer", 7, .protocolViolation),
             ("token_endpoint", nil, .protocolViolation), ("token_endpoint", ["https://id.example"], .protocolViolation),
@@ -154,14 +154,14 @@ struct DiscoveryTests {
         #expect(code != .protocolViolation || error.message.contains(value?.object == nil ? name : "token_endpoint"))
     }
 
-    /// Spellings of this machine's names and addresses.
+    /// Different spellings of this machine's names and addresses.
     private static let loopback = [
         "localhost", "LOCALHOST", "localhost.", "a.localhost", "localhost.localdomain", "ip6-localhost", "127.0.0.1",
         "127.9.9.9", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0", "127.0.0.1.", "[::1]", "[::]",
         "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[::ffff:7f00:1]",
     ]
 
-    @Test("No endpoint of an issuer on the network is on this machine, or without TLS", arguments: loopback)
+    @Test("Rejects a local or insecure endpoint of an issuer on the network", arguments: loopback)
     func endpointsOfThisMachine(_ host: String) throws {
         let names = AuthorizationServer.endpoints.map(\.name) + ["token_endpoint", "jwks_uri"]
         for url in ["https://\(host)/x", "https://\(host):8443/x", "http://\(host)/x", "http://id.example/x"] {
@@ -180,7 +180,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("An issuer of this machine has its endpoints there, and one on the network elsewhere on the network")
+    @Test("Accepts local endpoints of a local issuer, and endpoints on other hosts")
     func endpointsOfTheIssuersMachine() throws {
         for (issuer, url, code) in [
             ("http://127.0.0.1:1", "http://127.0.0.1:1/x", nil), ("http://127.0.0.1:1", "https://id.example/x", nil),
@@ -203,7 +203,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "What is no document is a typed error",
+        "Each invalid document has its own error",
         arguments: [
             (MockTransport.Step.text("<html>\(Self.marker)</html>"), OAuth2Error.Code.protocolViolation),
             (.json("[]"), .protocolViolation), (.json(#"{"issuer":"https://id.example","#), .protocolViolation),
@@ -224,7 +224,7 @@ struct DiscoveryTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Where one document is missing, the other is looked up", arguments: [400, 403, 404, 405, 410])
+    @Test("Requests the other document if one is missing", arguments: [400, 403, 404, 405, 410])
     func otherDocument(status: Int) async throws {
         let transport = MockTransport(.status(status), .json(document().serialized()), time: time.timeSource)
         _ = try await discovery(transport).server()
@@ -235,7 +235,7 @@ struct DiscoveryTests {
         )
     }
 
-    @Test("A server without a document says so by the last status")
+    @Test("Reports the last status of a server without a document")
     func noDocument() async throws {
         let transport = MockTransport(.status(404), .status(404), time: time.timeSource)
         let error = await #expect(throws: OAuth2Error.self) { try await discovery(transport).server() }
@@ -243,7 +243,7 @@ struct DiscoveryTests {
         #expect(error?.status == 404)
     }
 
-    @Test("A place of the server's own choice is looked up, and only that")
+    @Test("Requests only the custom URL, if one is set")
     func location() async throws {
         let transport = MockTransport(.json(document().serialized()), time: time.timeSource)
         let url = try #require(URL(string: "https://metadata.example/id.json"))

@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import OAuth2
 
-/// A client of a scripted server with all endpoints, on a clock that stands still.
+/// A client of a scripted server with all endpoints, and a manual clock.
 struct EndpointFixture {
     static let secret = "S3cret-of-the-client"
     static let token = "T0ken-that-is-asked-about"
@@ -12,7 +12,7 @@ struct EndpointFixture {
     let transport: MockTransport
     let oauth: OAuth2Client
 
-    /// Makes a desk whose endpoints answer by a script.
+    /// Creates a fixture with scripted responses.
     init(
         _ steps: MockTransport.Step...,
         attempts: Int = 1,
@@ -46,7 +46,7 @@ struct EndpointFixture {
     /// The forms that were sent, in order.
     var forms: [String] { transport.requests.map { String(decoding: $0.body, as: UTF8.self) } }
 
-    /// All that can be seen of an error.
+    /// Returns all texts that an error shows.
     static func texts(of error: any Error) -> [String] {
         var dumped = ""
         dump(error, to: &dumped)
@@ -54,7 +54,7 @@ struct EndpointFixture {
     }
 }
 
-/// What any endpoint may answer instead of what it was asked for, and the code of the error.
+/// Invalid responses that any endpoint can send, with the resulting error codes.
 var badAnswers: [(name: String, step: MockTransport.Step, code: OAuth2Error.Code)] {
     let echo = "\(EndpointFixture.token) \(EndpointFixture.secret)"
     return [

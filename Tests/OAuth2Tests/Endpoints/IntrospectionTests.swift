@@ -10,7 +10,7 @@ import TokenGeneration
 struct IntrospectionTests {
     private let token = Secret(EndpointFixture.token)
 
-    @Test("The example of RFC 7662 §2.2")
+    @Test("Reads the example of RFC 7662 §2.2")
     func example() async throws {
         let fixture = EndpointFixture(
             .json(
@@ -36,7 +36,7 @@ struct IntrospectionTests {
         #expect(found.notBefore == nil && found.jwtID == nil && found.tokenType == nil && found.confirmation == nil)
     }
 
-    @Test("The request is a form of POST with the token, the hint and the client's authentication")
+    @Test("Posts a form with the token, the hint and the client's authentication")
     func request() async throws {
         let fixture = EndpointFixture(.json(#"{"active":false}"#), .json(#"{"active":false}"#))
         _ = try await fixture.oauth.introspect(token)
@@ -53,14 +53,14 @@ struct IntrospectionTests {
         )
     }
 
-    @Test("Of a token that is not active nothing else is believed")
+    @Test("Ignores the other members for an inactive token")
     func inactive() async throws {
         let found = try await EndpointFixture(.json(#"{"active":false,"sub":"ada","scope":7}"#)).oauth.introspect(token)
         #expect(!found.isActive)
         #expect(found.subject == nil && found.scope.isEmpty && found.claims == ["active": false])
     }
 
-    @Test("Several audiences, a bound token, times with fractions")
+    @Test("Reads several audiences, a confirmation and fractional times")
     func more() async throws {
         let text = #"{"active":true,"aud":["a","b"],"cnf":{"jkt":"x"},"nbf":1.5,"token_type":"DPoP","exp":null}"#
         let found = try await EndpointFixture(.json(text)).oauth.introspect(token)
@@ -72,7 +72,7 @@ struct IntrospectionTests {
     }
 
     @Test(
-        "A member of a wrong type is a violation of the protocol",
+        "Rejects a member of the wrong type",
         arguments: [
             "{}", #"{"active":"true"}"#, #"{"active":1}"#, #"{"active":null}"#, #"{"active":true,"active":false}"#,
             #"{"active":true,"scope":["a"]}"#, #"{"active":true,"exp":"soon"}"#, #"{"active":true,"exp":1e999}"#,
@@ -85,7 +85,7 @@ struct IntrospectionTests {
         #expect(await failureCode { _ = try await fixture.oauth.introspect(token) } == .protocolViolation)
     }
 
-    @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
+    @Test("Each invalid response has its error code, without anything that was sent", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
         let fixture = EndpointFixture(step)
         let error = try #require(await #expect(throws: OAuth2Error.self) { try await fixture.oauth.introspect(token) })
@@ -96,7 +96,7 @@ struct IntrospectionTests {
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test("A server that fails for the moment is asked again, with a new assertion")
+    @Test("Retries a temporary failure with a new assertion")
     func repetition() async throws {
         let key = try SigningKey.generate(.es256)
         let fixture = EndpointFixture(
@@ -109,7 +109,7 @@ struct IntrospectionTests {
         #expect(Set(fixture.forms).count == 2)
     }
 
-    @Test("A clock that is wrong is corrected by the server's, once")
+    @Test("Corrects a wrong clock once")
     func clock() async throws {
         let key = try SigningKey.generate(.es256)
         let late: HTTPHeaders = ["Date": "Sun, 09 Sep 2001 02:46:40 GMT"]
@@ -127,7 +127,7 @@ struct IntrospectionTests {
         #expect(times == [1_000_000_000, 1_000_003_600])
     }
 
-    @Test("A server without the endpoint, or with one without TLS, is not asked")
+    @Test("Sends no request to a missing or insecure endpoint")
     func noEndpoint() async {
         let missing = EndpointFixture { $0.introspectionEndpoint = nil }
         #expect(await failureCode { _ = try await missing.oauth.introspect(token) } == .endpointMissing)
@@ -136,7 +136,7 @@ struct IntrospectionTests {
         #expect(insecure.transport.requests.isEmpty)
     }
 
-    @Test("A client that shows a certificate asks at the alias")
+    @Test("A client with a certificate uses the alias")
     func alias() async throws {
         let fixture = EndpointFixture(.json(#"{"active":false}"#)) { server in
             server.mutualTLSAliases["introspection_endpoint"] = URL(string: "https://mtls.example/introspect")
@@ -146,7 +146,7 @@ struct IntrospectionTests {
         #expect(fixture.transport.requests.map(\.url.host) == ["mtls.example"])
     }
 
-    @Test("A caller that is cancelled hears that it was")
+    @Test("Reports cancellation to the caller")
     func cancellation() async throws {
         let gate = ResponseGate()
         let fixture = EndpointFixture(.json(#"{"active":true}"#).gated(by: gate))

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The endpoints of the mock server, on real sockets.
+/// The mock server's endpoints on real sockets.
 @Suite("Endpoints on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackEndpointTests {
-    @Test("A server is found by both documents, and is who it says it is")
+    @Test("Discovers a server with either document")
     func discovery() async throws {
         try await withServer { server, client in
             for document in [WellKnownDocument.openID, .oauth2] {
@@ -30,7 +30,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test("A document that is cut, late, huge, elsewhere or a page is none")
+    @Test("Rejects a truncated, late, huge, redirected or HTML document")
     func badDocuments() async throws {
         try await withServer { server, client in
             let page = LoopbackResponse.text(String(repeating: "x", count: 2 << 20))
@@ -57,7 +57,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test("A token is what the server says, until it is given back")
+    @Test("Introspects a token before and after its revocation")
     func introspection() async throws {
         try await withServer { server, client in
             let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)
@@ -87,7 +87,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test("A refresh token that is given back takes with it what came of it")
+    @Test("Revoking a refresh token revokes its access tokens")
     func revocation() async throws {
         try await withServer { server, client in
             let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)
@@ -98,7 +98,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test("Nobody asks about tokens, nor gives them back, who does not say who it is")
+    @Test("Introspection and revocation require client authentication")
     func otherClients() async throws {
         try await withServer { server, client in
             let oauth = OAuth2Client(

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Registration, pushed and signed requests and UserInfo of the mock server, on real sockets.
+/// The mock server's registration, pushed requests, signed requests and UserInfo on real sockets.
 @Suite("Clients and users on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackRegistrationTests {
-    @Test("A client registers itself, gets tokens, changes and goes")
+    @Test("Registers a client, gets tokens, updates and deletes the registration")
     func registration() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.initialAccessToken = Secret("initial")
@@ -22,7 +22,7 @@ struct LoopbackRegistrationTests {
             let registered = try await registrar.register(metadata, initialAccessToken: Secret("initial"))
             #expect(registered.metadata.tokenEndpointAuthenticationMethod == "client_secret_basic")
             let secret = try #require(registered.clientSecret)
-            // A new one each time: a source has a token in its store after the first.
+            // Create a new source each time, because a source stores its first token.
             func source() -> GrantTokenSource {
                 GrantTokenSource(
                     server: server.metadata,
@@ -47,7 +47,7 @@ struct LoopbackRegistrationTests {
         }
     }
 
-    @Test("A client with a key registers it; what is malformed is refused by its code")
+    @Test("Registers a client's key, and reports codes for malformed metadata")
     func keysAndRefusals() async throws {
         try await withServer { server, client in
             let registrar = ClientRegistrar(server: server.metadata, client: client)
@@ -73,7 +73,7 @@ struct LoopbackRegistrationTests {
         }
     }
 
-    @Test("A request is left at the server; another client's, a repeated or a forged one is refused")
+    @Test("Pushes a request, and the server denies repeated, forged and other clients' requests")
     func pushedRequests() async throws {
         try await withServer { server, client in
             let key = try SigningKey.generate(.es256)
@@ -110,7 +110,7 @@ struct LoopbackRegistrationTests {
         }
     }
 
-    @Test("UserInfo with a bound token, signed, and about somebody else", arguments: [false, true])
+    @Test("Gets UserInfo with a bound token, signed and about another user", arguments: [false, true])
     func userInfo(isSigned: Bool) async throws {
         try await withServer { server, client in
             server.register(.init(id: "web", secret: "s3cret"))
@@ -144,7 +144,7 @@ struct LoopbackRegistrationTests {
         }
     }
 
-    @Test("Each endpoint's faults are typed errors")
+    @Test("Each fault of an endpoint has its own error")
     func faults() async throws {
         try await withServer { server, client in
             server.register(.init(id: "web", secret: "s3cret"))
@@ -166,7 +166,7 @@ struct LoopbackRegistrationTests {
                 let parameters = [(name: "response_type", value: "code")]
                 #expect(await failureCode { _ = try await oauth.push(parameters: parameters) } == code)
                 #expect(await failureCode { _ = try await registrar.register(ClientMetadata()) } == code)
-                // Without a token there is nothing in the answer that could be cut.
+                // Without a token, the response is too short to be truncated.
                 if code == .serverUnreachable { continue }
                 server.misbehave(at: .userInfo, fault)
                 #expect(await failureCode { _ = try await oauth.userInfo(subject: "a", authorized: client) } == code)

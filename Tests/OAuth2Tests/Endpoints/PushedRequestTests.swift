@@ -10,7 +10,7 @@ struct PushedRequestTests {
     private static let uri = "urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c"
     private static let answer = #"{"request_uri":"\#(uri)","expires_in":60}"#
 
-    @Test("A request is left at the server, and the user is sent with its name", arguments: [200, 201])
+    @Test("Pushes a request, and the user's URL has a reference to it", arguments: [200, 201])
     func push(status: Int) async throws {
         let fixture = EndpointFixture(.json(Self.answer, status: status))
         let request = try AuthorizationRequest(
@@ -34,7 +34,7 @@ struct PushedRequestTests {
         )
     }
 
-    @Test("Parameters of another client, or that were pushed before, are not sent")
+    @Test("Rejects parameters of another client or with a request_uri")
     func refusedParameters() async {
         let fixture = EndpointFixture()
         for parameters in [[("client_id", "other")], [("request_uri", Self.uri)]] {
@@ -44,7 +44,7 @@ struct PushedRequestTests {
     }
 
     @Test(
-        "An answer without what is needed is none",
+        "Rejects a response with missing members",
         arguments: [
             "{}", #"{"request_uri":"urn:x"}"#, #"{"expires_in":60}"#, #"{"request_uri":7,"expires_in":60}"#,
             #"{"request_uri":"","expires_in":60}"#, #"{"request_uri":"urn:x","expires_in":"60"}"#,
@@ -57,7 +57,7 @@ struct PushedRequestTests {
         #expect(await failureCode { _ = try await fixture.oauth.push(parameters: []) } == .protocolViolation)
     }
 
-    @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
+    @Test("Each invalid response has its error code, without anything that was sent", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
         let fixture = EndpointFixture(step)
         let error = try #require(
@@ -71,7 +71,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test("A server without the endpoint is not asked")
+    @Test("Sends no request without the endpoint")
     func noEndpoint() async {
         let fixture = EndpointFixture { $0.pushedAuthorizationRequestEndpoint = nil }
         #expect(await failureCode { _ = try await fixture.oauth.push(parameters: []) } == .endpointMissing)

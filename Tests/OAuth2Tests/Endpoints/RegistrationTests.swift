@@ -15,7 +15,7 @@ struct RegistrationTests {
          "registration_client_uri":"https://id.example/register/c1","client_name":"Reports","grant_types":["client_credentials"]}
         """
 
-    @Test("A client registers itself, and has all that comes back")
+    @Test("Registers a client and reads the complete response")
     func register() async throws {
         let fixture = EndpointFixture(.json(Self.answer, status: 201))
         let key = try SigningKey.generate(.es256).verificationKey
@@ -49,7 +49,7 @@ struct RegistrationTests {
         #expect(!dumped.contains(Self.secret))
     }
 
-    @Test("A client that is to use the aliases for certificates says so, and the server's metadata have them")
+    @Test("Sets use_mtls_endpoint_aliases, and the server's metadata has the aliases")
     func mutualTLSAliases() throws {
         var metadata = ClientMetadata(["use_mtls_endpoint_aliases": "true"])
         #expect(!metadata.usesMutualTLSAliases)
@@ -62,7 +62,7 @@ struct RegistrationTests {
         #expect(metadata.members.isEmpty)
     }
 
-    @Test("Metadata that are empty are left out")
+    @Test("Omits empty metadata")
     func emptyMetadata() throws {
         var metadata = ClientMetadata(["scope": "a", "grant_types": ["b"], "jwks": ["keys": [7, ["kty": "??"]]]])
         #expect(metadata.scope == ["a"] && metadata.grantTypes == ["b"] && metadata.keys.isEmpty)
@@ -76,7 +76,7 @@ struct RegistrationTests {
         #expect(metadata.keys.map(\.thumbprint) == [key.thumbprint])
     }
 
-    @Test("A registration is read, changed and deleted with its token, and keeps what an answer leaves out")
+    @Test("Reads, updates and deletes a registration, and keeps credentials that a response omits")
     func management() async throws {
         let fixture = EndpointFixture(
             .json(#"{"client_id":"c1","client_name":"Reports"}"#),
@@ -107,7 +107,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "What the server refuses has the server's code",
+        "The error has the server's code",
         arguments: ["invalid_redirect_uri", "invalid_client_metadata", "invalid_software_statement"]
     )
     func refusal(serverCode: String) async throws {
@@ -118,7 +118,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "An answer that is no registration is refused",
+        "Rejects an invalid registration response",
         arguments: [
             "{}", #"{"client_id":7}"#, #"{"client_id":""}"#, #"{"client_id":"a","client_secret":7}"#,
             #"{"client_id":"a","client_secret":"b","client_secret_expires_at":"never"}"#,
@@ -131,7 +131,7 @@ struct RegistrationTests {
         #expect(await failureCode { _ = try await registrar(fixture).register(ClientMetadata()) } == .protocolViolation)
     }
 
-    @Test("A registration's URL without TLS, or of another client, is refused")
+    @Test("Rejects an insecure registration URL and another client's registration")
     func otherClient() async {
         let insecure = EndpointFixture(.json(#"{"client_id":"a","registration_client_uri":"http://id.example/r"}"#))
         #expect(
@@ -141,7 +141,7 @@ struct RegistrationTests {
         #expect(await failureCode { _ = try await registrar(other).read(registered) } == .protocolViolation)
     }
 
-    @Test("What might register twice is sent once; what is read is asked for again")
+    @Test("Retries reading a registration, but not creating one")
     func repetition() async {
         for step in [
             MockTransport.Step.status(503), .text("<html>"), .failure(NetworkError(.connectionLost, "no luck")),
@@ -160,7 +160,7 @@ struct RegistrationTests {
         #expect(await failureCode { _ = try await registrar(fixture, attempts: 2).read(registered) } == nil)
     }
 
-    @Test("A registration that can't be managed, or was not deleted, says so")
+    @Test("Throws an error if a registration can't be managed or deleted")
     func unmanaged() async {
         let fixture = EndpointFixture(.status(202))
         let unmanaged = RegisteredClient(clientID: "c1")
@@ -170,7 +170,7 @@ struct RegistrationTests {
         #expect(await failureCode { _ = try await registrar(none).register(ClientMetadata()) } == .endpointMissing)
     }
 
-    @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
+    @Test("Each invalid response has its error code, without anything that was sent", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
         let fixture = EndpointFixture(step)
         let error = try #require(

@@ -9,7 +9,7 @@ import Testing
 struct RevocationTests {
     private let token = Secret(EndpointFixture.token)
 
-    @Test("A token is given back with the hint and the client's authentication")
+    @Test("Revokes a token with the hint and the client's authentication")
     func request() async throws {
         let fixture = EndpointFixture(.status(200), .text("ok"))
         try await fixture.oauth.revoke(token)
@@ -23,7 +23,7 @@ struct RevocationTests {
         )
     }
 
-    @Test("A server that can't revoke tokens of a kind says so")
+    @Test("Reports an unsupported kind of token")
     func unsupported() async throws {
         let fixture = EndpointFixture(.error("unsupported_token_type"))
         let error = await #expect(throws: OAuth2Error.self) { try await fixture.oauth.revoke(token) }
@@ -31,7 +31,7 @@ struct RevocationTests {
         #expect(error?.serverCode == "unsupported_token_type")
     }
 
-    @Test("A server that is busy is asked again when it says")
+    @Test("Retries a busy server after its Retry-After")
     func busy() async throws {
         let fixture = EndpointFixture(.status(503, headers: ["Retry-After": "7"]), .status(200), attempts: 2)
         let call = Task { try await fixture.oauth.revoke(token) }
@@ -42,7 +42,7 @@ struct RevocationTests {
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test("Nothing counts as revoked but what the server says is", arguments: [201, 202, 206])
+    @Test("Requires status 200 or 204", arguments: [201, 202, 206])
     func otherStatuses(status: Int) async throws {
         let fixture = EndpointFixture(.status(status))
         let error = await #expect(throws: OAuth2Error.self) { try await fixture.oauth.revoke(token) }
@@ -51,7 +51,7 @@ struct RevocationTests {
     }
 
     @Test(
-        "Every other answer has its code, and nothing of what was sent is in the error",
+        "Each invalid response has its error code, without anything that was sent",
         arguments: badAnswers.filter { !["html", "not an object", "truncated"].contains($0.name) }
     )
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
@@ -63,7 +63,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("A server without the endpoint is not asked")
+    @Test("Sends no request without the endpoint")
     func noEndpoint() async {
         let fixture = EndpointFixture { $0.revocationEndpoint = nil }
         #expect(await failureCode { try await fixture.oauth.revoke(token) } == .endpointMissing)

@@ -16,7 +16,7 @@ struct SignedRequestTests {
         service = try ES256SigningService(key: key, keyID: "k1")
     }
 
-    @Test("Everything that is asked for is signed, and addressed to the server")
+    @Test("Signs all parameters, with the server as audience")
     func claims() throws {
         let request = try AuthorizationRequest(
             clientID: "api",
@@ -57,7 +57,7 @@ struct SignedRequestTests {
         )
     }
 
-    @Test("Each signed request is another", arguments: [nil, "https://as.example/authorize"])
+    @Test("Each signed request has a new jti", arguments: [nil, "https://as.example/authorize"])
     func uniqueness(audience: String?) throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
         let tokens = try (1...2).map { _ in
@@ -76,7 +76,7 @@ struct SignedRequestTests {
         #expect(times[0] - times[1] == 86_400)
     }
 
-    @Test("A service that does not sign is a typed error")
+    @Test("Throws an error if the service can't sign")
     func failure() throws {
         struct Broken: SigningService {
             struct Failure: Error {}
@@ -91,7 +91,7 @@ struct SignedRequestTests {
         #expect(error?.cause is Broken.Failure)
     }
 
-    @Test("A signed request can be pushed, and is not shown")
+    @Test("Pushes a signed request, and doesn't show it in descriptions")
     func pushing() async throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
         let signed = try SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: service)

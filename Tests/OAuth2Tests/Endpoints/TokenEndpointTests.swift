@@ -8,7 +8,7 @@ import Testing
 @Suite("Token endpoint", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenEndpointTests {
     @Test(
-        "Every error of RFC 6749 §5.2 has its code",
+        "Each error of RFC 6749 §5.2 has its own code",
         arguments: [
             ("invalid_request", 400, OAuth2Error.Code.requestRejected), ("invalid_client", 401, .invalidClient),
             ("invalid_client", 400, .invalidClient), ("unauthorized_client", 400, .requestRejected),
@@ -29,7 +29,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "An answer that is not OAuth 2 is named by its status",
+        "Classifies a response that isn't OAuth 2 by its status",
         arguments: [
             (200, OAuth2Error.Code.protocolViolation), (204, .protocolViolation), (302, .protocolViolation),
             (400, .protocolViolation), (403, .protocolViolation), (404, .protocolViolation), (429, .serverTransient),
@@ -45,7 +45,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "A server that can't be reached, or does not answer properly, is unreachable",
+        "Reports a server that can't be reached or loses the response as unreachable",
         arguments: [
             NetworkError.Code.cannotResolveHost, .cannotConnect, .connectionLost, .tls, .timedOut, .invalidResponse,
         ]
@@ -57,7 +57,7 @@ struct TokenEndpointTests {
         #expect(error.isRetryable)
     }
 
-    @Test("A redirect of the token endpoint is not followed")
+    @Test("Doesn't follow a redirect of the token endpoint")
     func redirect() async throws {
         let fixture = OAuth2Fixture(steps: [.status(307, headers: ["Location": "https://as.example/elsewhere"])])
         let error = await #expect(throws: OAuth2Error.self) { try await fixture.authenticator().accessToken() }
@@ -66,7 +66,7 @@ struct TokenEndpointTests {
         #expect(fixture.endpoint.requests.map(\.url) == [OAuth2Fixture.server.tokenEndpoint])
     }
 
-    @Test("The request is a form of POST that asks for JSON")
+    @Test("Posts a form and accepts JSON")
     func request() async throws {
         let fixture = OAuth2Fixture()
         _ = try await fixture.authenticator(grant: ClientCredentialsGrant(scope: "a b&c")).accessToken()
@@ -78,7 +78,7 @@ struct TokenEndpointTests {
         #expect(String(decoding: request.body, as: UTF8.self) == "grant_type=client_credentials&scope=a+b%26c")
     }
 
-    @Test("A grant without a scope asks for none")
+    @Test("Sends no scope for a grant without one")
     func noScope() async throws {
         let fixture = OAuth2Fixture()
         _ = try await fixture.authenticator().accessToken()
@@ -86,7 +86,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "A credential is never sent without TLS to another machine",
+        "Never sends a credential to another machine without TLS",
         arguments: [
             "http://as.example/token", "HTTP://as.example/token", "http://127.0.0.1.example/token",
             "http://localhost.example/token", "http://127.0.0.256/token", "http://10.0.0.1/token", "ftp://as.example/",
@@ -100,7 +100,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "Loopback needs no TLS",
+        "Doesn't require TLS on loopback",
         arguments: [
             "http://127.0.0.1:8080/token", "http://localhost/token", "http://as.localhost/token",
             "http://[::1]:80/token",
@@ -113,7 +113,7 @@ struct TokenEndpointTests {
         #expect(requests == 1)
     }
 
-    @Test("A grant that can't say what it asks for fails before anything is sent")
+    @Test("Fails before sending a request if the grant's parameters can't be created")
     func grantFails() async throws {
         struct Assertions: Grant {
             struct Missing: Error {}
@@ -130,7 +130,7 @@ struct TokenEndpointTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    // MARK: Making
+    // MARK: Helpers
 
     private func failure(_ step: MockTransport.Step) async -> OAuth2Error? {
         await #expect(throws: OAuth2Error.self) { try await OAuth2Fixture(steps: [step]).authenticator().accessToken() }

@@ -9,7 +9,7 @@ import TokenGeneration
 struct TokenResponseTests {
     private let requested = ContinuousClock.now
 
-    @Test("The example of RFC 6749 §5.1")
+    @Test("Reads the example of RFC 6749 §5.1")
     func example() throws {
         let response = try read(
             """
@@ -26,7 +26,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "A lifetime is a number of any kind, also in quotes; what can't be read counts as missing",
+        "Reads any number as a lifetime, also quoted, and ignores other values",
         arguments: [
             ("3600", 3600), ("3600.5", 3600.5), ("3.6e3", 3600), ("\"3600\"", 3600), ("\"59.5\"", 59.5), ("0", 0),
             ("\"0\"", 0), ("-1", 0), ("1e300", 2_147_483_647), ("99999999999999999999", 2_147_483_647), ("null", nil),
@@ -39,17 +39,17 @@ struct TokenResponseTests {
         #expect(response.accessToken.expiry == seconds.map { requested + .seconds($0) })
     }
 
-    @Test("A lifetime may be missing")
+    @Test("Accepts a missing lifetime")
     func noLifetime() throws {
         #expect(try read(#"{"access_token":"a","token_type":"Bearer"}"#).accessToken.expiry == nil)
     }
 
-    @Test("Bearer is Bearer in any case", arguments: ["Bearer", "bearer", "BEARER", "bEaReR"])
+    @Test("Accepts Bearer in any case", arguments: ["Bearer", "bearer", "BEARER", "bEaReR"])
     func tokenTypeCase(type: String) throws {
         #expect(try read(#"{"access_token":"a","token_type":"\#(type)"}"#).accessToken.type == type)
     }
 
-    @Test("A token of another type is not sent as a bearer token", arguments: ["DPoP", "mac", "N_A", "Bearer "])
+    @Test("Rejects a token of another type", arguments: ["DPoP", "mac", "N_A", "Bearer "])
     func otherTokenTypes(type: String) {
         #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
             try read(#"{"access_token":"a","token_type":"\#(type)"}"#)
@@ -57,7 +57,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "What is not a token response is a violation of the protocol",
+        "Rejects an invalid token response",
         arguments: [
             "", "<html></html>", "[]", "\"token\"", "null", "{", "{}", #"{"token_type":"Bearer"}"#,
             #"{"access_token":"","token_type":"Bearer"}"#, #"{"access_token":7,"token_type":"Bearer"}"#,
@@ -72,7 +72,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "An access token of other characters than RFC 6750 allows is a violation of the protocol",
+        "Rejects an access token with characters that RFC 6750 doesn't allow",
         arguments: [
             "a b", "a\\tb", "a,b", "a\\\"b", "a;b", "é", "a=b", "=", "a\\u0000", "a|b", "a\\nb", "a%20b", "a\\u2028b",
             " a", "a ",
@@ -86,7 +86,7 @@ struct TokenResponseTests {
         #expect(fine.accessToken.value == Secret("Az09-._~+/=="))
     }
 
-    @Test("What is exchanged for another kind of token may have any characters: it isn't sent in a header field")
+    @Test("Accepts any characters in an exchanged token that isn't sent in a header field")
     func exchangedToken() throws {
         let response = try TokenResponse(
             parsing: Data(#"{"access_token":"<saml/>","token_type":"N_A"}"#.utf8),
@@ -96,7 +96,7 @@ struct TokenResponseTests {
         #expect(response.accessToken.value == Secret("<saml/>"))
     }
 
-    @Test("A token without a type is accepted only from a server that is known to leave it out")
+    @Test("Accepts a token without a type only from a server with omitsTokenType")
     func missingType() async throws {
         for json in [#"{"access_token":"a"}"#, #"{"access_token":"a","token_type":null}"#] {
             #expect(throws: OAuth2Error(.protocolViolation, "")) { try read(json) }
@@ -112,7 +112,7 @@ struct TokenResponseTests {
                 #expect(code == (omits ? nil : .protocolViolation))
             }
         }
-        // A type that is there counts, and a token that must be bound needs one.
+        // A type in the response counts, and a bound token requires one.
         #expect(throws: OAuth2Error(.protocolViolation, "")) {
             try TokenResponse(
                 parsing: Data(#"{"access_token":"a","token_type":7}"#.utf8),
@@ -130,7 +130,7 @@ struct TokenResponseTests {
         }
     }
 
-    @Test("An error with status 200 is the error it says")
+    @Test("Reads an error with status 200")
     func errorWith200() {
         #expect(throws: OAuth2Error(.invalidClient, "")) { try read(#"{"error":"invalid_client"}"#) }
         #expect(throws: OAuth2Error(.serverTransient, "")) {
@@ -138,13 +138,13 @@ struct TokenResponseTests {
         }
     }
 
-    @Test("An empty or null error is none", arguments: ["\"\"", "null"])
+    @Test("Ignores an empty or null error", arguments: ["\"\"", "null"])
     func emptyError(json: String) throws {
         let response = try read(#"{"error":\#(json),"access_token":"a","token_type":"Bearer"}"#)
         #expect(response.accessToken.value == Secret("a"))
     }
 
-    @Test("An empty refresh token, or one of the wrong type, is none", arguments: ["\"\"", "null", "7"])
+    @Test("Ignores an empty refresh token and one of the wrong type", arguments: ["\"\"", "null", "7"])
     func emptyRefreshToken(json: String) throws {
         let response = try read(#"{"access_token":"a","token_type":"Bearer","refresh_token":\#(json)}"#)
         #expect(response.refreshToken == nil)

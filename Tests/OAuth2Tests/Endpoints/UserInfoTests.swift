@@ -17,7 +17,7 @@ struct UserInfoTests {
         keys = JWKSet(keys: [key.verificationKey.jwk])
     }
 
-    @Test("The token of the client's authenticator is sent, and the claims come back")
+    @Test("Sends the authenticator's token and returns the claims")
     func json() async throws {
         let fixture = EndpointFixture(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
         let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
@@ -32,7 +32,7 @@ struct UserInfoTests {
     }
 
     @Test(
-        "An answer about another user is refused",
+        "Rejects a response about another user",
         arguments: [
             (#"{"sub":"eve"}"#, OAuth2Error.Code.subjectMismatch), (#"{"sub":"Ada"}"#, .subjectMismatch),
             (#"{"sub":"ada "}"#, .subjectMismatch), (#"{"sub":""}"#, .protocolViolation), ("{}", .protocolViolation),
@@ -48,7 +48,7 @@ struct UserInfoTests {
         )
     }
 
-    @Test("A signed answer counts if it verifies, and nothing else is asked for")
+    @Test("Accepts a signed response, and requests only that with keys")
     func signed() async throws {
         let fixture = EndpointFixture(try jwt())
         let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
@@ -57,7 +57,7 @@ struct UserInfoTests {
     }
 
     @Test(
-        "A signed answer that does not verify is refused",
+        "Rejects an invalid signed response",
         arguments: [
             (["iss": "https://evil.example"], TokenError.Code.issuerMismatch), (["aud": "other"], .audienceMismatch),
             (["aud": nil], .missingClaim), (["exp": 1], .expired), (["sub": nil], .missingClaim),
@@ -72,7 +72,7 @@ struct UserInfoTests {
         #expect((error?.cause as? TokenError)?.code == code)
     }
 
-    @Test("A signature by another key, an ID token's sibling, and none at all are refused")
+    @Test("Rejects another key's signature, another type of JWT, and an unsigned response")
     func badSignatures() async throws {
         let other = try SigningKey.generate(.es256)
         let unsigned = MockTransport.Step.text(
@@ -94,7 +94,7 @@ struct UserInfoTests {
     }
 
     @Test(
-        "A refused token is told from other errors",
+        "Distinguishes a rejected token from other errors",
         arguments: [#"Bearer error="invalid_token""#, #"Bearer realm="x""#, #"DPoP error="invalid_token""#]
     )
     func refusedToken(challenge: String) async throws {
@@ -112,7 +112,7 @@ struct UserInfoTests {
     }
 
     @Test(
-        "Every other answer has its code, and nothing of what was sent is in the error",
+        "Each invalid response has its error code, without anything that was sent",
         arguments: badAnswers.filter { $0.name != "another client" }
     )
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
@@ -128,10 +128,10 @@ struct UserInfoTests {
         }
     }
 
-    @Test("A source that has no token is the error that the caller gets")
+    @Test("Throws the token source's error")
     func noToken() async {
         let fixture = EndpointFixture()
-        let source = ClosureTokenSource { _ in throw OAuth2Error(.reauthenticationRequired, "nobody is signed in") }
+        let source = ClosureTokenSource { _ in throw OAuth2Error(.reauthenticationRequired, "not signed in") }
         let authenticator = OAuth2Authenticator(
             source: source,
             resources: [URL(string: "https://id.example")!],

@@ -5,12 +5,12 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-/// What each grant asks with, field by field.
+/// The form fields of each grant.
 @Suite("Grants: forms")
 struct GrantFormTests {
     private let details = [AuthorizationDetail(type: "payment", members: ["amount": 12, "type": "dropped"])]
 
-    @Test("Client credentials with resources and details")
+    @Test("Sends client credentials with resources and details")
     func clientCredentials() throws {
         let grant = ClientCredentialsGrant(
             scope: "a b",
@@ -27,7 +27,7 @@ struct GrantFormTests {
         )
     }
 
-    @Test("What tokens are kept under tells apart whatever is asked for")
+    @Test("Grants with different access have different identifiers")
     func identifiers() {
         let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
         let grants: [any Grant] = [
@@ -44,7 +44,7 @@ struct GrantFormTests {
         #expect(ClientCredentialsGrant(scope: "a").identifier == "client_credentials a")
     }
 
-    @Test("Token exchange with everything that there is")
+    @Test("Sends a token exchange with all parameters")
     func tokenExchange() async throws {
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
         let actor = StaticTokenSource(AccessToken(value: Secret("actor"), requested: .now))
@@ -73,7 +73,7 @@ struct GrantFormTests {
         #expect(try await grant.renewedParameters(at: Date()) == nil)
     }
 
-    @Test("An exchange that is rejected is tried once more with other tokens of both")
+    @Test("Retries a rejected exchange once, with new tokens of subject and actor")
     func renewedExchange() async throws {
         let subject = CountingSource("subject")
         let actor = CountingSource("actor")
@@ -90,7 +90,7 @@ struct GrantFormTests {
         #expect(values == [["subject-1", "actor-1"], ["subject-2", "actor-2"]])
     }
 
-    @Test("A JWT that the client signs says who, for whom, to whom, and is new each time")
+    @Test("Signs a new JWT with issuer, subject and audience for each request")
     func jwtBearer() async throws {
         let service = try ES256SigningService.generate(keyID: "k")
         let grant = JWTBearerGrant(
@@ -118,7 +118,7 @@ struct GrantFormTests {
         #expect(other["jti"] != token.claims["jti"])
     }
 
-    @Test("A SAML assertion is base64url without padding")
+    @Test("Encodes a SAML assertion as base64url without padding")
     func samlBearer() async throws {
         let grant = SAMLBearerGrant(identifier: "ada", scope: "read") { Data("<Assertion>?>é</Assertion>".utf8) }
         let form = try #require(try await grant.parameters(at: Date()))
@@ -127,7 +127,7 @@ struct GrantFormTests {
         #expect(form[1].value == "PEFzc2VydGlvbj4_PsOpPC9Bc3NlcnRpb24-")
     }
 
-    @Test("An extension grant has its type, its own fields, and what is asked for")
+    @Test("An extension grant sends its type, its parameters and the requested access")
     func extensionGrant() async throws {
         let grant = ExtensionGrant(
             type: "urn:example:pin",
@@ -140,7 +140,7 @@ struct GrantFormTests {
         #expect(!grant.isRepeatable)
     }
 
-    @Test("A scope or resource that is none fails before anything is sent")
+    @Test("Rejects an invalid scope or resource before sending a request")
     func malformed() async throws {
         let source = CountingSource("subject")
         let grants: [any Grant] = [
@@ -158,7 +158,7 @@ struct GrantFormTests {
         }
     }
 
-    @Test("More scope is asked for with all else as it was")
+    @Test("Adds scope without changing the other parameters")
     func answering() async throws {
         let demand = ResourceDemand(scope: ["write"])
         let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
@@ -208,7 +208,7 @@ struct GrantFormTests {
     }
 }
 
-/// A source whose tokens are numbered.
+/// A source of numbered tokens.
 final class CountingSource: TokenSource {
     private let name: String
     private let count = Journal()

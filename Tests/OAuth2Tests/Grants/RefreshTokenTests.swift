@@ -10,7 +10,7 @@ import Testing
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 
-    @Test("The first refresh token starts the chain, and each successor goes on with it")
+    @Test("Starts with the first refresh token, and continues with each successor")
     func rotation() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant)
@@ -21,7 +21,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("A rotated token is in the store before anyone uses the access token")
+    @Test("Stores a rotated token before any request uses the access token")
     func storedBeforeUse() async throws {
         let events = Journal()
         let store = ProbedTokenStore { record in events.add("stored \(record.refresh ?? "nothing")")
@@ -40,7 +40,7 @@ struct RefreshTokenTests {
         #expect(events.entries == ["stored refresh-1", "used Bearer a1"])
     }
 
-    @Test("An answer without a refresh token means the old one to go on")
+    @Test("Keeps the refresh token if the response has none")
     func omitted() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2", refresh: ""), .tokens("a3")])
         let store = ProbedTokenStore()
@@ -53,7 +53,7 @@ struct RefreshTokenTests {
         #expect(store.written.map(\.refresh) == ["refresh-0", "refresh-0", "refresh-0"])
     }
 
-    @Test("A refused refresh token ends the grant: every caller hears so, and the server no more")
+    @Test("Ends the grant for every caller after a rejected refresh token, without more requests")
     func invalidGrant() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = ProbedTokenStore()
@@ -72,7 +72,7 @@ struct RefreshTokenTests {
     }
 
     @Test(
-        "An authenticator whose grant has ended finds within a second that another has signed in",
+        "Finds another authenticator's sign-in within a second after the grant has ended",
         arguments: [false, true]
     )
     func signedInElsewhere(hasSignedOut: Bool) async throws {
@@ -90,7 +90,7 @@ struct RefreshTokenTests {
         try await fixture.authenticator(grant: grant, store: store).signIn(with: Secret("anew"))
         fixture.time.advance(by: .seconds(1))
         if hasSignedOut {
-            // It has used none of the steps up.
+            // It hasn't used any of the scripted steps.
             #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired)
         } else {
             #expect(try await ended.text() == "access-1")
@@ -98,7 +98,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.last?["refresh_token"] == "anew")
     }
 
-    @Test("Five hundred calls after a refusal are one request, and each hears at once how long to wait")
+    @Test("Sends one request for 500 calls during the backoff, and tells each how long to wait")
     func backoff() async throws {
         let fixture = OAuth2Fixture(steps: [.error("invalid_scope"), .tokens("a1", refresh: "r1")])
         let authenticator = fixture.authenticator(grant: grant)
@@ -115,7 +115,7 @@ struct RefreshTokenTests {
         #expect(try await authenticator.text() == "a1")
     }
 
-    @Test("A 401 without a body is a client that is not accepted", arguments: ["", #"Basic realm="as""#, "Bearer"])
+    @Test("Treats a 401 without a body as a rejected client", arguments: ["", #"Basic realm="as""#, "Bearer"])
     func emptyUnauthorized(challenge: String) async throws {
         let headers: HTTPHeaders = challenge.isEmpty ? [:] : ["WWW-Authenticate": challenge]
         let fixture = OAuth2Fixture(steps: [.status(401, headers: headers), .tokens("a1", refresh: "r1")])
@@ -126,7 +126,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }
 
-    @Test("What a client's refresh brings after its caller has left is there for the next call with the same token")
+    @Test("Keeps a cancelled caller's result for the next call with the same refresh token")
     func cancelledClient() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [
@@ -147,7 +147,7 @@ struct RefreshTokenTests {
         gate.open()
         let tokens = try await client.tokens(refreshing: first)
         #expect(tokens.refreshToken == Secret("refresh-1"))
-        // An answer that is no good but for its refresh token is gone on from, too.
+        // The client also continues from a response in which only the refresh token is usable.
         #expect(
             await failureCode { _ = try await client.tokens(refreshing: Secret("refresh-1")) } == .protocolViolation
         )
@@ -156,7 +156,7 @@ struct RefreshTokenTests {
         await fixture.runOut()
     }
 
-    @Test("The error of a grant that ended has the server's code, status and cause")
+    @Test("The error of an ended grant has the server's code, status and cause")
     func invalidGrantDetails() async throws {
         let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
         let error = await #expect(throws: OAuth2Error.self) { try await fixture.authenticator(grant: grant).text() }
@@ -166,7 +166,7 @@ struct RefreshTokenTests {
         #expect(error?.isRetryable == false)
     }
 
-    @Test("A store that can't remove a refused token does not bring it back")
+    @Test("Doesn't use a rejected token again if the store can't remove it")
     func refusedTokenStaysRefused() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = ProbedTokenStore()
@@ -179,7 +179,7 @@ struct RefreshTokenTests {
     }
 
     @Test(
-        "A failing server, whatever code it sends, does not cost the refresh token",
+        "Keeps the refresh token while the server fails with any error code",
         arguments: [
             (503, "invalid_grant"), (500, "server_error"), (429, "invalid_grant"), (400, "temporarily_unavailable"),
         ]
@@ -193,7 +193,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }
 
-    @Test("Two users' tokens in one store are two users' tokens")
+    @Test("Keeps the tokens of two users in one store apart")
     func twoUsers() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("for-alice", refresh: "x"), .tokens("for-bob", refresh: "y")])
         let store = InMemoryTokenStore()
@@ -204,7 +204,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["alice", "bob"])
     }
 
-    @Test("A new authenticator goes on with the newest token in the store")
+    @Test("A new authenticator continues with the newest token in the store")
     func restart() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let store = InMemoryTokenStore()
@@ -214,7 +214,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.last?["refresh_token"] == "refresh-1")
     }
 
-    @Test("A record that another removed ends the grant: the first token is not dug out again")
+    @Test("Ends the grant if another authenticator removed its record, without using the first token")
     func removedRecord() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = InMemoryTokenStore()
@@ -227,7 +227,7 @@ struct RefreshTokenTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Nor is it by who only found a record and never refreshed")
+    @Test("Ends the grant if another removed a record that was only loaded")
     func removedRecordAfterFinding() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = InMemoryTokenStore()
@@ -241,7 +241,7 @@ struct RefreshTokenTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Client credentials that are called an invalid grant may be right later, when the clock is")
+    @Test("Retries client credentials later after an invalid_grant")
     func clientCredentials() async throws {
         let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
         let authenticator = fixture.authenticator()
@@ -250,7 +250,7 @@ struct RefreshTokenTests {
         #expect(try await authenticator.text() == "access-1")
     }
 
-    @Test("A refused refresh token of client credentials leads back to the client's credentials")
+    @Test("Uses the client credentials again after their refresh token is rejected")
     func refreshTokenOfClientCredentials() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let authenticator = fixture.authenticator()

@@ -7,12 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Stores that fail", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Failing stores", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()
 
-    @Test("Tokens that could not be written are used, and written at the next occasion")
+    @Test("Uses tokens that couldn't be stored, and stores them later")
     func writeFails() async throws {
         let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
@@ -30,7 +30,7 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
     }
 
-    @Test("Without any store the tokens in memory go on")
+    @Test("Continues with the tokens in memory if the store fails")
     func storeIsGone() async throws {
         let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
@@ -48,7 +48,7 @@ struct StoreFailureTests {
         #expect(store.written.map(\.refresh) == ["refresh-2", "refresh-3"])
     }
 
-    @Test("Without the note that a refresh token is being sent it is not sent")
+    @Test("Doesn't send a refresh token if its attempt can't be recorded")
     func noteFails() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -58,7 +58,7 @@ struct StoreFailureTests {
         #expect(try await authenticator.text() == "a1")
     }
 
-    @Test("What the store does not take is brought to it again beside, before anybody asks")
+    @Test("Repeats a failed write in the background")
     func savedBeside() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         store.fail(.write, .write, .write)
@@ -72,14 +72,14 @@ struct StoreFailureTests {
     }
 
     @Test(
-        "A note that another process has left is waited for, unless it is old by any clock; a refusal then is told apart",
+        "Waits for another process's recorded attempt unless it's too old, and reports a possibly lost token",
         arguments: [0.0, 79, 80, -3_600]
     )
     func foundNote(age: Double) async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let shared = InMemoryTokenStore(timeSource: fixture.time.timeSource)
         let left = LeavingStore(store: shared)
-        // Somebody sends the token, and ends before the answer is there.
+        // Another process sends the token and ends before it has the response.
         let key = Mutex("")
         left.onWrite { name in key.withLock { $0 = name } }
         _ = try await fixture.authenticator(grant: grant, store: left).text()
@@ -92,7 +92,7 @@ struct StoreFailureTests {
         let authenticator = fixture.authenticator(grant: grant, store: shared)
         let call = Task { try await authenticator.accessToken() }
         if age < 80 {
-            // The refresh and the pause.
+            // The refresh's timeout and the pause.
             try await fixture.time.waitForSleepers(count: 2)
             #expect(fixture.endpoint.requests.count == 1)
             fixture.time.advance(by: .seconds(20))
@@ -103,7 +103,7 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("A refresh that outlives the refresh is stored all the same, and the next refresh finds it")
+    @Test("Stores a response that arrives after the timeout, and uses it for the next refresh")
     func lateAnswer() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1").gated(by: gate)])
@@ -121,7 +121,7 @@ struct StoreFailureTests {
     }
 
     @Test(
-        "A refresh token is stored whatever else is wrong with the answer that has it, and the error reported",
+        "Stores the refresh token of an otherwise invalid response, and reports the error",
         arguments: [
             #"{"refresh_token":"refresh-1"}"#,
             #"{"access_token":"","token_type":"Bearer","refresh_token":"refresh-1"}"#,
@@ -145,7 +145,7 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("One failure of the store is made up for at once")
+    @Test("Retries at once after one failed write")
     func writeFailsOnce() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         store.fail(.write)
@@ -153,7 +153,7 @@ struct StoreFailureTests {
         #expect(store.written.map(\.refresh) == ["refresh-1"])
     }
 
-    @Test("A write that took effect and failed is not taken for another's")
+    @Test("Recognizes its own write that took effect but reported an error")
     func writeThenFail() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -165,7 +165,7 @@ struct StoreFailureTests {
         #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2"])
     }
 
-    @Test("A write whose result could not be read back loses nothing")
+    @Test("Loses no token if a write's result can't be read back")
     func reloadFails() async throws {
         let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
@@ -177,7 +177,7 @@ struct StoreFailureTests {
         fixture.time.advance(by: .seconds(3600))
         store.fail(.write, .write, .write)
         _ = try await authenticator.text()
-        // The token is stored later, and nothing else runs when the next write can't be read back.
+        // Store the token first, so that nothing else runs when the next write can't be read back.
         while store.written.count < 2 {
             _ = fixture.time.advanceToNextSleeper()
             await Task.yield()
@@ -188,7 +188,7 @@ struct StoreFailureTests {
         #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2", "refresh-3"])
     }
 
-    @Test("An access token from before a failed write does not come back")
+    @Test("Doesn't use an older access token after a failed write")
     func oldAccessToken() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2"), .tokens("a3")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -204,7 +204,7 @@ struct StoreFailureTests {
         #expect(fixture.credentials == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2", "Bearer a3"])
     }
 
-    @Test("A store that can't be read fails the caller, who may come again")
+    @Test("Throws an error if the store can't be read, and works when it can")
     func loadFails() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -214,7 +214,7 @@ struct StoreFailureTests {
         #expect(try await authenticator.text() == "a1")
     }
 
-    @Test("A store that gives no exclusive access fails the caller: no refresh without it")
+    @Test("Doesn't refresh without the store's lock")
     func enterFails() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -225,7 +225,7 @@ struct StoreFailureTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A store that hangs costs the time of one refresh, not the tokens")
+    @Test("Loses time but no tokens if a store hangs")
     func writeHangs() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -237,7 +237,7 @@ struct StoreFailureTests {
             fixture.time.advance(by: .seconds(10))
             await Task.yield()
         }
-        // Whether the refresh was over by then or not: the token is there for the next to find.
+        // Even if the refresh timed out, the next one finds the token.
         _ = try? await call.value
         _ = try await authenticator.text()
         fixture.time.advance(by: .seconds(3600))
@@ -245,7 +245,7 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("A store that gives no exclusive access doesn't stop a grant that needs nobody")
+    @Test("Gets client credentials tokens without the store's lock")
     func enterFailsWithoutNeed() async throws {
         let fixture = OAuth2Fixture()
         let authenticator = fixture.authenticator(store: store)
@@ -253,7 +253,7 @@ struct StoreFailureTests {
         #expect(try await authenticator.text() == "access-1")
         #expect(store.written.isEmpty)
         #expect(authenticator.counters.storeFailures == 1)
-        // An error of the server is the server's.
+        // The server's error takes precedence.
         let refused = OAuth2Fixture(steps: [.error("invalid_client")])
         store.fail(.enter)
         let other = refused.authenticator(store: store)
@@ -261,7 +261,7 @@ struct StoreFailureTests {
         #expect(refused.endpoint.requests.count == 1)
     }
 
-    @Test("Where lock files can't be made, client credentials work and refresh tokens stay where they are")
+    @Test("Works without lock files for client credentials, and sends no refresh token")
     func noLockFiles() async throws {
         try await withTemporaryDirectory { parent in
             let directory = parent.appending(path: "tokens")
@@ -275,7 +275,7 @@ struct StoreFailureTests {
         }
     }
 
-    @Test("A store that hangs before anything is sent is unavailable, and the server isn't blamed")
+    @Test("Reports a store that hangs before the request as unavailable")
     func enterHangs() async throws {
         let fixture = OAuth2Fixture()
         let authenticator = fixture.authenticator(grant: grant, store: HangingStore())
@@ -288,13 +288,13 @@ struct StoreFailureTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A stored token from the future was stored before the clock was set back: it counts as expired")
+    @Test("Treats a stored token from the future as expired, because the clock was set back")
     func clockSetBack() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let shared = InMemoryTokenStore()
         #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a1")
         let date = fixture.time.date
-        // Another process finds it while the clock is right.
+        // Another process finds it while the clock is correct.
         #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a1")
         fixture.time.setDate(date.addingTimeInterval(-86_400))
         #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a2")
@@ -302,7 +302,7 @@ struct StoreFailureTests {
         #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a2")
     }
 
-    @Test("What another has written since counts")
+    @Test("Prefers a newer record from another process")
     func conflict() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let shared = InMemoryTokenStore()
@@ -315,7 +315,7 @@ struct StoreFailureTests {
     }
 }
 
-/// A store that tells under what it is written.
+/// A store that reports the keys of its writes.
 private final class LeavingStore: TokenStoreWrapper {
     let store: InMemoryTokenStore
     private let action = Mutex<@Sendable (String) -> Void>({ _ in })
@@ -348,7 +348,7 @@ private final class FailingReload: TokenStoreWrapper {
     }
 }
 
-/// A store into which somebody who does not keep to the exclusive section writes first, once.
+/// A store in which another process ignores the lock and writes first, once.
 private final class IntrudingStore: TokenStoreWrapper {
     let store: InMemoryTokenStore
     private let hasIntruded = ResponseGate()
@@ -369,7 +369,7 @@ private final class IntrudingStore: TokenStoreWrapper {
     }
 }
 
-/// A store that nobody gets into.
+/// A store whose lock is never available.
 private struct HangingStore: TokenStore {
     func load(_ key: String) async throws -> VersionedTokenRecord? { nil }
 

@@ -5,8 +5,8 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// Codes, which are good for one request, and requests that were never sent.
-@Suite("Codes that were not sent", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Single-use codes in requests that weren't sent.
+@Suite("Unsent codes", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UnsentCodeTests {
     private func code() throws -> AuthorizationCodeGrant {
         AuthorizationCodeGrant(
@@ -18,7 +18,7 @@ struct UnsentCodeTests {
     }
 
     @Test(
-        "A code is good for another attempt if it was certainly not sent",
+        "Uses a code again if it certainly wasn't sent",
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .rateLimited, .circuitOpen]
     )
     func notSent(_ failure: NetworkError.Code) async throws {
@@ -30,7 +30,7 @@ struct UnsentCodeTests {
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test("A code is good for another attempt if the client's own proof could not be made")
+    @Test("Uses a code again if the client couldn't authenticate")
     func noProof() async throws {
         let code = try code()
         let broken = EndpointFixture(clientAuthentication: FailingAuthentication())
@@ -41,7 +41,7 @@ struct UnsentCodeTests {
     }
 
     @Test(
-        "A code that may have been sent is spent, whatever came of it",
+        "Doesn't use a code again if it may have been sent",
         arguments: [
             MockTransport.Step.failure(NetworkError(.connectionLost, "no luck")), .status(503),
             .error("invalid_client"),
@@ -56,7 +56,7 @@ struct UnsentCodeTests {
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test("One attempt that was sent spends the code, even if the next one was not")
+    @Test("Doesn't use a code again after one sent and one unsent attempt")
     func sentThenNotSent() async throws {
         let fixture = EndpointFixture(.status(503), .failure(NetworkError(.cannotConnect, "no luck")), attempts: 2)
         let code = try code()
@@ -68,7 +68,7 @@ struct UnsentCodeTests {
         let clientID = "api"
 
         func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
-            throw OAuth2Error(.assertionFailed, "the key is away")
+            throw OAuth2Error(.assertionFailed, "the key is missing")
         }
     }
 }

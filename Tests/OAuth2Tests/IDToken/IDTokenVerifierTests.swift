@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Named after the modules of the OpenID conformance suite, as oauth4webapi runs them, where there is one.
+/// The tests have the names of the OpenID conformance suite's modules that oauth4webapi runs, if
+/// one corresponds.
 @Suite("IDTokenVerifier", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IDTokenVerifierTests {
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
@@ -36,7 +37,7 @@ struct IDTokenVerifierTests {
 
     private var now: Int { Int(issuer.time.date.timeIntervalSince1970) }
 
-    /// The claims of a good token; `nil` takes one away.
+    /// Returns the claims of a valid token with changes; `nil` removes a claim.
     private func claims(_ changes: [String: JSONValue?] = [:]) -> JSONObject {
         var claims: JSONObject = [
             "iss": .string(PublishedKeys.issuer), "sub": "ada", "aud": "shop", "nonce": "n-0S6_WzA2Mj",
@@ -50,9 +51,9 @@ struct IDTokenVerifierTests {
         try await verifier.verify(try key.token(claims(changes)), nonce: "n-0S6_WzA2Mj")
     }
 
-    // MARK: Good tokens
+    // MARK: Valid tokens
 
-    @Test("oidcc-client-test: a good token says who logged in")
+    @Test("oidcc-client-test: returns the user of a valid token")
     func happyPath() async throws {
         let token = try await verify(["email": "ada@example"])
         #expect(token.registered.subject == "ada")
@@ -60,19 +61,19 @@ struct IDTokenVerifierTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("valid-aud-as-array: the audience may be an array of the client alone")
+    @Test("valid-aud-as-array: accepts an array with only the client as audience")
     func audienceArray() async throws {
         #expect(try await verify(["aud": ["shop"], "azp": "shop"]).registered.audience == ["shop"])
     }
 
-    @Test("kid-absent-single-jwks: a token without kid means the only key")
+    @Test("kid-absent-single-jwks: verifies a token without kid with the only key")
     func withoutKeyID() async throws {
         let token = try key.token(claims(), keyID: .some(nil))
         #expect(try await verifier.verify(token, nonce: "n-0S6_WzA2Mj").registered.subject == "ada")
     }
 
     @Test(
-        "idtoken-sig-rs256: RS256 is what clients are registered for by default, also with a key that states no algorithm"
+        "idtoken-sig-rs256: expects RS256 by default, also from a key without an algorithm"
     )
     func rs256() async throws {
         let rsa = try IssuerKey(.rs256, id: "rsa")
@@ -88,7 +89,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("A client that is registered for HS256 verifies with its secret")
+    @Test("Verifies HS256 with the client's secret")
     func hs256() async throws {
         let secret = Data("a secret of thirty-two characters".utf8)
         let signing = try SigningKey(secret: secret, algorithm: .hs256)
@@ -102,7 +103,7 @@ struct IDTokenVerifierTests {
         #expect(try await verifier.verify(token, nonce: "n-0S6_WzA2Mj").registered.subject == "ada")
     }
 
-    @Test("nonce-unless-code-flow: a code flow without nonce has a token without one")
+    @Test("nonce-unless-code-flow: accepts a token without nonce if the request had none")
     func withoutNonce() async throws {
         let token = try key.token(claims(["nonce": nil]))
         #expect(try await verifier.verify(token, nonce: nil).registered.subject == "ada")
@@ -111,7 +112,7 @@ struct IDTokenVerifierTests {
     // MARK: Signatures
 
     @Test(
-        "idtoken-sig-none: a token without a signature is refused, and no keys are fetched for it",
+        "idtoken-sig-none: rejects an unsigned token without loading keys",
         arguments: ["none", "None", "nOnE"]
     )
     func unsigned(name: String) async throws {
@@ -127,7 +128,7 @@ struct IDTokenVerifierTests {
     }
 
     @Test(
-        "invalid-null-alg: a header without a usable alg is refused",
+        "invalid-null-alg: rejects a header without a valid alg",
         arguments: [#"{"alg":null}"#, "{}", #"{"alg":7}"#]
     )
     func noAlgorithm(header: String) async throws {
@@ -139,7 +140,7 @@ struct IDTokenVerifierTests {
     }
 
     @Test(
-        "invalid-alternate-alg: an algorithm that the client is not registered for is refused, though the key is the issuer's"
+        "invalid-alternate-alg: rejects an unregistered algorithm, even with the issuer's key"
     )
     func alternateAlgorithm() async throws {
         let other = try IssuerKey(.es384, id: "384")
@@ -150,7 +151,7 @@ struct IDTokenVerifierTests {
         #expect(issuer.fetchCount == 0)
     }
 
-    @Test("invalid-signature, invalid-sig-es256: another key's signature under the issuer's key ID is refused")
+    @Test("invalid-signature, invalid-sig-es256: rejects another key's signature with the issuer's key ID")
     func forgedSignature() async throws {
         let stranger = try IssuerKey(id: "1")
         await #expect(throws: TokenError(.signatureInvalid, "")) {
@@ -158,7 +159,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("invalid-sig-rs256: a forged RS256 signature is refused")
+    @Test("invalid-sig-rs256: rejects a forged RS256 signature")
     func forgedRS256() async throws {
         let rsa = try IssuerKey(.rs256, id: "1")
         issuer.publish([rsa])
@@ -169,7 +170,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("invalid-sig-hs256: the public key is no secret that signs")
+    @Test("invalid-sig-hs256: rejects an HS256 signature made with the public key")
     func publicKeyAsSecret() async throws {
         let secret = Data(key.jwk.members.serialized().utf8)
         let forger = try SigningKey(unsafeShortSecret: Array(secret.prefix(20)), algorithm: .hs256)
@@ -188,7 +189,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("kid-absent-multiple-jwks: a token without kid is refused if several keys could be its")
+    @Test("kid-absent-multiple-jwks: rejects a token without kid if several keys match")
     func ambiguousKey() async throws {
         issuer.publish([key, try IssuerKey(id: "2")])
         await #expect(throws: TokenError(.ambiguousKey, "")) {
@@ -199,7 +200,7 @@ struct IDTokenVerifierTests {
     // MARK: Claims
 
     @Test(
-        "Each claim that is wrong or missing has its error",
+        "Each invalid or missing claim has its own error",
         arguments: [
             ("invalid-iss", ["iss": "https://evil.example"], TokenError.Code.issuerMismatch),
             ("invalid-iss", ["iss": "https://id.example/"], .issuerMismatch),
@@ -220,14 +221,14 @@ struct IDTokenVerifierTests {
         #expect(error?.code == code, "\(module)")
     }
 
-    @Test("A nonce that was not asked for is refused: the token is of another request")
+    @Test("Rejects an unrequested nonce, because the token belongs to another request")
     func unexpectedNonce() async throws {
         await #expect(throws: TokenError(.nonceMismatch, "")) {
             try await verifier.verify(try key.token(claims()), nonce: nil)
         }
     }
 
-    @Test("An access token is no ID token, though one issuer signed both")
+    @Test("Rejects an access token of the same issuer")
     func accessToken() async throws {
         await #expect(throws: TokenError(.typeMismatch, "")) {
             try await verifier.verify(try key.token(claims(), type: "at+jwt"), nonce: "n-0S6_WzA2Mj")
@@ -235,11 +236,12 @@ struct IDTokenVerifierTests {
     }
 
     @Test(
-        "invalid-athash: the hashes of what came with the token are compared",
+        "invalid-athash: compares the hashes of the code, the access token and the state",
         arguments: ["at_hash", "c_hash", "s_hash"]
     )
     func hashes(name: String) async throws {
-        // The halves of SHA-256 in base64url, of OpenID Connect Core's own examples and by Python's hashlib.
+        // The left halves of SHA-256 in base64url, from OpenID Connect Core's examples and Python's
+        // hashlib.
         let hashes = [
             "at_hash": "77QmUPtjPfzWtF2AnpK9RQ", "c_hash": "LDktKdoQak3Pk0cnXxCltA", "s_hash": "bOhtX8F73IMjSPeVAqxyTQ",
         ]
@@ -261,7 +263,7 @@ struct IDTokenVerifierTests {
         await #expect(throws: TokenError(.malformedClaim, "")) { try await verify(claims(wrong)) }
         wrong[name] = .some(nil)
         if name == "at_hash" {
-            // missing-athash: the code flow can do without.
+            // missing-athash: the claim is optional in the code flow.
             #expect(try await verify(claims(wrong)).registered.subject == "ada")
         } else {
             // missing-chash, invalid-missing-shash
@@ -269,7 +271,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("at_hash is demanded where the caller says so")
+    @Test("Requires at_hash if the caller does")
     func requiredHash() async throws {
         var verifier = verifier
         verifier.requiredClaims = ["at_hash"]
@@ -279,7 +281,7 @@ struct IDTokenVerifierTests {
     }
 
     @Test(
-        "max_age: auth_time must be there and recent enough",
+        "max_age: requires a recent auth_time",
         arguments: [
             (nil, TokenError.Code.missingClaim), ("text", .malformedClaim), (999_999_340, nil), (999_999_339, .tooOld),
             (1_000_000_060, nil), (1_000_000_061, .issuedInFuture),
@@ -299,7 +301,7 @@ struct IDTokenVerifierTests {
     }
 
     @Test(
-        "acr must be one of those that will do",
+        "Requires one of the acceptable acr values",
         arguments: [
             ("urn:mfa", nil), ("urn:phr", nil), ("urn:pwd", .authenticationContextMismatch), (nil, .missingClaim),
             (2, .malformedClaim),
@@ -318,7 +320,7 @@ struct IDTokenVerifierTests {
         #expect(error?.code == code)
     }
 
-    @Test("Checks of the caller's own are made, and an old token is accepted where none is too old")
+    @Test("Runs custom checks, and accepts an old token without a maximum age")
     func ownChecks() async throws {
         var verifier = verifier
         verifier.maximumAge = nil
@@ -330,7 +332,7 @@ struct IDTokenVerifierTests {
         }
     }
 
-    @Test("Errors have nothing of the token in them")
+    @Test("Errors contain nothing from the token")
     func secrecy() async throws {
         let token = try key.token(claims(["nonce": "hidden-nonce", "sub": "hidden-subject"]))
         let error = await #expect(throws: TokenError.self) { try await verifier.verify(token, nonce: "other") }
@@ -338,7 +340,7 @@ struct IDTokenVerifierTests {
     }
 }
 
-/// Signs as another service does, under a key ID that is not its own.
+/// A signing service that uses another service with a different key ID.
 private struct RenamedSigner: SigningService {
     let service: SigningKey
     let keyID: String?

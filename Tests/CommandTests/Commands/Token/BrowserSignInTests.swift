@@ -190,7 +190,7 @@ struct BrowserSignInTests {
             let command = ["token"] + scene.programFlags("authorization_code") + ["--sign-in"]
             let result = try await scene.jwt(command, environment: Self.browser)
             let message =
-                "\(scene.issuer): the user, or the server, has refused: the user's decision [access_denied]"
+                "\(scene.issuer): the user or the server has denied the request: the user's decision [access_denied]"
             let expected = Self.invitation(scene) + "jwt token: \(message)\n"
             #expect(
                 ProcessResult(status: result.status, output: result.output, errors: Self.masked(result.errors))
@@ -234,7 +234,7 @@ struct BrowserSignInTests {
             )
             #expect(result.status == 1 && result.output == "")
             let message = """
-                the answer is another server's than the one that was asked (RFC 9207); its code is sent to neither
+                the authorization response is from another server (RFC 9207); its code isn't used
                 """
             #expect(
                 Self.masked(result.errors) == Self.invitation(scene) + "jwt token: \(scene.issuer): \(message)\n"
@@ -249,7 +249,7 @@ struct BrowserSignInTests {
             let command = ["token", "--sign-in"] + scene.programFlags("authorization_code")
             let late = try await scene.jwt(command + ["--sign-in-timeout", "1s"])
             #expect(late.status == 1 && late.output == "")
-            let message = "nobody came back from the server in 1.0 seconds"
+            let message = "received no authorization response within 1.0 seconds"
             #expect(Self.masked(late.errors) == Self.invitation(scene) + "jwt token: \(scene.issuer): \(message)\n")
             let port = String(scene.api.port)
             let taken = try await scene.jwt(command + ["--redirect-port", port])
@@ -259,8 +259,8 @@ struct BrowserSignInTests {
                         status: 2,
                         output: "",
                         errors: """
-                            jwt token: \(scene.issuer): the program can't listen on port \(port) of 127.0.0.1; is another one \
-                            there?
+                            jwt token: \(scene.issuer): the program can't listen on port \(port) of 127.0.0.1; another process \
+                            may be using it
 
                             """
                     )

@@ -126,8 +126,8 @@ struct ClientAuthenticationTests {
             #expect(refused.status == 1 && refused.output == "")
             #expect(
                 refused.errors == """
-                    jwt token: \(scene.issuer): the token endpoint does not accept the client's authentication; check id and \
-                    key: the client doesn't use its registered authentication method [invalid_client]
+                    jwt token: \(scene.issuer): the token endpoint rejects the client's authentication; check the client ID \
+                    and key: the client doesn't use its registered authentication method [invalid_client]
 
                     """
             )

@@ -112,7 +112,7 @@ struct DeviceSignInTests {
             let flags = scene.programFlags("device_code") + (limit == "user" ? ["--sign-in-timeout", "1s"] : [])
             let result = try await run(flags + ["--sign-in"], in: scene) { _ in }
             #expect(result.status == 1 && result.output == "")
-            let message = "the user did not grant it in the time that there was; begin anew when the user asks for it"
+            let message = "the user didn't authorize the device in time; start again when the user asks for it"
             #expect(result.errors == Self.invitation(scene) + "jwt token: \(scene.issuer): \(message)\n")
         }
     }
@@ -152,7 +152,7 @@ struct DeviceSignInTests {
             let flags = ["--token-endpoint", scene.endpoint, "--client-id", "cli", "--grant", "device_code"]
             let result = try await scene.jwt(["token", "--sign-in"] + flags)
             let message = """
-                the device authorization endpoint of the server is not known; pass --issuer ISSUER to discover it, \
+                the URL of the device authorization endpoint isn't known; pass --issuer ISSUER to discover it, \
                 or --device-endpoint URL or --authorization-endpoint URL
                 """
             #expect(

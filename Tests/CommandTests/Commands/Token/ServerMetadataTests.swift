@@ -92,7 +92,7 @@ struct ServerMetadataTests {
         try await TokenScene.play { scene in
             let client = ["--client-id", "a", "--client-secret-file", scene.home.file("secret")]
             let other = try await scene.jwt(["token", "--issuer", scene.issuer + "/"] + client)
-            let message = "the server metadata are another issuer's; give the issuer exactly as the server writes it"
+            let message = "the server metadata names another issuer; pass the issuer exactly as the server writes it"
             #expect(
                 other == ProcessResult(status: 1, output: "", errors: "jwt token: \(scene.issuer)/: \(message)\n")
             )

@@ -244,7 +244,7 @@ struct TokenCommandTests {
             #expect(
                 stale.errors == """
                     jwt token: warning: \(scene.endpoint): can't get a new token, so the cached one, which expires \
-                    soon, is used: the token endpoint has failed for the moment
+                    soon, is used: the token endpoint has failed temporarily
 
                     """
             )

@@ -13,7 +13,7 @@ struct TokenFailureTests {
         try await TokenScene.play { scene in
             try scene.home.write("guessed", to: "secret")
             let message = """
-                \(scene.endpoint): the token endpoint does not accept the client's authentication; check id and key: \
+                \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key: \
                 the client's identifier or secret is wrong [invalid_client]
                 """
             let result = try await scene.jwt(["token"] + scene.flags)
@@ -41,7 +41,7 @@ struct TokenFailureTests {
                         status: 2,
                         output: "",
                         errors: """
-                            jwt token: \(scene.endpoint): the token endpoint's answer is not a JSON object; check the endpoint's URL
+                            jwt token: \(scene.endpoint): the token endpoint's response isn't a JSON object; check the endpoint's URL
 
                             """
                     )
@@ -51,7 +51,7 @@ struct TokenFailureTests {
             #expect(gone.status == 2 && gone.output == "")
             #expect(
                 gone.errors.hasPrefix(
-                    #"{"error":{"code":"serverUnreachable","message":"\#(scene.endpoint): the token endpoint could not be asked: "#
+                    #"{"error":{"code":"serverUnreachable","message":"\#(scene.endpoint): the token endpoint couldn't be reached: "#
                 ),
                 "\(gone)"
             )

@@ -3,7 +3,7 @@ import Networking
 import Testing
 import TokenGeneration
 
-@Test("A report is read with a token, and a revoked token is replaced")
+@Test("Reads a report with a token, and replaces a revoked token")
 func report() async throws {
     let key = try SigningKey.generate(.es256)
     let authorization = try MockAuthorizationServer.start(clients: [
