@@ -9,7 +9,7 @@ import TokenGeneration
 @testable import OAuth2
 
 /// Servers that repeat the secrets in their requests, in different encodings.
-@Suite("Echoed secrets", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Echoed secrets", .limitedConcurrency)
 struct EchoTests {
     /// A secret that every encoding changes.
     private static let secret = "pä ss/wörd+\"42%&\\<s3cret>~*"

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Secrets don't occur in descriptions, dumps and mirrors of public types, or in error texts.
-@Suite("Redaction", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Redaction", .limitedConcurrency)
 struct RedactionTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 

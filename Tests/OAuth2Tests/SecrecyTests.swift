@@ -9,7 +9,7 @@ import Testing
 import TokenGeneration
 
 /// Checks every public type for secrets, and everything that is logged or recorded.
-@Suite("Secrecy", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Secrecy", .limitedConcurrency)
 struct SecrecyTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("CryptoError", .serialized) struct CryptoErrorTests {
+@Suite("CryptoError") struct CryptoErrorTests {
     @Test("errors are equal if their codes are") func equality() {
         #expect(CryptoError(.malformedKey, "one") == CryptoError(.malformedKey, "another", reasons: ["x"]))
         #expect(CryptoError(.malformedKey, "one") != CryptoError(.keyMismatch, "one"))
@@ -28,7 +28,7 @@ import Testing
     }
 }
 
-@Suite("OpenSSLLibrary", .serialized) struct OpenSSLLibraryTests {
+@Suite("OpenSSLLibrary") struct OpenSSLLibraryTests {
     @Test("tells its version and can be prepared more than once") func version() {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.prepare()

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Synchronization
 import Testing
 
-@Suite("State that several hold", .serialized) struct SharedStateTests {
+@Suite("State that several hold") struct SharedStateTests {
     private final class Watched: Sendable {
         let number: Int
         private let ends: @Sendable () -> Void

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Words of octets", .serialized) struct WordTests {
+@Suite("Words of octets") struct WordTests {
     @Test("Eight octets are one number, the first the highest, at every place")
     func words() {
         let octets = (0..<24).map { UInt8($0 * 11 & 0xFF) }

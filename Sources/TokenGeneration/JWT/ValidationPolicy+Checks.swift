@@ -57,30 +57,56 @@ extension ValidationPolicy {
         let leeway = max(leeway, .zero) / .seconds(1)
         if let expiration = times.expiration {
             // The token must not be accepted "on or after" this time: RFC 7519 §4.1.4.
-            guard now < expiration + leeway else { throw TokenError(.expired, "the token has expired") }
+            guard now < expiration + leeway else {
+                throw TokenError(.expired, "the token expired \(Self.text(now - expiration)) ago")
+            }
         } else if expiration == .required {
             throw TokenError(.missingClaim, "the claim “exp” is missing, so the token would never expire")
         }
         if let notBefore = times.notBefore, now + leeway < notBefore {
-            throw TokenError(.notYetValid, "the claim “nbf” is in the future")
+            throw TokenError(.notYetValid, "the claim “nbf” is \(Self.text(notBefore - now)) in the future")
         }
         if let issuedAt = times.issuedAt, now + leeway < issuedAt {
-            throw TokenError(.issuedInFuture, "the claim “iat” is in the future; check the clocks")
+            throw TokenError(
+                .issuedInFuture,
+                "the claim “iat” is \(Self.text(issuedAt - now)) in the future; check the clocks"
+            )
         }
         if let maximumAge {
             guard let issuedAt = times.issuedAt else {
                 throw TokenError(.missingClaim, "the claim “iat” is missing, so the token's age is unknown")
             }
             guard now - issuedAt <= maximumAge / .seconds(1) + leeway else {
-                throw TokenError(.tooOld, "the token is older than the policy's maximum age")
+                throw TokenError(
+                    .tooOld,
+                    "the token is \(Self.text(now - issuedAt)) old, but the policy accepts \(Self.text(maximumAge))"
+                )
             }
         }
         guard let maximumLifetime else { return }
         guard let expiration = times.expiration else {
             throw TokenError(.missingClaim, "the claim “exp” is missing, so the token's lifetime is unknown")
         }
-        guard expiration - (times.issuedAt ?? now) <= maximumLifetime / .seconds(1) + leeway else {
-            throw TokenError(.lifetimeTooLong, "the token's lifetime is longer than the policy's maximum")
+        let lifetime = expiration - (times.issuedAt ?? now)
+        guard lifetime <= maximumLifetime / .seconds(1) + leeway else {
+            throw TokenError(
+                .lifetimeTooLong,
+                "the token's lifetime is \(Self.text(lifetime)), but the policy accepts \(Self.text(maximumLifetime))"
+            )
+        }
+    }
+
+    private static func text(_ duration: Duration) -> String { text(duration / .seconds(1)) }
+
+    /// Returns a number of seconds, rounded down, in the unit that a reader expects.
+    private static func text(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<1: "less than 1 s"
+        case ..<120: "\(Int(seconds)) s"
+        case ..<7200: "\(Int(seconds / 60)) min"
+        case ..<172_800: "\(Int(seconds / 3600)) h"
+        case ..<1e12: "\(Int(seconds / 86400)) days"
+        default: "over 10 million days"
         }
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Algorithms of the jwt command", .serialized, .limitedConcurrency)
+@Suite("Algorithms of the jwt command", .limitedConcurrency)
 struct AlgorithmCommandTests {
     private let folder: TemporaryFolder
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Progress of batches", .serialized, .limitedConcurrency)
+@Suite("Progress of batches", .limitedConcurrency)
 struct BatchProgressTests {
     private let folder: TemporaryFolder
 

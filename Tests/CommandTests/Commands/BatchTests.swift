@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Batches", .serialized, .limitedConcurrency)
+@Suite("Batches", .limitedConcurrency)
 struct BatchTests {
     private let folder: TemporaryFolder
     private let key: String

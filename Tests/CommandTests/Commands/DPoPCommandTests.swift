@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt dpop", .serialized, .limitedConcurrency)
+@Suite("jwt dpop", .limitedConcurrency)
 struct DPoPCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt decode", .serialized, .limitedConcurrency)
+@Suite("jwt decode", .limitedConcurrency)
 struct DecodeCommandTests {
     private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt jws", .serialized, .limitedConcurrency)
+@Suite("jwt jws", .limitedConcurrency)
 struct JWSCommandTests {
     private let folder: TemporaryFolder
 

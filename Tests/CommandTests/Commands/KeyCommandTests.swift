@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt key", .serialized, .limitedConcurrency)
+@Suite("jwt key", .limitedConcurrency)
 struct KeyCommandTests {
     private let folder: TemporaryFolder
 

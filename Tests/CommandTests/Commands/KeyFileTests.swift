@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key files of jwt sign and jwt verify", .serialized, .limitedConcurrency)
+@Suite("Key files of jwt sign and jwt verify", .limitedConcurrency)
 struct KeyFileTests {
     private let folder: TemporaryFolder
 
@@ -96,9 +96,9 @@ struct KeyFileTests {
         #expect(signing.output == "")
         #expect(signing.errors.hasPrefix("jwt sign: \(path): "))
         let verifying = try BuiltProgram.jwt.run(["verify", "--key", path, try SampleTokens.es256Token()])
-        // The signature is valid, but the token has expired.
+        // The signature is valid, but the token is old.
         #expect(verifying.status == 1)
-        #expect(verifying.errors.contains("the token has expired"))
+        #expect(verifying.errors.contains("the token expired"))
         for result in [signing, verifying] { #expect(!result.errors.contains(scalar)) }
     }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt key jwks", .serialized, .limitedConcurrency)
+@Suite("jwt key jwks", .limitedConcurrency)
 struct KeySetCommandTests {
     private let folder: TemporaryFolder
 

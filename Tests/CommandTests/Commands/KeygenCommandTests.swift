@@ -6,7 +6,7 @@ import TokenGeneration
 private let algorithms =
     "HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA"
 
-@Suite("jwt keygen", .serialized, .limitedConcurrency)
+@Suite("jwt keygen", .limitedConcurrency)
 struct KeygenCommandTests {
     private let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import MockNetworking
 import TestSupport
 import Testing
 
-@Suite("jwt pin", .serialized, .limitedConcurrency)
+@Suite("jwt pin", .limitedConcurrency)
 struct PinCommandTests {
     private let root: MockCertificateAuthority
     private let intermediate: MockCertificateAuthority

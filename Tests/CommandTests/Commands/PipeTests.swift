@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("jwt in pipes", .serialized, .limitedConcurrency)
+@Suite("jwt in pipes", .limitedConcurrency)
 struct PipeTests {
     private let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import jwt
 
-@Suite("jwt", .serialized, .limitedConcurrency)
+@Suite("jwt", .limitedConcurrency)
 struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Tests for the protection of secrets in memory and for the removal of temporary files.
-@Suite("Protection of the jwt process", .serialized, .limitedConcurrency)
+@Suite("Protection of the jwt process", .limitedConcurrency)
 struct ProtectionTests {
     private let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt sign", .serialized, .limitedConcurrency)
+@Suite("jwt sign", .limitedConcurrency)
 struct SignCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -5,7 +5,7 @@ import TokenGeneration
 
 @testable import jwt
 
-@Suite("Options of jwt sign", .serialized, .limitedConcurrency)
+@Suite("Options of jwt sign", .limitedConcurrency)
 struct SignOptionTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -7,7 +7,7 @@ import TokenGeneration
 
 @testable import jwt
 
-@Suite("Keys of jwt verify", .serialized, .limitedConcurrency)
+@Suite("Keys of jwt verify", .limitedConcurrency)
 struct VerificationKeysTests {
     private let root: MockCertificateAuthority
     private let certificate: MockCertificate

@@ -4,7 +4,7 @@ import Testing
 
 @testable import jwt
 
-@Suite("jwt completions and jwt manual", .serialized, .limitedConcurrency)
+@Suite("jwt completions and jwt manual", .limitedConcurrency)
 struct CompletionTests {
     private let folder: TemporaryFolder
 

@@ -10,7 +10,7 @@ private let hasTools = ["/usr/bin/curl", "/usr/bin/jq"].allSatisfy {
 }
 
 /// Runs the unmodified scripts in Docs/Scripts with loopback servers for the vendors.
-@Suite("Scripts in Docs", .serialized, .limitedConcurrency, .enabled(if: hasTools, "curl or jq is not installed"))
+@Suite("Scripts in Docs", .limitedConcurrency, .enabled(if: hasTools, "curl or jq is not installed"))
 struct ScriptTests {
     private static let folder = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

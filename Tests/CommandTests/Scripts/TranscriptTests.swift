@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Transcripts of the documentation", .serialized, .limitedConcurrency)
+@Suite("Transcripts of the documentation", .limitedConcurrency)
 struct TranscriptTests {
     /// A command and its output.
     private struct Step: Equatable {

@@ -9,7 +9,7 @@ import Testing
 import TokenGeneration
 
 /// The OAuth2 catalog's samples with users, run with mock servers.
-@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("OAuth2 samples with users", .limitedConcurrency)
 struct AuthorizationSnippets {
     @Test("Signs in a user of a web service")
     func web() async throws {

@@ -9,7 +9,7 @@ import Testing
 import TokenGeneration
 
 /// The samples of the OAuth2 catalog, run with mock servers.
-@Suite("OAuth2 samples", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("OAuth2 samples", .limitedConcurrency)
 struct OAuth2Snippets {
     @Test("Authorizes requests and exposes the token for other clients")
     func overview() async throws {

@@ -10,7 +10,7 @@ import Testing
 import TokenGeneration
 
 /// The samples of “Protecting your own API”, run with a mock authorization server.
-@Suite("Resource server samples", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Resource server samples", .limitedConcurrency)
 struct ResourceServerSnippets {
     struct Guard: Sendable {
         let verifier: AccessTokenVerifier

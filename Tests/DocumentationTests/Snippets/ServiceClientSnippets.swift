@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// The tutorial's statements about its client. The client's code is in the folder Tutorial.
-@Suite("Tutorial: service client", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Tutorial: service client", .limitedConcurrency)
 struct ServiceClientSnippets {
     @Test("Recovers from a 503, returns nil for a 404 and raises an alarm for a wrong key")
     func faults() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The samples about custom token stores.
-@Suite("Store samples", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Store samples", .limitedConcurrency)
 struct StoreSnippets {
     @Test("Conforms a custom store, with a package's default settings")
     func ownStore() async throws {

@@ -6,7 +6,6 @@ import Testing
 /// and Node if it's installed.
 @Suite(
     "Interoperability: forms with Flask, nginx, Python's email and Node",
-    .serialized,
     .enabled(if: Interop.isPrepared, Interop.hint)
 )
 struct FormInteropTests {

@@ -9,7 +9,6 @@ import TokenGeneration
 struct ProofServerTests {
     @Test(
         "requests_oauth2client verifies DPoP proofs with changing nonces of both servers",
-        .serialized,
         arguments: [JWSAlgorithm.es256, .es384, .rs256]
     )
     func proofs(algorithm: JWSAlgorithm) async throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("MockAuthorizationServer: clients", .limitedConcurrency)
 struct ClientRegisterTests {
     @Test("Accepts assertions for the issuer and for the token endpoint")
     func assertions() async throws {

@@ -7,7 +7,7 @@ import Testing
 import TokenGeneration
 
 /// Tests of the rejections at the authorization and device endpoints.
-@Suite("MockAuthorizationServer: users and devices", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("MockAuthorizationServer: users and devices", .limitedConcurrency)
 struct GrantHandlerTests {
     private static let place = "https://app.example/callback?tenant=1"
     private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("MockAuthorizationServer: tokens", .limitedConcurrency)
 struct MockAuthorizationServerTests {
     // MARK: Requests
 

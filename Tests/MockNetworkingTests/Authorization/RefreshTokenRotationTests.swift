@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("MockAuthorizationServer: refresh tokens", .limitedConcurrency)
 struct RefreshTokenRotationTests {
     @Test("Each use of a refresh token replaces it and keeps the scope")
     func rotation() async throws {

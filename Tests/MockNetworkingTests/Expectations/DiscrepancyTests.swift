@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tests of the responses to expected requests, and of the discrepancies reported at the end.
-@Suite("MockTransport expectations", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("MockTransport expectations", .limitedConcurrency)
 struct DiscrepancyTests {
     private func get(_ path: String) throws -> HTTPTransportRequest {
         HTTPTransportRequest(url: try #require(URL(string: "https://api.example\(path)")))

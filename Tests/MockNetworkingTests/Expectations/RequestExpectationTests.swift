@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tests of the descriptions of differences between a request and an expectation.
-@Suite("RequestExpectation", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("RequestExpectation", .limitedConcurrency)
 struct RequestExpectationTests {
     private static let users = "https://api.example/users"
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of starting, stopping, concurrency and resource leaks.
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackLifetimeTests {
+@Suite(.limitedConcurrency) struct LoopbackLifetimeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test("A slow or silent client doesn't block others")

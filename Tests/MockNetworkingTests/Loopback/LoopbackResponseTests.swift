@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tests of responses on the wire.
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackResponseTests {
+@Suite(.limitedConcurrency) struct LoopbackResponseTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     /// Returns the bytes of a response, up to the end of its connection.

@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackServerTests {
+@Suite(.limitedConcurrency) struct LoopbackServerTests {
     @Test("Responds to a request, and records it")
     func answersAndRecords() async throws {
         let time = ManualTime()

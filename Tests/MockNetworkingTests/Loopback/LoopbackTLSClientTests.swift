@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of client certificates: the demand for them and the accepted authorities.
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSClientTests {
+@Suite(.limitedConcurrency) struct LoopbackTLSClientTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority

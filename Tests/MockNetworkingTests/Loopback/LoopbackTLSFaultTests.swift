@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of faulty responses over TLS.
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSFaultTests {
+@Suite(.limitedConcurrency) struct LoopbackTLSFaultTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority
     private let configuration: LoopbackServer.Configuration

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of TLS with an independent client.
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSTests {
+@Suite(.limitedConcurrency) struct LoopbackTLSTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority

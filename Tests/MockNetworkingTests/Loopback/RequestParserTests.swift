@@ -5,7 +5,7 @@ import Testing
 
 @testable import MockNetworking
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct RequestParserTests {
+@Suite(.limitedConcurrency) struct RequestParserTests {
     struct Good: Sendable, CustomTestStringConvertible {
         let name: String
         let text: String

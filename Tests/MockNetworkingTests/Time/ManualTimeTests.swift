@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ManualTimeTests {
+@Suite(.limitedConcurrency) struct ManualTimeTests {
     @Test("Time stands still until a test advances both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))

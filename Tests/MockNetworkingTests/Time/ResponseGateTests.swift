@@ -2,7 +2,7 @@ import MockNetworking
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ResponseGateTests {
+@Suite(.limitedConcurrency) struct ResponseGateTests {
     @Test("An open gate admits waiting and future tasks until it closes")
     func openAndClose() async throws {
         let gate = ResponseGate()

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct MockTransportTests {
+@Suite(.limitedConcurrency) struct MockTransportTests {
     private let request = HTTPTransportRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct MockURLProtocolTests {
+@Suite(.limitedConcurrency) struct MockURLProtocolTests {
     private let url = URL(string: "https://api.example/path?secret=x")!
 
     private func makeSession() -> URLSession {

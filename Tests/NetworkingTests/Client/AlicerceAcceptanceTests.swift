@@ -9,7 +9,7 @@ import Testing
 /// The cases of Alicerce's own tests that no other suite covers.
 ///
 /// Docs/Migrating.md explains the outcomes that differ on purpose.
-@Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Acceptance: Alicerce", .limitedConcurrency)
 struct AlicerceAcceptanceTests {
     private struct Odd: Error, Equatable {}
 

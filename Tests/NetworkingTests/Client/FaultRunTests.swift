@@ -9,7 +9,7 @@ import Testing
 ///
 /// `FAULT_REQUESTS=5000 swift test --filter FaultRunTests` makes the run longer, and `FAULT_SEED`
 /// changes it. Each run has its own process, so that it can count descriptors and threads.
-@Suite("Fault run", .timeLimit(.minutes(30)), .limitedConcurrency)
+@Suite("Fault run", .limitedConcurrency(timeLimit: .seconds(1800)))
 struct FaultRunTests {
     @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome")
     func freshConnections() async {

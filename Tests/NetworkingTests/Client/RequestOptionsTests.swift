@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of the overrides for one request, and of streamed responses in the attempt loop.
-@Suite("RequestOptions and streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("RequestOptions and streamed responses", .limitedConcurrency)
 struct RequestOptionsTests {
     private let request = URLRequest(url: URL(string: "http://a.example/things")!)
 

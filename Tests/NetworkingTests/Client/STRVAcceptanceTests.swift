@@ -7,7 +7,7 @@ import Testing
 
 /// The cases of STRV's own tests, and the migration scripts of all three systems, that no other
 /// suite covers.
-@Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Acceptance: STRV and scripts", .limitedConcurrency)
 struct STRVAcceptanceTests {
     private struct APIError: Error, Decodable, Equatable { let code: Int }
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Networking
 
 /// Tests that reject malformed header fields before anything is sent, regardless of their source.
-@Suite("Header fields of requests", .timeLimit(.minutes(5)), .limitedConcurrency)
+@Suite("Header fields of requests", .limitedConcurrency)
 struct HeaderFieldTests {
     /// Foundation's setters silently drop the first ones and pass on the others.
     private static let values = [

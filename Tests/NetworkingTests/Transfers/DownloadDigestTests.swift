@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("Digests of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Digests of downloads", .limitedConcurrency)
 struct DownloadDigestTests {
     private static let hello = Data("hello".utf8)
     private static let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of a download's files.
-@Suite("Files of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Files of downloads", .limitedConcurrency)
 struct DownloadFileTests {
     @Test("Fails before sending anything if the file exists")
     func existing() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of file uploads: the engine reads cached bytes itself, and leaves the rest to a thread
 /// that may block.
-@Suite("Uploads of files", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Uploads of files", .limitedConcurrency)
 struct FileUploadTests {
     enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
 

@@ -11,7 +11,7 @@ import Testing
 ///
 /// With `TRANSFERS_FULL` in the environment, they use the sizes that the documentation promises,
 /// otherwise smaller ones. They write measurements to the file that `STRESS_REPORT` names.
-@Suite("Survival of transfers", .serialized, .timeLimit(.minutes(30)), .limitedConcurrency)
+@Suite("Survival of transfers", .limitedConcurrency(timeLimit: .seconds(1800)))
 struct TransferSurvivalTests {
     private static let isFull = ProcessInfo.processInfo.environment["TRANSFERS_FULL"] != nil
 

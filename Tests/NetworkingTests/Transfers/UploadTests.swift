@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Upload", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Upload", .limitedConcurrency)
 struct UploadTests {
     private static let bytes = [UInt8](RangedResource.octets(500_000, seed: 9))
     private static var octets: Data { Data(bytes) }

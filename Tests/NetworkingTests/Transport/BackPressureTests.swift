@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Readers that are slower than their servers or stop reading.
-@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Back-pressure and abandoned bodies", .limitedConcurrency)
 struct BackPressureTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let size = 64 << 20

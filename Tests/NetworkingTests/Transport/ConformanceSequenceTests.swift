@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Effects that a request must not have on the next one with the same transport.
-@Suite("Transport conformance: successive requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Transport conformance: successive requests", .limitedConcurrency)
 struct ConformanceSequenceTests {
     typealias Way = ConformanceTests.Way
 

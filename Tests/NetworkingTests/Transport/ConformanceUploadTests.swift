@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests with large bodies to servers that respond in unusual ways.
-@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Transport conformance: uploads", .limitedConcurrency)
 struct ConformanceUploadTests {
     typealias Way = ConformanceTests.Way
 

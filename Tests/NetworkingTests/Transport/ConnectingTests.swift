@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Timeouts and cancellation while a connection is made.
-@Suite("Connecting", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Connecting", .limitedConcurrency)
 struct ConnectingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

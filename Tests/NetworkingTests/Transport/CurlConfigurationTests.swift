@@ -3,7 +3,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("CurlTransport.Configuration", .limitedConcurrency)
 struct CurlConfigurationTests {
     private typealias Configuration = CurlTransport.Configuration
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -5,7 +5,7 @@ import Testing
 
 /// HTTP/2 streams that a server did or didn't process, according to its frames
 /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
-@Suite("Connections that shut down", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Connections that shut down", .limitedConcurrency)
 struct DrainingConnectionTests {
     /// The server's reaction to a request.
     enum Answer: String, CaseIterable, CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Deadlines, cancellation and closing: each request ends once, soon and without affecting others.
-@Suite("Request endings", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Request endings", .limitedConcurrency)
 struct EndingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let silence: @Sendable (TCPPeer.Connection) throws -> Void = { try $0.waitForClose() }

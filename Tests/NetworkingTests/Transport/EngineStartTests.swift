@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 
 /// The start of the engine and its effects on the process.
-@Suite("CurlEngine start", .timeLimit(.minutes(5)), .limitedConcurrency)
+@Suite("CurlEngine start", .limitedConcurrency)
 struct EngineStartTests {
     @Test("Creates no thread or descriptor for clients that never send a request")
     func unused() async {

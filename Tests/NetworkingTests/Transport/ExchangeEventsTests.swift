@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The events that an observer receives, in order.
-@Suite("Request events", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Request events", .limitedConcurrency)
 struct ExchangeEventsTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

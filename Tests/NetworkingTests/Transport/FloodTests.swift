@@ -7,7 +7,7 @@ import Testing
 
 /// Servers that send more data, or data that's more expensive to parse, than one request may cost
 /// the others.
-@Suite("Responses that could delay others", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Responses that could delay others", .limitedConcurrency)
 struct FloodTests {
     @Test("Limits the parts that a transfer takes per turn")
     func parts() {

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// The resolution of names for requests.
-@Suite("Name lookups", .timeLimit(.minutes(5)), .limitedConcurrency)
+@Suite("Name lookups", .limitedConcurrency)
 struct NameLookupTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let home = ["127.0.0.1"]

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// The support for custom transports: reading request bodies and streaming response bodies.
-@Suite("Custom transports", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Custom transports", .limitedConcurrency)
 struct OwnTransportTests {
     private struct Broken: Error {}
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 /// Faults of a server, which must never be reported as faults of this process.
-@Suite("Peer faults", .timeLimit(.minutes(5)), .limitedConcurrency)
+@Suite("Peer faults", .limitedConcurrency)
 struct PeerFaultTests {
     @Test("Reports an invalid response for a header line over libcurl's limit", arguments: [101, 250])
     func headerLine(kibibytes: Int) async throws {

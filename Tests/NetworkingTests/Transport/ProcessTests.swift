@@ -8,7 +8,7 @@ import Testing
 
 /// Effects that can be observed only in a separate process: leaks, memory and inherited
 /// descriptors.
-@Suite("CurlTransport and its process", .timeLimit(.minutes(20)), .limitedConcurrency)
+@Suite("CurlTransport and its process", .limitedConcurrency(timeLimit: .seconds(1200)))
 struct ProcessTests {
     @Test("Leaks no threads or descriptors, however a transport ends")
     func leaks() async {

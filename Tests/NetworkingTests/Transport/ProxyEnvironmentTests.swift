@@ -6,7 +6,7 @@ import Testing
 
 /// Proxies from the environment, each tested in a separate process because other tests read the
 /// environment too.
-@Suite("Proxies from the environment", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Proxies from the environment", .limitedConcurrency)
 struct ProxyEnvironmentTests {
     /// An environment, and the server that receives a request in it.
     struct Row: Sendable, Codable, CustomTestStringConvertible {

@@ -3,7 +3,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Proxies", .limitedConcurrency)
 struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials

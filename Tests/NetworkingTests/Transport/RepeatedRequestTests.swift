@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The conditions under which a request is or isn't sent a second time.
-@Suite("Resent requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Resent requests", .limitedConcurrency)
 struct RepeatedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let text = String(repeating: "body", count: 50_000)

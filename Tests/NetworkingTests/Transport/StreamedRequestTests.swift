@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Request bodies from files and sequences.
-@Suite("Streamed requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Streamed requests", .limitedConcurrency)
 struct StreamedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `CurlTransport.open`, which returns the head first and then the body as it's read.
-@Suite("Streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Streamed responses", .limitedConcurrency)
 struct StreamedResponseTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

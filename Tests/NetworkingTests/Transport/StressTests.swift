@@ -10,7 +10,7 @@ import Testing
 /// specifies a server to use instead of the test's, and `STRESS_AUTHORITY` a file with the
 /// authority of its certificate. The test runs in a separate process, so that descriptors, threads
 /// and memory can be counted.
-@Suite("Stress", .timeLimit(.minutes(30)), .limitedConcurrency)
+@Suite("Stress", .limitedConcurrency(timeLimit: .seconds(1800)))
 struct StressTests {
     @Test("Gives each request one outcome and leaks nothing")
     func storm() async {

@@ -9,7 +9,7 @@ import Testing
 ///
 /// Limits that end a test are mostly a second or more: while other tests run, an engine's thread
 /// may wait that long for the processor, and the request would end in an earlier phase.
-@Suite("Timeout phases", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Timeout phases", .limitedConcurrency)
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
 

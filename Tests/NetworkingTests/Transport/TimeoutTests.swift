@@ -7,7 +7,7 @@ import Testing
 ///
 /// Events that must be in time have a second: with a sanitizer or other programs running, a thread
 /// may wait that long for the processor.
-@Suite("Timeouts", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Timeouts", .limitedConcurrency)
 struct TimeoutTests {
     @Test("Enforces the first-byte timeout, met by an interim response", arguments: [false, true], [false, true])
     func firstByte(isStreamed: Bool, hasInterim: Bool) async throws {

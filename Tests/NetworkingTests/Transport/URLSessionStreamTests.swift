@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Responses that are read while URLSession receives them.
-@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("URLSessionTransport streams", .limitedConcurrency)
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Request bodies that are read into memory before URLSession receives them.
-@Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("URLSessionTransport uploads", .limitedConcurrency)
 struct URLSessionUploadTests {
     private struct Broken: Error {}
 

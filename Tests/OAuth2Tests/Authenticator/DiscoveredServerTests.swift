@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Authorization server discovered on demand", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Authorization server discovered on demand", .limitedConcurrency)
 struct DiscoveredServerTests {
     private static var metadata: MockTransport.Step {
         .json(

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Tests over real sockets with failing servers and wrong clocks.
-@Suite("OAuth2Authenticator: server faults", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("OAuth2Authenticator: server faults", .limitedConcurrency)
 struct FaultTests {
     @Test("A clock that is five minutes off costs one more request with a signed assertion", arguments: [-300, 300])
     func skewedClock(seconds: Int) async throws {

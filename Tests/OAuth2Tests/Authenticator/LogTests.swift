@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests that the log states why a request wasn't sent, without secrets.
-@Suite("Logs of requests without a token", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Logs of requests without a token", .limitedConcurrency)
 struct LogTests {
     /// Returns the last log line of a request.
     private func lastLine(_ interceptor: any RequestInterceptor, in fixture: OAuth2Fixture) async -> String {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of requests that a resource rejects.
-@Suite("OAuth2Authenticator: rejected requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("OAuth2Authenticator: rejected requests", .limitedConcurrency)
 struct RefusalTests {
     private let request = URLRequest(url: OAuth2Fixture.api)
 

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Tests which requests get the token.
-@Suite("OAuth2Authenticator: origins of tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("OAuth2Authenticator: origins of tokens", .limitedConcurrency)
 struct ResourceTests {
     @Test("Leaves the caller's Authorization field unchanged, even if it's rejected")
     func callersAuthorization() async throws {

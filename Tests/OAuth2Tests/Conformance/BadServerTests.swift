@@ -9,7 +9,7 @@ import TokenGeneration
 
 /// Invalid server responses, each of which is a typed error without anything that was sent or
 /// received.
-@Suite("Invalid server responses", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Invalid server responses", .limitedConcurrency)
 struct BadServerTests {
     private static let secret = "S3cr3t-of-the-client"
 

@@ -9,7 +9,7 @@ import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules about codes and tokens, under their original
 /// names.
-@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Conformance modules: codes and tokens", .limitedConcurrency)
 struct CodeFlowModuleTests {
     @Test("happy-path: code, PKCE, tokens, ID token, refresh")
     func happyPath() async throws {

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Every grant against a strict mock server.
-@Suite("Grants against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Grants against a server", .limitedConcurrency)
 struct GrantModuleTests {
     // MARK: Codes
 

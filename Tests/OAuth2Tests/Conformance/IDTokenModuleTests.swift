@@ -8,7 +8,7 @@ import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules about ID tokens, under their original names,
 /// each with a complete sign-in.
-@Suite("Conformance modules: ID tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Conformance modules: ID tokens", .limitedConcurrency)
 struct IDTokenModuleTests {
     typealias Fault = MockAuthorizationServer.IDTokenFault
 

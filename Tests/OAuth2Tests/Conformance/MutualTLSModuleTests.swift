@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Mutual TLS against a server", .limitedConcurrency)
 struct MutualTLSModuleTests {
     @Test("Pushes requests and gets tokens at the server's aliases")
     func pushed() async throws {

@@ -9,7 +9,7 @@ import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules about signed authorization responses (JARM),
 /// under their original names.
-@Suite("Conformance modules: signed authorization responses", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Conformance modules: signed authorization responses", .limitedConcurrency)
 struct SignedResponseModuleTests {
     @Test(
         "fapi1-advanced-final-client-test: signed and pushed request, signed response, client assertion",

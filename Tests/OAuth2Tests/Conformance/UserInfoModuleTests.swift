@@ -9,7 +9,7 @@ import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules about UserInfo and resources, under their
 /// original names.
-@Suite("Conformance modules: UserInfo and resources", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Conformance modules: UserInfo and resources", .limitedConcurrency)
 struct UserInfoModuleTests {
     @Test("scope-userinfo-claims, userinfo-bearer-header: sends the token only in the header")
     func claims() async throws {

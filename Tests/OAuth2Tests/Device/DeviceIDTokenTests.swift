@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("ID tokens of devices", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("ID tokens of devices", .limitedConcurrency)
 struct DeviceIDTokenTests {
     /// Gets the tokens of a device that its user has authorized.
     private func tokens(

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The responses to a device's token requests, and the delays between them.
-@Suite("Device authorization", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Device authorization", .limitedConcurrency)
 struct DevicePollingTests {
     private static var start: MockTransport.Step {
         .json(

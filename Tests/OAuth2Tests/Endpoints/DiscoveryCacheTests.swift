@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Discovery cache", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Discovery cache", .limitedConcurrency)
 struct DiscoveryCacheTests {
     private let time = ManualTime()
 

@@ -7,7 +7,7 @@ import TokenGeneration
 
 @testable import OAuth2
 
-@Suite("Discovery", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Discovery", .limitedConcurrency)
 struct DiscoveryTests {
     private let issuer = "https://id.example"
     private let time = ManualTime()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Introspection", .limitedConcurrency)
 struct IntrospectionTests {
     private let token = Secret(EndpointFixture.token)
 

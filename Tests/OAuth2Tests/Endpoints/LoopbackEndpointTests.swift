@@ -7,7 +7,7 @@ import Testing
 import TokenGeneration
 
 /// The mock server's endpoints on real sockets.
-@Suite("Endpoints on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Endpoints on loopback", .limitedConcurrency)
 struct LoopbackEndpointTests {
     @Test("Discovers a server with either document")
     func discovery() async throws {

@@ -7,7 +7,7 @@ import Testing
 import TokenGeneration
 
 /// The mock server's registration, pushed requests, signed requests and UserInfo on real sockets.
-@Suite("Clients and users on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Clients and users on loopback", .limitedConcurrency)
 struct LoopbackRegistrationTests {
     @Test("Registers a client, gets tokens, updates and deletes the registration")
     func registration() async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Pushed authorization requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Pushed authorization requests", .limitedConcurrency)
 struct PushedRequestTests {
     private static let uri = "urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c"
     private static let answer = #"{"request_uri":"\#(uri)","expires_in":60}"#

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Client registration", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Client registration", .limitedConcurrency)
 struct RegistrationTests {
     private static let secret = "S3cret-of-a-registration"
     private static let answer = """

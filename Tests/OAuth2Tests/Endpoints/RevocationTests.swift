@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Revocation", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Revocation", .limitedConcurrency)
 struct RevocationTests {
     private let token = Secret(EndpointFixture.token)
 

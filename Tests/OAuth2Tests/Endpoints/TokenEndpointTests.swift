@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Token endpoint", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Token endpoint", .limitedConcurrency)
 struct TokenEndpointTests {
     @Test(
         "Each error of RFC 6749 §5.2 has its own code",

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("UserInfo", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("UserInfo", .limitedConcurrency)
 struct UserInfoTests {
     private let key: SigningKey
     private let keys: JWKSet

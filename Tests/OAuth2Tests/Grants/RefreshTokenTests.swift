@@ -6,7 +6,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Refresh tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Refresh tokens", .limitedConcurrency)
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Failing stores", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Failing stores", .limitedConcurrency)
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()

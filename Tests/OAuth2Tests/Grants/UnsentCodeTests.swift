@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Single-use codes in requests that weren't sent.
-@Suite("Unsent codes", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Unsent codes", .limitedConcurrency)
 struct UnsentCodeTests {
     private func code() throws -> AuthorizationCodeGrant {
         AuthorizationCodeGrant(

@@ -8,7 +8,7 @@ import TokenGeneration
 
 /// The tests have the names of the OpenID conformance suite's modules that oauth4webapi runs, if
 /// one corresponds.
-@Suite("IDTokenVerifier", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("IDTokenVerifier", .limitedConcurrency)
 struct IDTokenVerifierTests {
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
     private static let code = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet: issuer failures", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("RemoteKeySet: issuer failures", .limitedConcurrency)
 struct RemoteKeySetFailureTests {
     private let key: IssuerKey
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("RemoteKeySet", .limitedConcurrency)
 struct RemoteKeySetTests {
     private let first: IssuerKey
     private let second: IssuerKey

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("AccessTokenVerifier", .limitedConcurrency)
 struct AccessTokenVerifierTests {
     private var api: GuardedAPI
 

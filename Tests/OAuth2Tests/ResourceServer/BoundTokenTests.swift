@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key-bound access tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Key-bound access tokens", .limitedConcurrency)
 struct BoundTokenTests {
     private var api: GuardedAPI
     private let prover: DPoPProofGenerator

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier: introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("AccessTokenVerifier: introspection", .limitedConcurrency)
 struct IntrospectedTokenTests {
     private static let url = URL(string: "https://as.example/introspect")!
 

@@ -9,7 +9,7 @@ import Testing
 import TokenGeneration
 
 /// Tests of verifiers and the mock authorization server over real sockets.
-@Suite("Resource server: loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Resource server: loopback", .limitedConcurrency)
 struct ResourceServerLoopbackTests {
     private static let audience = "https://api.example"
 

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Tests of an API behind two authorization servers.
-@Suite("AccessTokenVerifier: several issuers", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("AccessTokenVerifier: several issuers", .limitedConcurrency)
 struct TrustedIssuerTests {
     private static let staff = PublishedKeys.issuer
     private static let partners = "https://partners.example"

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Tests of rejected DPoP proofs and required nonces.
-@Suite("Rejected requests: DPoP proofs", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Rejected requests: DPoP proofs", .limitedConcurrency)
 struct ProofRowTests {
     /// The SHA-256 hash of `bound-1`, computed with Python's hashlib.
     private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"

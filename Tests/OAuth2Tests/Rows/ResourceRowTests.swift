@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests of responses that aren't about the token, or that another token can't fix.
-@Suite("Rejected requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Rejected requests", .limitedConcurrency)
 struct ResourceRowTests {
     @Test("Ignores a cancelled request")
     func row1() async throws {

@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// Tests of each kind of token endpoint response.
-@Suite("Token endpoint responses", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Token endpoint responses", .limitedConcurrency)
 struct TokenEndpointRowTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 

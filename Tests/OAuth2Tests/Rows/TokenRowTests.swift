@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of rejected tokens.
-@Suite("Rejected requests: tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Rejected requests: tokens", .limitedConcurrency)
 struct TokenRowTests {
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 

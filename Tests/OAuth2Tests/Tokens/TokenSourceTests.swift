@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Token sources", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Token sources", .limitedConcurrency)
 struct TokenSourceTests {
     private let time = ManualTime()
 

@@ -3,7 +3,7 @@ import Testing
 
 /// Each test first shows what OpenSSL does when it is left to its defaults, so that a version that does something else is
 /// noticed, and then that this module does not. The first half was seen with 3.0.19 and 3.6.5.
-@Suite("Traps of OpenSSL", .serialized) struct OpenSSLTrapTests {
+@Suite("Traps of OpenSSL") struct OpenSSLTrapTests {
     private let message = PSSSignature.message
 
     private func digest() throws -> [UInt8] { try HashFunction.sha256.hash(message) }

@@ -3,7 +3,7 @@ import Testing
 
 /// Attacks on signatures, numbered as in the project's attack matrix; C9 and C10 are in ``RSAKeyNumberTests``, B10 in
 /// ``EdwardsKeyTests``, C7 and C8 in the tests of HMAC.
-@Suite("Attacks on signatures", .serialized) struct SignatureAttackTests {
+@Suite("Attacks on signatures") struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
     @Test("R and s of zero, and of the order, are no signature", arguments: EllipticCurve.forTests)

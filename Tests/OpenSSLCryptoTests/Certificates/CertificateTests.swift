@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Certificates", .serialized) struct CertificateTests {
+@Suite("Certificates") struct CertificateTests {
     @Test("a certificate says what OpenSSL says of it") func contents() throws {
         let certificate = try Certificate(pem: TestCertificate.leaf)
         #expect(certificate.der == [UInt8](pem: TestCertificate.leaf))

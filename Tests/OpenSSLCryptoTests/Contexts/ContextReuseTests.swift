@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Contexts that are used again", .serialized) struct ContextReuseTests {
+@Suite("Contexts that are used again") struct ContextReuseTests {
     @Test("Codes of one key don't depend on the messages before", arguments: [HashFunction.sha256, .sha384, .sha512])
     func codes(hash: HashFunction) throws {
         let key = [UInt8](0..<64).withBytes { SecretBytes(copying: $0) }

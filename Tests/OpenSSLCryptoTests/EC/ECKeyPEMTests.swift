@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("EC keys in PEM and DER", .serialized) struct ECKeyPEMTests {
+@Suite("EC keys in PEM and DER") struct ECKeyPEMTests {
     @Test("each format of OpenSSL's is read, and written back octet for octet", arguments: TestKey.all)
     func roundTrip(key: TestKey) throws {
         let publicKey = try ECPublicKey(pem: key.spki)

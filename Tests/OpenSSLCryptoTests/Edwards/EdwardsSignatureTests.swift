@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestVectors
 import Testing
 
-@Suite("EdDSA", .serialized) struct EdwardsSignatureTests {
+@Suite("EdDSA") struct EdwardsSignatureTests {
     let message = Array("message".utf8)
 
     @Test("signatures made here verify here, of every message length", arguments: [EdwardsCurve.ed25519, .ed448])

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("HMAC", .serialized) struct HMACTests {
+@Suite("HMAC") struct HMACTests {
     struct KnownAnswer: Sendable, CustomTestStringConvertible {
         let name: String
         let key: [UInt8]

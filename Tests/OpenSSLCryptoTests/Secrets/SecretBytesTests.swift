@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import Testing
 
-@Suite("SecretBytes", .serialized) struct SecretBytesTests {
+@Suite("SecretBytes") struct SecretBytesTests {
     static let text = "correct horse battery staple"
     let secret = Array(Self.text.utf8).secret
 
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-@Suite("ConstantTime", .serialized) struct ConstantTimeTests {
+@Suite("ConstantTime") struct ConstantTimeTests {
     @Test(
         "compares length and contents",
         arguments: [

@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import Testing
 
-@Suite("Memory of secrets", .serialized)
+@Suite("Memory of secrets")
 struct SecretMemoryTests {
     private func secret(_ count: Int) -> SecretBytes {
         [UInt8](repeating: 0x5A, count: count).withBytes { SecretBytes(copying: $0) }

@@ -2,7 +2,7 @@ import COpenSSL
 import OpenSSLCrypto
 import Testing
 
-@Suite("TLSHandshake", .serialized)
+@Suite("TLSHandshake")
 struct TLSHandshakeTests {
     private func handshake() throws -> TLSHandshake {
         let store = try TrustStore(roots: [])
@@ -94,7 +94,7 @@ struct TLSHandshakeTests {
     }
 }
 
-@Suite("IPAddress", .serialized)
+@Suite("IPAddress")
 struct IPAddressTests {
     @Test("Addresses are read in all their spellings")
     func valid() {

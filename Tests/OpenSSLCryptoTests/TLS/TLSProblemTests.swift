@@ -3,7 +3,7 @@ import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("TLSProblem", .serialized)
+@Suite("TLSProblem")
 struct TLSProblemTests {
     private func name(_ problem: TLSProblem) -> String {
         switch problem {

@@ -8,7 +8,6 @@ import Testing
 /// MGF1 on the same hash and a salt of the hash's length, and “acceptable” is not acceptable (a DigestInfo without NULL).
 @Suite(
     "Wycheproof",
-    .serialized,
     .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint))
 )
 struct WycheproofTests {

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JSON numbers", .serialized)
+@Suite("JSON numbers")
 struct JSONNumberTests {
     @Test(
         "A number has its exact integer and its finite double, or nil",

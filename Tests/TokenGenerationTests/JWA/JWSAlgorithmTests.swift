@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JWS algorithms", .serialized)
+@Suite("JWS algorithms")
 struct JWSAlgorithmTests {
     @Test(
         "Keeps any registered or private name unchanged",

@@ -11,7 +11,6 @@ import TokenGeneration
 /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
 @Suite(
     "Wycheproof primitives",
-    .serialized,
     .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)")
 )
 struct PrimitiveWycheproofTests {

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Keys in PEM", .serialized)
+@Suite("Keys in PEM")
 struct KeyPEMTests {
     @Test(
         "Rejects text that isn't a PEM key",

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Compact tokens", .serialized)
+@Suite("Compact tokens")
 struct CompactTokenTests {
     private let verifier: JWTVerifier
 

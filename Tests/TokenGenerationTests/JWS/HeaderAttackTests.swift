@@ -4,7 +4,7 @@ import Testing
 import TokenGeneration
 
 /// Tokens with a valid signature and a malicious header.
-@Suite("Malicious headers", .serialized)
+@Suite("Malicious headers")
 struct HeaderAttackTests {
     private let verifier: JWTVerifier
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Compact JWSs with any payload", .serialized)
+@Suite("Compact JWSs with any payload")
 struct JWSCompactTests {
     private let service: ES256SigningService
     private let verifier: JWSVerifier

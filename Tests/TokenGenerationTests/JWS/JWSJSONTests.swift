@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("JWS JSON serializations", .serialized)
+@Suite("JWS JSON serializations")
 struct JWSJSONTests {
     private let verifier: JWSVerifier
 

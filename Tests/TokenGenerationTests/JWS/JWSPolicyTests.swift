@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Several signatures", .serialized)
+@Suite("Several signatures")
 struct JWSPolicyTests {
     private let keys: [SigningKey]
     private let signers: [JWSSigner]

@@ -9,7 +9,6 @@ private let path = "wycheproof/json_web_signature_test.json"
 /// `Docs/Wycheproof.md`.
 @Suite(
     "Wycheproof JSON Web Signature",
-    .serialized,
     .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)")
 )
 struct JWSWycheproofTests {

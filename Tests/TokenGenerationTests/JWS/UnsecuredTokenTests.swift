@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Unsecured tokens", .serialized)
+@Suite("Unsecured tokens")
 struct UnsecuredTokenTests {
     @Test(
         "Parses the examples of the RFCs",

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Key selection", .serialized)
+@Suite("Key selection")
 struct KeySelectionTests {
     private let first: SigningKey
     private let second: SigningKey

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import TokenGeneration
 
-@Suite("ValidationPolicy", .serialized)
+@Suite("ValidationPolicy")
 struct ValidationPolicyTests {
     private func result(_ payload: String, _ policy: ValidationPolicy) throws -> TokenError.Code? {
         let token = try Fixture.token(payload: payload)
@@ -49,6 +49,29 @@ struct ValidationPolicyTests {
     func issuedAt(iat: String, maximumAge: Int?, expected: TokenError.Code?) throws {
         let policy = ValidationPolicy(maximumAge: maximumAge.map { .seconds($0) })
         #expect(try result(#"{"exp":1800000000,"iat":\#(iat)}"#, policy) == expected)
+    }
+
+    @Test(
+        "Says by how much a token misses its times",
+        arguments: [
+            (#"{"exp":1700000000}"#, "the token expired less than 1 s ago"),
+            (#"{"exp":1699999881}"#, "the token expired 119 s ago"),
+            (#"{"exp":1699999880}"#, "the token expired 2 min ago"),
+            (#"{"exp":1699992800}"#, "the token expired 2 h ago"),
+            (#"{"exp":1699827200}"#, "the token expired 2 days ago"),
+            (#"{"exp":-62135596800}"#, "the token expired 738838 days ago"),
+            (#"{"exp":1800000000,"nbf":1700000012.5}"#, "the claim “nbf” is 12 s in the future"),
+            (#"{"exp":253402300799,"iat":253402300798}"#, "the claim “iat” is 2913215 days in the future; check the clocks"),
+            (#"{"exp":1700000010,"iat":1699999000}"#, "the token is 16 min old, but the policy accepts 5 min"),
+            (#"{"exp":1700007200,"iat":1700000000}"#, "the token's lifetime is 2 h, but the policy accepts 60 min"),
+        ]
+    )
+    func times(payload: String, message: String) throws {
+        let policy = ValidationPolicy(leeway: .zero, maximumAge: .seconds(300), maximumLifetime: .seconds(3600))
+        let verifier = try Fixture.verifier(payload.contains("iat") ? policy : ValidationPolicy(leeway: .zero))
+        let token = try Fixture.token(payload: payload)
+        #expect(throws: TokenError.self) { try verifier.verify(token) }
+        do { _ = try verifier.verify(token) } catch let error as TokenError { #expect(error.message == message) }
     }
 
     @Test("Rejects missing claims that are required, and only those")
@@ -218,7 +241,7 @@ struct ValidationPolicyTests {
     }
 }
 
-@Suite("ValidationPolicy's rules", .serialized)
+@Suite("ValidationPolicy's rules")
 struct ValidationPolicyRuleTests {
     private func result(
         _ payload: String,

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Sign-in with a browser in jwt token", .serialized, .limitedConcurrency)
+@Suite("Sign-in with a browser in jwt token", .limitedConcurrency)
 struct BrowserSignInTests {
     /// A browser that only follows redirects.
     private static let browser = ["BROWSER": "curl -s -L -o /dev/null"]

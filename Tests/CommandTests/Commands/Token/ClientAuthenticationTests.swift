@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Client authentication in jwt token", .serialized, .limitedConcurrency)
+@Suite("Client authentication in jwt token", .limitedConcurrency)
 struct ClientAuthenticationTests {
     private typealias Client = MockAuthorizationServer.Client
 

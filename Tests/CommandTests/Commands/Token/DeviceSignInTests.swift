@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Sign-in on another device in jwt token", .serialized, .limitedConcurrency)
+@Suite("Sign-in on another device in jwt token", .limitedConcurrency)
 struct DeviceSignInTests {
     private static var quick: MockAuthorizationServer.Configuration {
         var configuration = MockAuthorizationServer.Configuration()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Profiles of jwt token", .serialized, .limitedConcurrency)
+@Suite("Profiles of jwt token", .limitedConcurrency)
 struct ProfileTests {
     @Test("Resolves paths in a profile relative to the file and to the home folder")
     func paths() async throws {

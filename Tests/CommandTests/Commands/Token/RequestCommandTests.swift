@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt request", .serialized, .limitedConcurrency)
+@Suite("jwt request", .limitedConcurrency)
 struct RequestCommandTests {
     @Test("Sends a request with a token and prints the body unchanged")
     func get() async throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Server metadata in jwt token", .serialized, .limitedConcurrency)
+@Suite("Server metadata in jwt token", .limitedConcurrency)
 struct ServerMetadataTests {
     private func flags(_ scene: TokenScene) -> [String] {
         [

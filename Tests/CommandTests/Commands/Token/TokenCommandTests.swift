@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt token", .serialized, .limitedConcurrency)
+@Suite("jwt token", .limitedConcurrency)
 struct TokenCommandTests {
     @Test("Prints only the token, caches it privately, and prints it again without a request")
     func keeps() async throws {

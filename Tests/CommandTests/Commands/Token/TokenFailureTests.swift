@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Failures of jwt token", .serialized, .limitedConcurrency)
+@Suite("Failures of jwt token", .limitedConcurrency)
 struct TokenFailureTests {
     @Test("Exits with 1 and the server's reason if the server rejects the client")
     func refused() async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("FileTokenStore", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("FileTokenStore", .limitedConcurrency)
 struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))

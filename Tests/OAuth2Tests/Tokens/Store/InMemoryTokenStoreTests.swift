@@ -5,7 +5,7 @@ import Testing
 
 @testable import OAuth2
 
-@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("InMemoryTokenStore", .limitedConcurrency)
 struct InMemoryTokenStoreTests {
     private let time = ManualTime()
     private let store: InMemoryTokenStore

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("TokenStoreConformance", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("TokenStoreConformance", .limitedConcurrency)
 struct TokenStoreConformanceTests {
     @Test("The in-memory store conforms")
     func memory() async throws {
