@@ -28,7 +28,7 @@ final class Floor: @unchecked Sendable {
                 floor_key_from_secret(material.secret, material.secret.count, algorithm.floor.hash)
             }
         guard let pointer else { throw Failure(text: "OpenSSL rejected the \(algorithm.name) key.") }
-        guard let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { throw Failure(text: "The token has no signature.") }
+        guard let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { throw Failure(text: "no signature") }
         message = Array(token.utf8[..<end])
         key = pointer
         signature = try Self.sign(message, with: key, times: 1)

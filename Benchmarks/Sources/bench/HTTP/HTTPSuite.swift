@@ -143,7 +143,7 @@ struct HTTPReport {
         guard !isJSON else { return }
         print("requests per second, per CPU second of the client, and median latency in µs; one nginx on loopback")
         if !hasTrust {
-            print("Without TLS, because URLSession trusts only the system's certificates. Run as root, with unshare and mount.")
+            print("Without TLS: URLSession trusts only system certificates. Run as root, with unshare and mount.")
         }
         print(
             "AHC: async-http-client with 8 connections, its default, and with 64; per CPU second unless marked /s"
