@@ -22,7 +22,7 @@ extension FuzzTarget {
         }
         // A header that isn't JSON is rejected before the signature is verified.
         guard (try? JSONObject(parsing: Data(lines[1].utf8))) != nil else {
-            require(check("\(Base64URL.encode(Array(lines[1].utf8)))..", url: url) == nil, "a non-JSON header was accepted")
+            require(check("\(Base64URL.encode(Array(lines[1].utf8)))..", url: url) == nil, "the header isn't JSON")
             return
         }
         let input = "\(Base64URL.encode(Array(lines[1].utf8))).\(Base64URL.encode(Array(lines[2].utf8)))"
