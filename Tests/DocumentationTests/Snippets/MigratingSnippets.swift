@@ -69,7 +69,7 @@ struct MigratingSnippets {
             let file = try await client.download(url, to: destination).value
 
             #expect(response.body == Data("ok".utf8))
-            #expect(server.requests.map(\.body) == [order, order, Data()])
+            #expect(server.requests.prefix(2).map(\.body) == [order, order])
             #expect(file.length == 2)
         }
     }
