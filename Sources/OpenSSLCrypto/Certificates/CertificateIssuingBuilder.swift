@@ -18,7 +18,7 @@ internal import COpenSSL
     init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        guard let pointer = unsafe X509_new() else { throw CryptoError(failed: "X509_new", "Out of memory") }
+        guard let pointer = unsafe X509_new() else { throw CryptoError(failed: "X509_new", "No memory") }
         unsafe self.pointer = pointer
         self.template = template
         self.isRSA = isRSA
@@ -178,11 +178,11 @@ internal import COpenSSL
         defer { unsafe GENERAL_NAMES_free(names) }
         for host in hosts {
             guard let name = unsafe GENERAL_NAME_new() else {
-                throw CryptoError(failed: "GENERAL_NAME_new", "Out of memory")
+                throw CryptoError(failed: "GENERAL_NAME_new", "No memory")
             }
             guard unsafe OPENSSL_sk_push(names, name) > 0 else {
                 unsafe GENERAL_NAME_free(name)
-                throw CryptoError(failed: "OPENSSL_sk_push", "Out of memory")
+                throw CryptoError(failed: "OPENSSL_sk_push", "No memory")
             }
             if let address = unsafe a2i_IPADDRESS(host) {
                 unsafe GENERAL_NAME_set0_value(name, GEN_IPADD, address)
@@ -217,7 +217,7 @@ internal import COpenSSL
         let text = unsafe ASN1_IA5STRING_new()
         guard let text = unsafe text, unsafe ASN1_STRING_set(text, octets, Int32(octets.count)) == 1 else {
             unsafe ASN1_IA5STRING_free(text)
-            throw CryptoError(failed: "ASN1_STRING_set", "Out of memory")
+            throw CryptoError(failed: "ASN1_STRING_set", "No memory")
         }
         return unsafe text
     }
