@@ -80,7 +80,7 @@ import Testing
         Change("end only", "that never began") { $0.replacing("-----BEGIN", with: "BEGIN") },
         Change("begin twice", "Line 2 is not the end") { "-----BEGIN PRIVATE KEY-----\n" + $0 },
         Change("another label at the end", "but line 1 began") { $0.replacing("END P", with: "END NO P") },
-        Change("not base64", "Line 3 of the PEM text is not base64") { $0.onThirdLine("!") },
+        Change("not base64", "Line 3 of the PEM text isn't base64") { $0.onThirdLine("!") },
         Change("padding in the middle", "is not base64") { $0.onThirdLine("=") },
         Change("a digit too few", "cut off") { $0.droppingDigit() },
         Change("no contents", "no contents") { _ in "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n" },
