@@ -27,7 +27,8 @@ package struct AESGCM: Sendable {
     ///   - plaintext: The message.
     ///   - context: Additional data to authenticate. The result doesn't contain it.
     /// - Returns: The nonce, the ciphertext and the tag, concatenated.
-    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the library fails.
+    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the
+    ///   library fails.
     package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
         try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.nonceSize))
     }
