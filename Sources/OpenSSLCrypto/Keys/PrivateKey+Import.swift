@@ -49,12 +49,7 @@ extension PrivateKey {
         try self.init(decrypted: contents, in: .pkcs8, "The private key")
     }
 
-    /// Reads a key pair from DER.
-    ///
-    /// - Parameters:
-    ///   - der: The key, as for the initializer with a `RawSpan`.
-    ///   - password: The password of an encrypted key, as for ``init(pem:password:)``.
-    /// - Throws: The same errors as ``init(pem:password:)``.
+    /// Reads a key pair from DER, like the initializer with a `RawSpan`.
     package init(der: [UInt8], password: SecretBytes? = nil) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes, password: password) }
     }

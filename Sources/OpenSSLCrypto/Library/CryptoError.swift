@@ -88,7 +88,7 @@ extension CryptoError {
 }
 
 extension CryptoError: Equatable {
-    /// Returns a Boolean value that indicates whether two errors have the same code.
+    /// Compares the codes of two errors.
     package static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

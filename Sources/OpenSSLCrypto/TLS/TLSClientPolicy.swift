@@ -17,14 +17,6 @@ package struct TLSClientPolicy: Sendable {
     package var allowsResumption: Bool { evaluate == nil && identity == nil }
 
     /// Creates a policy.
-    ///
-    /// - Parameters:
-    ///   - trust: Provides the trusted root certificates.
-    ///   - minimumVersion: The oldest TLS version to use. The default is 1.2.
-    ///   - maximumVersion: The newest TLS version to use. The default is `nil`, for the newest that
-    ///     OpenSSL supports.
-    ///   - identity: Provides the client's identity. The default is `nil`, for none.
-    ///   - evaluate: Evaluates each verified server. The default is `nil`, to accept all of them.
     package init(
         trust: @escaping @Sendable () throws(CryptoError) -> TrustStore,
         minimumVersion: TLSProtocolVersion = .tls12,

@@ -10,7 +10,7 @@ package struct TLSServerConfiguration: Sendable {
         /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
         case tls13 = 0x0304
 
-        /// Returns a Boolean value that indicates whether one version is older than the other.
+        /// Compares the ages of two versions.
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
@@ -47,10 +47,6 @@ package struct TLSServerConfiguration: Sendable {
     package var issuesSessionTickets = true
 
     /// Creates a configuration for TLS 1.2 and 1.3 that doesn't request client certificates.
-    ///
-    /// - Parameters:
-    ///   - chain: The server's certificate, then those of its issuers; the root may be missing.
-    ///   - key: The key pair of the first certificate.
     package init(chain: CertificateChain, key: PrivateKey) {
         self.chain = chain
         self.key = key

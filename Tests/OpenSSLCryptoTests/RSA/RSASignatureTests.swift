@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("Rejects 0, 1 and numbers that aren't less than the modulus", arguments: [RSASignaturePadding.pkcs1v15, .pss])
+    @Test("Rejects 0, 1, the modulus and larger numbers", arguments: [RSASignaturePadding.pkcs1v15, .pss])
     func range(padding: RSASignaturePadding) throws {
         let key = try RSAPrivateKey.test()
         let verifier = try key.publicKey.verifier(padding, hash: .sha256)
