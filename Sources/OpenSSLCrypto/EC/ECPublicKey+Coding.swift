@@ -30,8 +30,8 @@ extension ECPublicKey {
         }
     }
 
-    /// Returns a PEM block with the label `PUBLIC KEY`, identical to the output of `openssl pkey
-    /// -pubout`.
+    /// Returns a PEM block with the label `PUBLIC KEY`, identical to the output of
+    /// `openssl pkey -pubout`.
     package func spkiPEM() -> String {
         spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
     }

@@ -1,10 +1,10 @@
 extension PrivateKey {
     /// Reads a key pair from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
     ///
-    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8 (`ENCRYPTED PRIVATE
-    /// KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`, optionally after an `EC
-    /// PARAMETERS` block, which is ignored). The last two may be encrypted with OpenSSL's legacy
-    /// method.
+    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8
+    /// (`ENCRYPTED PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`,
+    /// optionally after an `EC PARAMETERS` block, which is ignored). The last two may be encrypted
+    /// with OpenSSL's legacy method.
     ///
     /// - Parameters:
     ///   - pem: Text with exactly one key, at most 64 KiB. Lines before the key are ignored; lines

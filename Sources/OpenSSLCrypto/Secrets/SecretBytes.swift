@@ -33,7 +33,7 @@ package struct SecretBytes: Sendable {
     /// The number of bytes.
     package var count: Int { storage.count }
 
-    /// Calls a closure with the bytes, which must not store copies that outlive this value.
+    /// Calls a closure with the bytes; the closure must not store copies that outlive this value.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,14 +1,16 @@
-/// The settings for a client's TLS connections, and the decision which servers to accept.
+/// The settings for a client's TLS connections, including the servers to accept.
 package struct TLSClientPolicy: Sendable {
-    /// Provides the trusted root certificates.
+    /// A closure that provides the trusted root certificates.
     package var trust: @Sendable () throws(CryptoError) -> TrustStore
     /// The oldest TLS version to use.
     package var minimumVersion: TLSProtocolVersion
     /// The newest TLS version to use, or `nil` for the newest that OpenSSL supports.
     package var maximumVersion: TLSProtocolVersion?
-    /// Provides the client's identity for each connection to a server that requests a certificate.
+    /// A closure that provides the client's identity for each connection to a server that requests
+    /// a certificate.
     package var identity: (@Sendable () throws -> TLSIdentity?)?
-    /// Evaluates each server whose chain and name are verified; an error rejects the server.
+    /// A closure that evaluates each server with a verified chain and name; an error rejects the
+    /// server.
     ///
     /// It runs on the connection's thread, before any data other than the handshake is sent.
     package var evaluate: (@Sendable (TLSPeer) throws -> Void)?
