@@ -1,8 +1,9 @@
-// Makes ThreadSanitizer see the standard library's Mutex on Linux.
+// Makes the standard library's Mutex visible to ThreadSanitizer on Linux.
 //
-// When two threads meet at a Mutex, libswiftSynchronization, which is not instrumented, and the kernel (FUTEX_LOCK_PI)
-// hand the lock over, so ThreadSanitizer sees two accesses and nothing between them, and reports a race that is none.
-// Preloaded, this library tells it of each hand-over; races without a lock are reported as ever:
+// libswiftSynchronization isn't instrumented. When two threads contend for a Mutex, it and the
+// kernel (FUTEX_LOCK_PI) transfer the lock, and ThreadSanitizer reports a false race. This
+// preloaded library reports each transfer to ThreadSanitizer, which still detects races without a
+// lock:
 //
 //   clang -shared -fPIC -O1 -o mutex-for-tsan.so .ci/mutex-for-tsan.c
 //   swift build --build-tests --sanitize=thread --scratch-path .build-tsan
@@ -12,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Absent in the processes that run without ThreadSanitizer, such as `swift test` itself.
+// NULL in processes without ThreadSanitizer, such as `swift test` itself.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 

@@ -1,20 +1,20 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own: it depends on peers to compare with, which must stay out of the product's graph.
+// A separate package, so the libraries that it compares stay out of the product's dependency graph.
 let package = Package(
     name: "Benchmarks",
     dependencies: [
         .package(name: "swift-authenticated-client", path: ".."),
         .package(url: "https://github.com/vapor/jwt-kit.git", exact: "5.7.1"),
         .package(url: "https://github.com/swift-server/async-http-client.git", exact: "1.37.0"),
-        // For the names of async-http-client's own types.
+        // For the types in async-http-client's API.
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
     ],
     targets: [
-        // What OpenSSL alone needs for the same work.
+        // The same operations with OpenSSL alone.
         .target(name: "CFloor", linkerSettings: [.linkedLibrary("crypto")]),
-        // Counts calls of malloc and its kin in the whole process.
+        // Counts the allocations of the process.
         .target(name: "CAllocations"),
         .executableTarget(
             name: "bench",
@@ -35,7 +35,7 @@ let package = Package(
                 .enableUpcomingFeature("MemberImportVisibility"),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
             ],
-            // So that the libraries' calls of malloc come to the counting one.
+            // Makes the libraries call the counting malloc.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]
         ),
     ],

@@ -5,7 +5,7 @@
 
 #define WEAK __attribute__((weak))
 
-// zlib's z_stream, whose members are part of its ABI.
+// The layout of zlib's z_stream is part of its ABI.
 struct zlib_stream {
     const uint8_t *next_in;
     unsigned int avail_in;
@@ -65,7 +65,7 @@ enum {
     BROTLI_NEEDS_INPUT = 2,
     BROTLI_NEEDS_OUTPUT = 3,
     ZSTD_WINDOW_LOG_MAX = 100,
-    /// RFC 9659 §3: no window of a body is larger than 8 MiB.
+    /// The base-2 logarithm of the largest window an HTTP body may use: 8 MiB (RFC 9659 §3).
     ZSTD_HTTP_WINDOW_LOG = 23,
 };
 
@@ -116,7 +116,7 @@ void ccoding_free(ccoding_decoder *decoder) {
     free(decoder);
 }
 
-// The first octet tells zlib's format from a bare stream, whose first octet never has these low bits.
+// zlib's format starts with a byte whose low bits are 8; a raw deflate stream never does.
 static int window_bits(ccoding_kind kind, uint8_t first) {
     if (kind == CCODING_GZIP) return ZLIB_GZIP_WINDOW_BITS;
     return (first & 0x0F) == ZLIB_METHOD_DEFLATE ? ZLIB_WINDOW_BITS : ZLIB_RAW_WINDOW_BITS;
@@ -158,7 +158,7 @@ static int decode_brotli(
     ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
     size_t output_count, size_t *given
 ) {
-    // Nothing may follow the end.
+    // No data may follow the end of the stream.
     if (decoder->has_ended) return input_count == 0 ? CCODING_END : CCODING_MALFORMED;
     size_t in = input_count;
     size_t out = output_count;
@@ -174,7 +174,7 @@ static int decode_zstd(
     ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
     size_t output_count, size_t *given
 ) {
-    // At the end of a frame; without input a call would begin the next one.
+    // At the end of a frame, calling zstd without input would start the next frame.
     if (decoder->has_ended && input_count == 0) return CCODING_END;
     struct zstd_input in = {input, input_count, 0};
     struct zstd_output out = {output, output_count, 0};

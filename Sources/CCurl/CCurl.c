@@ -13,7 +13,7 @@
 
 #define WEAK __attribute__((weak))
 
-// The leading members of libcurl's structure, which later versions only extend at its end.
+// The leading members of libcurl's structure. Later versions only append members.
 struct curl_version_info_prefix {
     int age;
     const char *version;
@@ -115,10 +115,11 @@ bool ccurl_resolves_asynchronously(void) {
 const void *ccurl_tls_function(const char *name) {
     Dl_info libcurl;
     if (!curl_easy_init || !dladdr((const void *)curl_easy_init, &libcurl) || !libcurl.dli_fname) return NULL;
-    // Not loaded by that name: linked into the program, which has one copy of everything.
+    // libcurl is linked statically if it wasn't loaded by that name. Then there's only one copy of
+    // each function.
     void *library = dlopen(libcurl.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!library) return NULL;
-    // Looks in libcurl and then in what libcurl was linked with.
+    // dlsym searches libcurl and then its dependencies.
     const void *address = dlsym(library, name);
     dlclose(library);
     return address;
@@ -158,7 +159,7 @@ int ccurl_easy_set_list(ccurl_easy *easy, ccurl_list_option option, const ccurl_
 }
 
 int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count) {
-    // libcurl copies as many octets as the size says, so the size comes first.
+    // libcurl copies the number of bytes set by the size option, so set the size first.
     int code = SET(easy, OPTION_POSTFIELDSIZE_LARGE, count);
     return code != CCURL_OK ? code : SET(easy, OPTION_COPYPOSTFIELDS, octets);
 }
@@ -256,8 +257,9 @@ void *ccurl_easy_context(ccurl_easy *easy) {
     return context;
 }
 
-// libcurl wakes a multi handle up through a pair of sockets that programs would inherit, and has no option to prevent that. The system gives
-// out the lowest free numbers, so the pair is among those that were free.
+// libcurl wakes a multi handle through a socket pair that child processes would inherit, and has no
+// option to prevent that. The system assigns the lowest free descriptors, so the pair is among
+// those that were free before.
 enum { CANDIDATES = 16 };
 
 static int find_free_descriptors(int *candidates) {
@@ -278,7 +280,7 @@ static void close_on_exec(int number) {
     if (getsockopt(number, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return;
     struct sockaddr_un name;
     size = sizeof name;
-    // A pair has no name.
+    // The sockets of a pair have no name.
     if (getsockname(number, (struct sockaddr *)&name, &size) != 0 || size > sizeof(sa_family_t)) return;
     fcntl(number, F_SETFD, flags | FD_CLOEXEC);
 }

@@ -1,5 +1,5 @@
-// The OpenSSL 3 headers this package uses, and `static inline` functions for what the Swift importer cannot see
-// (macros and casts), each with its reason.
+// The OpenSSL 3 headers that this package uses, and `static inline` functions for macros and casts
+// that Swift can't import, each with its reason.
 #ifndef COPENSSL_SHIM_H
 #define COPENSSL_SHIM_H
 
@@ -23,8 +23,8 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-// An OSSL_PARAM keeps the address of its name. A string that Swift passes to C lives only during that one call; the
-// literals behind these macros last.
+// An OSSL_PARAM keeps the address of its name. A string passed from Swift to C is only valid during
+// that call; the literals behind these macros are permanent.
 static inline OSSL_PARAM COpenSSL_group_name_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, name, 0);
 }
@@ -38,8 +38,8 @@ static inline OSSL_PARAM COpenSSL_digest_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0);
 }
 
-// OpenSSL 3.0 puts some of these names together from two literals, which the importer does not evaluate. In the order of
-// RFC 8017 A.1.2.
+// OpenSSL 3.0 builds some of these names from two literals, which the importer doesn't evaluate. In
+// the order of RFC 8017 A.1.2.
 static inline const char *COpenSSL_rsa_number_name(int index) {
     static const char *const names[] = {
         OSSL_PKEY_PARAM_RSA_N, OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_D,
@@ -49,7 +49,7 @@ static inline const char *COpenSSL_rsa_number_name(int index) {
     return names[index];
 }
 
-// The numbers of an RSA key, in the order of RFC 8017 A.1.2; null for those it does not have.
+// The numbers of an RSA key, in the order of RFC 8017 A.1.2. The private numbers may be null.
 static inline int COpenSSL_push_rsa_numbers(
     OSSL_PARAM_BLD *builder, const BIGNUM *n, const BIGNUM *e, const BIGNUM *d, const BIGNUM *p, const BIGNUM *q,
     const BIGNUM *dp, const BIGNUM *dq, const BIGNUM *qi
@@ -65,11 +65,11 @@ static inline int COpenSSL_push_rsa_numbers(
         && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_COEFFICIENT1, qi);
 }
 
-// The importer does not evaluate macros that combine other macros with `|`.
+// The importer doesn't evaluate macros that combine other macros with `|`.
 static inline int COpenSSL_selection_keypair(void) { return EVP_PKEY_KEYPAIR; }
 static inline int COpenSSL_selection_public_key(void) { return EVP_PKEY_PUBLIC_KEY; }
 
-// Likewise. RFC 2253, but with the characters of other languages as they are instead of as octets.
+// Combines macros too. RFC 2253, except that non-ASCII characters aren't escaped.
 static inline unsigned long COpenSSL_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
 
 // Macros over SSL_CTX_ctrl, for servers. A version is a number such as TLS1_2_VERSION.
@@ -79,14 +79,15 @@ static inline int COpenSSL_server_set_versions(SSL_CTX *context, int minimum, in
 static inline int COpenSSL_server_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
     return SSL_CTX_add1_chain_cert(context, certificate) == 1;
 }
-// Buffers of idle connections are given back, clients can't renegotiate, and sessions are kept in tickets only, if at all.
+// Releases the buffers of idle connections, forbids renegotiation, and keeps sessions in tickets
+// only, if at all.
 static inline void COpenSSL_server_set_options(SSL_CTX *context, int issues_tickets) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | (issues_tickets ? 0 : SSL_OP_NO_TICKET));
 }
 
-// ERR_R_UNSUPPORTED is a macro that combines others, and the reasons before it differ by library.
+// ERR_R_UNSUPPORTED combines macros, and before it existed each library had its own reasons.
 static inline int COpenSSL_is_unsupported(unsigned long code) {
     int reason = ERR_GET_REASON(code);
     if (reason == ERR_R_UNSUPPORTED) return 1;
@@ -100,15 +101,16 @@ static inline int COpenSSL_is_unsupported(unsigned long code) {
             || reason == EVP_R_MEMORY_LIMIT_EXCEEDED);
 }
 
-// Swift has no cast from a function to its address.
+// Swift can't cast a function to its address.
 static inline const void *COpenSSL_telling_function(void) { return (const void *)SSL_CTX_new; }
 
-// Swift reads no member of the union in PKCS7 without trusting its type: NID_undef for one without contents.
+// Reading the union in PKCS7 safely requires checking its type, which Swift can't do. NID_undef
+// means no contents.
 static inline int COpenSSL_pkcs7_type(const PKCS7 *content) {
     return content == NULL || content->d.ptr == NULL ? NID_undef : OBJ_obj2nid(content->type);
 }
 
-// The same union: how the contents are encrypted, or NULL.
+// The same union: the encryption algorithm of the contents, or NULL.
 static inline const X509_ALGOR *COpenSSL_pkcs7_encryption(const PKCS7 *content) {
     if (COpenSSL_pkcs7_type(content) != NID_pkcs7_encrypted || content->d.encrypted->enc_data == NULL) {
         return NULL;
@@ -116,7 +118,7 @@ static inline const X509_ALGOR *COpenSSL_pkcs7_encryption(const PKCS7 *content) 
     return content->d.encrypted->enc_data->algorithm;
 }
 
-// ERR_GET_REASON is a macro with an argument.
+// ERR_GET_REASON is a function-like macro.
 static inline int COpenSSL_is_pkcs12_mac_failure(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_PKCS12 && ERR_GET_REASON(code) == PKCS12_R_MAC_VERIFY_FAILURE;
 }

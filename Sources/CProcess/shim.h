@@ -1,4 +1,4 @@
-// What Swift's Glibc module leaves out of the C library's process interface.
+// Parts of the C library's process interface that Swift's Glibc module omits.
 #ifndef CPROCESS_SHIM_H
 #define CPROCESS_SHIM_H
 

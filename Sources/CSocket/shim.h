@@ -1,4 +1,4 @@
-// What Swift's Glibc module leaves out of the C library's socket interface.
+// Parts of the C library's socket interface that Swift's Glibc module omits.
 #ifndef CSOCKET_SHIM_H
 #define CSOCKET_SHIM_H
 
@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-// <sys/socket.h> declares it for _GNU_SOURCE only. Without it a process that is started between accept and fcntl
-// would inherit the connection and keep it open.
+// <sys/socket.h> declares accept4 only with _GNU_SOURCE. Without it, a process started between
+// accept and fcntl would inherit the connection and keep it open.
 int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
 
 #endif

@@ -4,8 +4,8 @@ import Testing
 /// Checks that the migration page names existing declarations.
 @Suite("Docs/Migrating.md")
 struct MigratingTests {
-    private static let page = Repository.text("Docs/Migrating.md") ?? ""
-    private static let rows = MigrationRow.rows(in: page)
+    private static let pages = ["Docs/Migrating.md", "Docs/MigratingFromAlicerce.md"]
+    private static let rows = pages.flatMap { MigrationRow.rows(in: Repository.text($0) ?? "") }
     private static let declarations = PublicDeclarations(folders: [
         "Sources/Networking", "Sources/OAuth2", "Sources/ResourceServer", "Sources/TokenGeneration",
         "Sources/MockNetworking",

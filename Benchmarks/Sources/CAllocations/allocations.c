@@ -1,12 +1,12 @@
-// The functions of an LD_PRELOAD shim. They are linked into the program instead: the dynamic linker looks there first, so
-// the calls of every library come here all the same, and nobody has to remember to preload anything.
+// The functions of an LD_PRELOAD shim, linked into the program instead. The dynamic linker searches
+// the program first, so every library calls these functions without a preloaded library.
 #include "CAllocations.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
-// glibc's own, under the names it keeps for those who replace the others.
+// glibc's implementations, which keep these names for programs that replace the others.
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
@@ -25,7 +25,7 @@ unsigned long allocations_counted(void) {
 }
 
 static inline void note(void) {
-    // While time is measured this is one load and a branch.
+    // One load and a branch while time is measured.
     if (atomic_load_explicit(&is_counting, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     }

@@ -1,4 +1,5 @@
-// The same calls in the same order as `openssl speed` makes them, plus the hash of the message where that leaves it out.
+// Makes the same calls as `openssl speed` and also hashes the message where `openssl speed`
+// doesn't.
 #include "CFloor.h"
 
 #include <openssl/core_names.h>
@@ -10,7 +11,7 @@
 
 struct floor_key {
     EVP_PKEY *key;
-    // For keys that sign a hash.
+    // For algorithms that sign a hash.
     EVP_MD *hash;
     EVP_MD_CTX *hashing;
     EVP_PKEY_CTX *signing;
@@ -18,7 +19,7 @@ struct floor_key {
     // For EdDSA, which signs the message itself.
     EVP_MD_CTX *message_signing;
     EVP_MD_CTX *message_verifying;
-    // From OpenSSL 3.4 on, a context is finished by its first signature, and has to be set back.
+    // Since OpenSSL 3.4, a context must be reset after each signature.
     int must_set_back;
     // For HMAC.
     EVP_MAC_CTX *mac;
@@ -102,7 +103,7 @@ static int digest(floor_key *key, const uint8_t *message, size_t size, uint8_t *
 }
 
 static int authenticate(floor_key *key, const uint8_t *message, size_t size, uint8_t *code, size_t *code_size) {
-    // Without a key the context goes back to the state after the key.
+    // Without a key, this resets the context to its state with the previous key.
     return EVP_MAC_init(key->mac, NULL, 0, NULL) == 1 && EVP_MAC_update(key->mac, message, size) == 1
         && EVP_MAC_final(key->mac, code, code_size, EVP_MAX_MD_SIZE) == 1;
 }

@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments {
     enum Suite: String {
         case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile
@@ -14,7 +14,7 @@ struct Arguments {
                bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
                bench hostile [--json] [--only NAME]
                bench profile --only "ES256 sign" --seconds N
-        NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
+        NAME is a case or its prefix: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport", "http TLS" and "http client"
         """
 
@@ -24,14 +24,14 @@ struct Arguments {
     var rounds = 31
     var seconds = 60
     var mebibytes = 2048
-    /// How many tokens a batch of the command has.
+    /// The number of tokens in a batch of the command.
     var tokens = 100_000
-    /// The `jwt` command, if it is not to be built.
+    /// The path of the `jwt` command, or `nil` to build it.
     var program: String?
 
     init(_ arguments: [String]) throws {
         guard let first = arguments.first, let suite = Suite(rawValue: first) else {
-            throw UsageError(text: "bench: which suite?")
+            throw UsageError(text: "bench: Missing or unknown suite.")
         }
         self.suite = suite
         // A round of the command takes ten seconds.
@@ -46,30 +46,30 @@ struct Arguments {
             case "--tokens": tokens = try Self.number(of: option, atLeast: 1, &rest)
             case "--jwt": program = try Self.value(of: option, &rest)
             case "--seconds": seconds = try Self.number(of: option, atLeast: 1, &rest)
-            default: throw UsageError(text: "bench: what is \(option)?")
+            default: throw UsageError(text: "bench: Unknown option \(option).")
             }
         }
     }
 
-    /// Whether a case is wanted.
+    /// Returns a Boolean value that indicates whether a case is selected.
     func wants(_ name: String) -> Bool {
         only.map { name.hasPrefix($0) } ?? true
     }
 
     private static func value(of option: String, _ rest: inout ArraySlice<String>) throws -> String {
-        guard let value = rest.popFirst() else { throw UsageError(text: "bench: \(option) needs a value") }
+        guard let value = rest.popFirst() else { throw UsageError(text: "bench: \(option) requires a value.") }
         return value
     }
 
     private static func number(of option: String, atLeast least: Int, _ rest: inout ArraySlice<String>) throws -> Int {
         guard let number = Int(try value(of: option, &rest)), number >= least else {
-            throw UsageError(text: "bench: \(option) needs a number, at least \(least)")
+            throw UsageError(text: "bench: \(option) requires a number of at least \(least).")
         }
         return number
     }
 }
 
-/// A command line that can't be understood.
+/// An error that the program prints with its usage.
 struct UsageError: Error {
     let text: String
 }

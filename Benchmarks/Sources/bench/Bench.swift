@@ -1,11 +1,10 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers`, `bench cli`, `bench hostile`
-/// and `bench profile`.
+/// The `bench` program.
 @main
 struct Bench {
     static func main() async {
-        // A child of `bench transfers`, which transfers one file in a process of its own, as the curl command does.
+        // A child of `bench transfers`, which transfers one file in a separate process.
         if CommandLine.arguments.count == 5, CommandLine.arguments[1] == "transfer" {
             await TransferChild.run(Array(CommandLine.arguments[2...]))
         }

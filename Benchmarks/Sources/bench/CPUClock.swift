@@ -1,14 +1,14 @@
 import Foundation
 
-/// The CPU time of the whole process, all threads: what other programs do on the machine does not count.
+/// The CPU time of all threads of the process, which excludes other programs.
 enum CPUClock {
-    /// In nanoseconds.
+    /// The current value, in nanoseconds.
     static var now: UInt64 { nanoseconds(of: CLOCK_PROCESS_CPUTIME_ID) }
 }
 
-/// Time that passes, whoever has the processors.
+/// The elapsed time.
 enum WallClock {
-    /// In nanoseconds.
+    /// The current value, in nanoseconds.
     static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 }
 

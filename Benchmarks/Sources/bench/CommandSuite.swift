@@ -1,10 +1,11 @@
 import Foundation
 
-/// What the `jwt` command costs: batches of ES256 tokens against `openssl speed ecdsap256` on the same core, and its start.
+/// The cost of the `jwt` command: batches of ES256 tokens against `openssl speed ecdsap256`, and
+/// its start.
 ///
-/// The sides take turns, bound to one core; counted is CPU time, of ours the kernel's included.
+/// The sides alternate on one core. The figures are CPU time, for ours including the kernel.
 struct CommandSuite {
-    /// What one of the sides has done in each round.
+    /// The operations per CPU second in each round.
     private struct Series {
         var ours: [Double] = []
         var openSSL: [Double] = []
@@ -24,7 +25,7 @@ struct CommandSuite {
         jwt = try arguments.program ?? Self.built()
     }
 
-    /// Measures, and removes what it has written.
+    /// Measures and removes the temporary files.
     func run() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         if arguments.wants("ES256") { try runBatches() }
@@ -73,7 +74,7 @@ struct CommandSuite {
 
     private func report(_ name: String, _ series: Series) {
         let (ours, openSSL) = (Self.median(series.ours), Self.median(series.openSSL))
-        // Turn by turn: what slows the machine down for a while slows both sides down.
+        // A ratio per round, because both sides of a round run at the same speed of the machine.
         let ratio = Self.median(zip(series.ours, series.openSSL).map { $0 / $1 })
         if arguments.isJSON {
             print(
@@ -91,7 +92,7 @@ struct CommandSuite {
         } else {
             print(
                 String(
-                    format: "%@: %.0f a CPU second, openssl speed %.0f: %.3f of it",
+                    format: "%@: %.0f per CPU second, openssl speed %.0f: ratio %.3f",
                     name,
                     ours,
                     openSSL,
@@ -104,24 +105,24 @@ struct CommandSuite {
 
     // MARK: The sides
 
-    /// Lines a CPU second; every line must have come out.
+    /// Returns the lines per CPU second, and throws an error if a line is missing from the output.
     private func rate(_ command: [String], from input: String, to output: String) throws -> Double {
         let seconds = try Self.run(bound(command), from: input, to: output)
         let lines = try Data(contentsOf: URL(filePath: output)).count { $0 == UInt8(ascii: "\n") }
         guard lines == arguments.tokens else {
-            throw UsageError(text: "bench: \(command[1]) has printed \(lines) lines for \(arguments.tokens)")
+            throw UsageError(text: "bench: \(command[1]) printed \(lines) lines instead of \(arguments.tokens).")
         }
         return Double(arguments.tokens) / seconds
     }
 
-    /// Operations a CPU second, by its own account.
+    /// Returns the operations per CPU second that `openssl speed` reports.
     private func openSSLSpeed() throws -> (sign: Double, verify: Double) {
         let output = file("speed")
         try Self.run(bound(["openssl", "speed", "-seconds", "3", "ecdsap256"]), to: output)
         let text = try String(contentsOf: URL(filePath: output), encoding: .utf8)
         let numbers = text.split(separator: "\n").last { $0.contains("nistp256") }?.split(separator: " ").suffix(2)
             .compactMap { Double($0) }
-        guard let numbers, numbers.count == 2 else { throw UsageError(text: "bench: openssl speed has said nothing") }
+        guard let numbers, numbers.count == 2 else { throw UsageError(text: "bench: No output of openssl speed.") }
         return (numbers[0], numbers[1])
     }
 
@@ -129,7 +130,7 @@ struct CommandSuite {
 
     private func file(_ name: String) -> String { folder.appending(path: name).path }
 
-    /// The tokens of lines `{"token":"…"}`.
+    /// Returns the tokens from lines such as `{"token":"…"}`.
     private static func tokens(in path: String) throws -> Data {
         var tokens = Data()
         for line in try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n")) {
@@ -139,7 +140,7 @@ struct CommandSuite {
         return tokens
     }
 
-    /// The release build of this repository, which is brought up to date first.
+    /// Builds the command for release and returns its path.
     private static func built() throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().path
@@ -152,7 +153,7 @@ struct CommandSuite {
         return sorted.isEmpty ? 0 : sorted[(sorted.count - 1) / 2]
     }
 
-    /// Runs a program to its end, and returns the CPU seconds that it took.
+    /// Runs a program and returns its CPU time, in seconds.
     @discardableResult
     private static func run(
         _ command: [String],
@@ -163,9 +164,9 @@ struct CommandSuite {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = command
         process.standardInput = FileHandle(forReadingAtPath: input)
-        // Not FileManager's createFile: that puts a new file in the place of the old one, even of /dev/null.
+        // FileManager's createFile would replace the old file, even /dev/null.
         let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw UsageError(text: "bench: \(output) can't be written: \(errno)") }
+        guard descriptor >= 0 else { throw UsageError(text: "bench: Can't write \(output): errno \(errno).") }
         process.standardOutput = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         process.standardError = FileHandle.nullDevice
         let before = childTime()
@@ -173,13 +174,13 @@ struct CommandSuite {
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
             throw UsageError(
-                text: "bench: \(command.joined(separator: " ")) has failed with \(process.terminationStatus)"
+                text: "bench: \(command.joined(separator: " ")) failed with status \(process.terminationStatus)."
             )
         }
         return childTime() - before
     }
 
-    /// The CPU time of the processes that have ended so far, the kernel's included, in seconds.
+    /// The CPU time of the child processes that have ended, including the kernel, in seconds.
     private static func childTime() -> Double {
         var usage = rusage()
         getrusage(RUSAGE_CHILDREN.rawValue, &usage)

@@ -1,8 +1,8 @@
 import CFloor
 import TokenGeneration
 
-/// OpenSSL alone, on the same key and the same bytes.
-// reason: the pointer is set once; whoever uses one key from two threads makes two.
+/// OpenSSL alone, with the same key and the same bytes.
+// reason: the pointer is set once, and each thread has its own instance.
 final class Floor: @unchecked Sendable {
     struct Failure: Error {
         let text: String
@@ -12,7 +12,7 @@ final class Floor: @unchecked Sendable {
     private let message: [UInt8]
     private let signature: [UInt8]
 
-    /// Takes the key, and what is signed in a token of the key as the message.
+    /// Creates a key whose message is the signing input of a token.
     init(_ algorithm: TokenAlgorithm, _ material: KeyMaterial, token: String) throws {
         let pointer =
             if material.secret.isEmpty {
@@ -27,8 +27,8 @@ final class Floor: @unchecked Sendable {
             } else {
                 floor_key_from_secret(material.secret, material.secret.count, algorithm.floor.hash)
             }
-        guard let pointer else { throw Failure(text: "OpenSSL does not take the \(algorithm.name) key") }
-        guard let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { throw Failure(text: "no token") }
+        guard let pointer else { throw Failure(text: "OpenSSL rejected the \(algorithm.name) key.") }
+        guard let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { throw Failure(text: "no signature") }
         message = Array(token.utf8[..<end])
         key = pointer
         signature = try Self.sign(message, with: key, times: 1)
@@ -47,7 +47,7 @@ final class Floor: @unchecked Sendable {
 
     func verify(times: Int) throws {
         guard floor_verify(key, message, message.count, signature, signature.count, times) == 1 else {
-            throw Failure(text: "OpenSSL does not take its own signature")
+            throw Failure(text: "OpenSSL rejected its own signature.")
         }
     }
 
@@ -55,7 +55,7 @@ final class Floor: @unchecked Sendable {
         var signature = [UInt8](repeating: 0, count: 1024)
         var size = signature.count
         guard floor_sign(key, message, message.count, &signature, &size, times) == 1 else {
-            throw Failure(text: "OpenSSL does not sign")
+            throw Failure(text: "OpenSSL failed to sign.")
         }
         return Array(signature[..<size])
     }

@@ -1,16 +1,16 @@
 import TokenGeneration
 
-/// A new key in the forms that the sides can take.
+/// A new key in the formats of all sides.
 struct KeyMaterial: Sendable {
     let key: SigningKey
-    /// PKCS#8; empty if the key is a secret.
+    /// The PKCS#8 text, or an empty string if the key is a secret.
     let pem: String
-    /// Empty if the key is a pair.
+    /// The secret, or empty for a key pair.
     let secret: [UInt8]
 
     init(_ algorithm: TokenAlgorithm) throws {
         if algorithm.algorithm.isSymmetric {
-            // As long as the hash, and the same bytes for all sides.
+            // Long enough for every hash.
             secret = (0..<64).map { _ in UInt8.random(in: .min ... .max) }
             pem = ""
             key = try SigningKey(secret: secret, algorithm: algorithm.algorithm)

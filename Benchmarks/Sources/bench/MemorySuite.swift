@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// Whether memory stays flat: as many tokens signed and verified as fit, and the resident memory before and after.
+/// The resident memory before and after signing and verifying as many tokens as the time allows.
 struct MemorySuite {
     private let arguments: Arguments
     private static let most = 1_000_000
@@ -14,7 +14,7 @@ struct MemorySuite {
         if !arguments.isJSON { print("case            sign+verify   RSS before    RSS after    growth (KiB)") }
         for algorithm in TokenAlgorithm.all where arguments.wants(algorithm.name) {
             let ours = try Ours(KeyMaterial(algorithm))
-            // What is set up once, and what malloc keeps for later, is there before the first figure.
+            // Warms up: one-time allocations and malloc's caches must not count as growth.
             try exercise(ours, atMost: 2000, seconds: 5)
             let before = Self.residentKiB
             let done = try exercise(ours, atMost: Self.most, seconds: arguments.seconds)
@@ -45,7 +45,8 @@ struct MemorySuite {
         return count
     }
 
-    /// The resident memory of the process ([proc(5)](https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html)).
+    /// The resident memory of the process
+    /// ([proc(5)](https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html)).
     private static var residentKiB: Int {
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
         let fields = text.split(separator: " ")

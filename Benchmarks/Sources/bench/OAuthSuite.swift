@@ -5,7 +5,7 @@ import OAuth2
 import ResourceServer
 import TokenGeneration
 
-/// What a token costs the requests that carry it, and what it costs to get one for thousands at once.
+/// The cost of adding a token to a request, and of getting one for thousands of callers.
 struct OAuthSuite {
     private let arguments: Arguments
     private let request = URLRequest(url: URL(string: "https://api.example/reports?page=2")!)
@@ -17,7 +17,7 @@ struct OAuthSuite {
 
     func run() async throws {
         if !arguments.isJSON {
-            print("µs of CPU time per operation, medians; “beside” is what the case can't do without, by itself")
+            print("µs of CPU time per operation, medians; “beside” is the baseline that the case includes")
             print("case                          µs     beside      ratio")
         }
         if arguments.wants("bearer") { try await bearer() }
@@ -42,7 +42,7 @@ struct OAuthSuite {
         report("bearer", ours, beside: beside)
     }
 
-    /// The same in two tasks at once: a lock that is held for long would make it dearer.
+    /// Measures two tasks at once, which would show contention for a lock.
     private func twoTasks() async throws {
         let authenticator = OAuth2Authenticator(source: StaticTokenSource(token()), resources: [request.url!])
         var figures: [Double] = []
@@ -85,9 +85,10 @@ struct OAuthSuite {
         report("dpop proof", alone, beside: beside)
     }
 
-    // MARK: Requests to an API of one's own
+    // MARK: Requests to your API
 
-    /// A resource server's whole decision about a request, beside the verification of its token alone; turns of both alternate.
+    /// Compares a resource server's complete decision about a request with the verification of its
+    /// token.
     private func accessToken() async throws {
         let key = try SigningKey.generate(.es256)
         let (issuer, audience) = ("https://id.example", "https://api.example")
@@ -125,7 +126,7 @@ struct OAuthSuite {
         report("access token", ours.median, beside: beside.median)
     }
 
-    /// An issuer that publishes one document, in memory.
+    /// An issuer with one document in memory.
     private struct OneDocument: HTTPTransport {
         let body: Data
 
@@ -134,11 +135,11 @@ struct OAuthSuite {
         }
     }
 
-    // MARK: Thousands at once
+    // MARK: Thousands of callers
 
     private static let crowd = 5_000
 
-    /// Callers without a token, who wait for one request together.
+    /// Measures callers that wait for the same token request.
     private func waiters() async throws {
         for deadline in [false, true] {
             var figures: [Double] = []
@@ -164,7 +165,8 @@ struct OAuthSuite {
         }
     }
 
-    /// Requests that were refused with the same token: the decision, and the wait for another token.
+    /// Measures requests that are rejected with the same token: the decision and the wait for a new
+    /// token.
     private func storm() async throws {
         var figures: [Double] = []
         for _ in 0..<min(arguments.rounds, 11) {
@@ -194,7 +196,7 @@ struct OAuthSuite {
                             error: error,
                             context: InterceptorContext(retryState: Retry.State(started: .now))
                         )
-                        guard case .retry = action else { throw UsageError(text: "refused: \(action)") }
+                        guard case .retry = action else { throw UsageError(text: "bench: action \(action)") }
                         _ = try await authenticator.authenticateRequest(request, context: context)
                     }
                 }
@@ -254,8 +256,8 @@ struct OAuthSuite {
     }
 }
 
-/// Counts from several tasks.
-// reason: everything is behind the lock.
+/// A counter for several tasks.
+// reason: the lock protects the count.
 private final class Counter: @unchecked Sendable {
     private let lock = NSLock()
     private var count = 0

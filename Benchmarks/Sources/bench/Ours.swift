@@ -1,6 +1,6 @@
 import TokenGeneration
 
-/// This package, as its users call it.
+/// This package, called as in its documentation.
 struct Ours: Sendable {
     let token: String
     private let service: any SigningService

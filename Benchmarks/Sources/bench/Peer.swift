@@ -1,11 +1,12 @@
 import JWTKit
 
-/// vapor/jwt-kit, as its users call it: a key collection, which is an actor, awaited for every token.
+/// vapor/jwt-kit, called as in its documentation: its key collection is an actor, so each call is
+/// awaited.
 struct Peer: Sendable {
     private let keys: JWTKeyCollection
     private let token: String
 
-    /// - Returns: `nil` if jwt-kit does not know the algorithm.
+    /// Creates the side, or returns `nil` if jwt-kit doesn't support the algorithm.
     init?(_ algorithm: TokenAlgorithm, _ material: KeyMaterial) async throws {
         guard let add = algorithm.addToPeer else { return nil }
         keys = JWTKeyCollection()

@@ -1,4 +1,4 @@
-/// Does nothing but one case of ours for some seconds, to be looked at with a profiler.
+/// One of our cases, repeated for some seconds for a profiler.
 struct ProfileSuite {
     private let arguments: Arguments
 
@@ -16,8 +16,9 @@ struct ProfileSuite {
         }
     }
 
-    /// `http transport`, `http fields` (with those of the client), `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS;
-    /// `http TLS`: the transport with it.
+    /// Runs an HTTP case with 32 tasks: `http transport`, `http fields` (with the client's header
+    /// fields),
+    /// `http TLS` (the transport with TLS), `http client`, `http AHC` or `http URLSession`.
     private func exerciseHTTP() async throws -> Bool {
         guard let only = arguments.only, only.hasPrefix("http ") else { return false }
         if let chain = ChainCase.all.first(where: { "http \($0.name)" == only }) {
@@ -39,7 +40,7 @@ struct ProfileSuite {
         default: side = .urlSession(server.plain)
         }
         let figures = try await side.run(tasks: 32, nanoseconds: UInt64(arguments.seconds) * 1_000_000_000)
-        print("\(only): \(Int(figures.perSecond)) per second, \(Int(figures.perProcessorSecond)) per CPU-second")
+        print("\(only): \(Int(figures.perSecond)) per second, \(Int(figures.perProcessorSecond)) per CPU second")
         try await side.stop()
         return true
     }

@@ -10,13 +10,13 @@ struct Comparison {
     let oursMallocs: Double
     let peerMallocs: Double?
 
-    /// How many times faster than jwt-kit.
+    /// jwt-kit's time divided by ours.
     var fasterThanPeer: Double? { peer.map { $0 / ours } }
-    /// How many times as long as OpenSSL alone.
+    /// Our time divided by that of OpenSSL alone.
     var timesFloor: Double { ours / floor }
 }
 
-/// A table for people, or one JSON object per line.
+/// A table, or one JSON object per line.
 struct Report {
     let isJSON: Bool
 
@@ -44,7 +44,7 @@ struct Report {
             ]
             print(row(comparison.name, cells))
         }
-        // Whoever reads along sees each case when it is done.
+        // Shows each case when it's complete.
         fflush(nil)
     }
 

@@ -1,10 +1,10 @@
 import CFloor
 import Foundation
 
-/// Two threads on two processors against one: whether anything shared holds them up.
+/// The throughput of two threads compared with one, to show contention.
 struct ScalingSuite {
     private let arguments: Arguments
-    /// How long one measurement takes, in seconds.
+    /// The duration of a measurement, in seconds.
     private static let slice = 0.1
 
     init(_ arguments: Arguments) {
@@ -15,10 +15,10 @@ struct ScalingSuite {
         if !arguments.isJSON {
             print(
                 """
-                One key, used by one thread and by two. “scaling” is two threads' throughput against one's by wall clock;
-                “by CPU” is what it would be had the machine nothing else to do: 2 × CPU time of an operation of one / of two.
-                “OpenSSL” is the same of OpenSSL alone, where each thread has a key and contexts of its own.
-                “control” shares nothing: what the machine itself allows. “blocked” is how often a thread waited.
+                One key, used by one thread and by two. “scaling” is the throughput of two threads divided by that of one.
+                “by CPU” estimates it for an idle machine: 2 × the CPU time of an operation with one thread / with two.
+                “OpenSSL” is OpenSSL alone, where each thread has its own key and contexts. “control” has no shared state,
+                so it shows the limit of the machine. “blocked” is the number of times that a thread waited.
                 """
             )
             print("case                1 thread/s  2 threads/s   scaling    by CPU   blocked/s   OpenSSL    by CPU")
@@ -47,7 +47,7 @@ struct ScalingSuite {
         }
     }
 
-    /// Measures what each of two threads does, alone and beside the other.
+    /// Measures one thread and then both.
     private func report(_ name: String, _ operations: [Operation], floor: [Operation]?) throws {
         try operations[0]()
         var ours = Scaling()
@@ -92,10 +92,10 @@ struct ScalingSuite {
     }
 }
 
-/// What one thread does again and again.
+/// The operation that a thread repeats.
 private typealias Operation = @Sendable () throws -> Void
 
-/// One thread against two, in turns.
+/// The measurements of one thread and of two, in alternating turns.
 private struct Scaling {
     private var ones: [Run] = []
     private var twos: [Run] = []
@@ -112,16 +112,16 @@ private struct Scaling {
     var blocked: Double { twos.map(\.blocked).median }
 }
 
-/// What a number of threads got done in a time.
+/// The result of one measurement.
 private struct Run {
-    /// Operations per second of wall-clock time.
+    /// The operations per second of elapsed time.
     let throughput: Double
-    /// CPU time of one operation, in nanoseconds.
+    /// The CPU time of an operation, in nanoseconds.
     let timePerOperation: Double
-    /// How often a second a thread waited for something, such as a lock.
+    /// The number of times per second that a thread waited, for example for a lock.
     let blocked: Double
 
-    /// Lets each operation have a thread.
+    /// Runs each operation in its own thread.
     init(_ operations: [Operation], seconds: Double) throws {
         let results = Results()
         let waitsBefore = Self.waits
@@ -132,7 +132,7 @@ private struct Run {
             Thread {
                 var done = 0
                 do {
-                    // The clock is not looked at each time, for that would be measured, too.
+                    // Reads the clock rarely, because that would be measured, too.
                     while WallClock.now < end {
                         for _ in 0..<16 { try operation() }
                         done += 16
@@ -151,7 +151,7 @@ private struct Run {
         blocked = Double(Self.waits - waitsBefore) / elapsed
     }
 
-    /// How often the process gave a processor up of its own accord.
+    /// The number of voluntary context switches of the process.
     private static var waits: Int {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -159,8 +159,8 @@ private struct Run {
     }
 }
 
-/// Where threads leave what they did.
-// reason: everything is behind the condition's lock.
+/// The results of the threads.
+// reason: the condition's lock protects all properties.
 private final class Results: @unchecked Sendable {
     private let condition = NSCondition()
     private var finished = 0

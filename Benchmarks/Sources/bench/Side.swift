@@ -1,12 +1,12 @@
 import CAllocations
 
-/// One of those that are compared: does the operation a number of times.
+/// One of the compared libraries, which repeats an operation.
 struct Side: Sendable {
     let run: @Sendable (_ times: Int) async throws -> Void
 
-    /// A number of times that takes about a slice of CPU time, after warming up.
+    /// Warms up and returns the number of operations that fill a slice of CPU time.
     func timesPerSlice(_ nanoseconds: UInt64) async throws -> Int {
-        // What is done the first time only would pass for a slice.
+        // Excludes one-time work from the measurement.
         try await run(1)
         var times = 1
         while true {
@@ -20,14 +20,14 @@ struct Side: Sendable {
         }
     }
 
-    /// CPU time per operation in microseconds.
+    /// Returns the CPU time per operation, in microseconds.
     func measure(_ times: Int) async throws -> Double {
         let start = CPUClock.now
         try await run(times)
         return Double(CPUClock.now - start) / 1000 / Double(times)
     }
 
-    /// Calls of malloc and its kin per operation.
+    /// Returns the number of allocations per operation.
     func allocations(_ times: Int = 200) async throws -> Double {
         try await run(times)
         allocations_count(true)
@@ -38,7 +38,7 @@ struct Side: Sendable {
     }
 }
 
-/// Sees to it that a result is made.
+/// Prevents the compiler from removing the computation of a value.
 @inline(never)
 func use<Value>(_ value: Value) {
     withExtendedLifetime(value) {}

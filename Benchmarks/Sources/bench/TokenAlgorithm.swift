@@ -2,18 +2,18 @@ import Crypto
 import JWTKit
 import TokenGeneration
 
-/// One algorithm of the token suite, with what each side must be told of it.
+/// An algorithm of the token suite, with the configuration of each side.
 struct TokenAlgorithm: Sendable {
-    /// How OpenSSL is to be used.
+    /// The configuration of OpenSSL.
     struct Floor: Sendable {
-        /// The hash's name, or `nil` if the algorithm hashes on its own.
+        /// The name of the hash, or `nil` if the algorithm includes one.
         let hash: String?
         var isPSS = false
     }
 
     let algorithm: JWSAlgorithm
     let floor: Floor
-    /// Puts our key into jwt-kit's collection, or `nil` if jwt-kit does not know the algorithm.
+    /// Adds our key to jwt-kit's collection, or `nil` if jwt-kit doesn't support the algorithm.
     let addToPeer: (@Sendable (JWTKeyCollection, KeyMaterial) async throws -> Void)?
 
     var name: String { algorithm.rawValue }

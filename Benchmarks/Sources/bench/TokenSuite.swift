@@ -1,7 +1,7 @@
-/// Signing and verifying with each algorithm: ours, jwt-kit's, and what OpenSSL alone needs.
+/// Signing and verifying with each algorithm: this package, jwt-kit and OpenSSL alone.
 struct TokenSuite {
     private let arguments: Arguments
-    /// How long each side has its turn, in nanoseconds of CPU time.
+    /// The duration of a turn, in nanoseconds of CPU time.
     private static let slice: UInt64 = 5_000_000
 
     init(_ arguments: Arguments) {
@@ -27,7 +27,7 @@ struct TokenSuite {
         }
     }
 
-    /// The sides take turns, so that whatever slows the machine down slows all of them down.
+    /// Measures the sides in alternating turns, so a slow machine slows all of them.
     private func compare(_ name: String, _ ours: Side, _ peer: Side?, _ floor: Side) async throws -> Comparison {
         let sides = [ours, peer, floor].compactMap { $0 }
         var times: [Int] = []

@@ -1,8 +1,9 @@
 #ifndef CCODING_H
 #define CCODING_H
 
-// Decoders of content codings, from the libraries that libcurl brings into the process; their headers are not needed to build.
-// libcurl decodes, too, but does not say whether a coded body came to its end.
+// Decoders for content codings, which call the libraries that libcurl brings into the process.
+// Building them doesn't require those libraries' headers. libcurl can decode too, but it doesn't
+// report whether an encoded body is complete.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,31 +12,32 @@
 /// A content coding (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
 typedef enum {
     CCODING_GZIP = 0,
-    /// In zlib's format, or without it, as some servers send it.
+    /// Deflate in zlib's format, or raw deflate, which some servers send.
     CCODING_DEFLATE = 1,
     CCODING_BROTLI = 2,
     CCODING_ZSTD = 3,
 } ccoding_kind;
 
-/// What a call of ccoding_decode led to.
+/// The results of ccoding_decode.
 enum {
-    /// There is more to come: either octets to decode, or room is needed for those that are decoded.
+    /// The body continues: pass more input or more room for output.
     CCODING_MORE = 0,
-    /// What came so far is whole.
+    /// The input so far is a complete body.
     CCODING_END = 1,
-    /// What came can't be decoded.
+    /// The input can't be decoded.
     CCODING_MALFORMED = 2,
 };
 
-/// One body that is being decoded.
+/// The decoder of one body.
 typedef struct ccoding_decoder ccoding_decoder;
 
-/// Whether the library for a coding is in the process.
+/// Returns whether the library for a coding is loaded.
 bool ccoding_is_available(ccoding_kind kind);
-/// Makes a decoder; NULL if the library is not there or there is no memory.
+/// Creates a decoder. Returns NULL if the library isn't loaded or memory runs out.
 ccoding_decoder *ccoding_make(ccoding_kind kind);
 void ccoding_free(ccoding_decoder *decoder);
-/// Decodes as much as there is input and room for; says how much was taken and given.
+/// Decodes as much as the input and the output buffer allow. Sets the numbers of bytes consumed and
+/// written.
 int ccoding_decode(
     ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
     size_t output_count, size_t *given

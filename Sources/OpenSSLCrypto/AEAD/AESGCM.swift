@@ -1,38 +1,39 @@
 internal import COpenSSL
 
-/// Authenticated encryption by AES-256 in Galois/Counter Mode
-/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)), with a random nonce for each text.
+/// Authenticated encryption with AES-256 in Galois/Counter Mode
+/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)) and a random nonce per message.
 ///
-/// A key is good for 2³² texts: after that, two random nonces may be the same.
+/// Don't encrypt more than 2³² messages with one key. Beyond that, random nonces may repeat.
 package struct AESGCM: Sendable {
     private static let nonceSize = 12
     private static let tagSize = 16
 
     private let key: SecretBytes
 
-    /// Takes a key.
+    /// Creates a cipher with a key.
     ///
-    /// - Parameter key: 32 octets.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for another size.
+    /// - Parameter key: The key, 32 bytes.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other size.
     package init(key: SecretBytes) throws(CryptoError) {
         guard key.count == 32 else {
-            throw CryptoError(.invalidArgument, "AES-256-GCM takes a key of 32 octets, not of \(key.count)")
+            throw CryptoError(.invalidArgument, "AES-256-GCM requires a key of 32 bytes, not \(key.count)")
         }
         self.key = key
     }
 
-    /// Encrypts a text.
+    /// Encrypts a message.
     ///
     /// - Parameters:
-    ///   - plaintext: The text.
-    ///   - context: What is authenticated with it and not in the result.
-    /// - Returns: The nonce, the encrypted text and the tag, one after the other.
-    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the library fails.
+    ///   - plaintext: The message.
+    ///   - context: Additional data to authenticate. The result doesn't contain it.
+    /// - Returns: The nonce, the ciphertext and the tag, concatenated.
+    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the
+    ///   library fails.
     package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
         try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.nonceSize))
     }
 
-    /// Encrypts a text with a nonce that must never be used again with the key.
+    /// Encrypts a message with a nonce that must be unique for the key.
     func seal(
         _ plaintext: [UInt8],
         authenticating context: [UInt8],
@@ -41,16 +42,16 @@ package struct AESGCM: Sendable {
         let cipher = try CipherContext(key: key, nonce: nonce, isEncrypting: true)
         guard cipher.authenticate(context), let text = cipher.update(plaintext), cipher.finish(),
             let tag = cipher.tag(count: Self.tagSize)
-        else { throw CryptoError(failed: "EVP_EncryptUpdate", "AES-256-GCM") }
+        else { throw CryptoError(failed: "EVP_EncryptUpdate", "AES-256-GCM encryption failed") }
         return nonce + text + tag
     }
 
-    /// Decrypts a text.
+    /// Decrypts a message.
     ///
     /// - Parameters:
-    ///   - sealed: What ``seal(_:authenticating:)`` made.
-    ///   - context: What was authenticated with it.
-    /// - Returns: The text; `nil` if it, the context or the key is not the same.
+    ///   - sealed: The result of ``seal(_:authenticating:)``.
+    ///   - context: The additional data that was authenticated.
+    /// - Returns: The message, or `nil` if the ciphertext, the context or the key differs.
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
         guard sealed.count >= Self.nonceSize + Self.tagSize else { return nil }
@@ -59,7 +60,7 @@ package struct AESGCM: Sendable {
         let text = Array(sealed.dropFirst(Self.nonceSize).dropLast(Self.tagSize))
         guard cipher.authenticate(context), let plaintext = cipher.update(text),
             cipher.setTag(Array(sealed.suffix(Self.tagSize)))
-        else { throw CryptoError(failed: "EVP_DecryptUpdate", "AES-256-GCM") }
+        else { throw CryptoError(failed: "EVP_DecryptUpdate", "AES-256-GCM decryption failed") }
         guard cipher.finish() else {
             OpenSSLLibrary.clearErrors()
             return nil
@@ -76,11 +77,11 @@ package struct AESGCM: Sendable {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
-            throw CryptoError(failed: "EVP_CIPHER_CTX_new", "AES-256-GCM")
+            throw CryptoError(failed: "EVP_CIPHER_CTX_new", "AES-256-GCM isn't available")
         }
         unsafe self.pointer = pointer
-        // Twelve octets are what the mode takes without being told.
-        guard nonce.count == 12 else { throw CryptoError(.invalidArgument, "A nonce of AES-256-GCM has 12 octets") }
+        // 12 bytes is OpenSSL's default nonce size for this mode.
+        guard nonce.count == 12 else { throw CryptoError(.invalidArgument, "AES-256-GCM requires a 12-byte nonce") }
         let status = key.withBytes { key in
             unsafe key.withUnsafeBytes { key in
                 unsafe nonce.withUnsafeBufferPointer { nonce in
@@ -95,7 +96,7 @@ package struct AESGCM: Sendable {
                 }
             }
         }
-        guard status == 1 else { throw CryptoError(failed: "EVP_CipherInit_ex", "AES-256-GCM") }
+        guard status == 1 else { throw CryptoError(failed: "EVP_CipherInit_ex", "AES-256-GCM isn't available") }
     }
 
     deinit {

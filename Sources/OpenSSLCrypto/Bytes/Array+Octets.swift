@@ -1,10 +1,10 @@
 extension [UInt8] {
-    /// Makes an array of zeros.
+    /// Creates an array of zeros.
     ///
-    /// The initializer of the standard library asks the runtime for the array's type each time, which takes several times as
-    /// long as the memory does.
+    /// The standard library's initializer looks up the array's type at run time on each call, which
+    /// takes several times as long as the allocation.
     ///
-    /// - Parameter count: How many there are.
+    /// - Parameter count: The number of zeros.
     @inlinable
     @inline(__always)
     package init(zeros count: Int) {

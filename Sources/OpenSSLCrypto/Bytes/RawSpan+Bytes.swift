@@ -1,14 +1,15 @@
 extension RawSpan {
-    /// The octet at an offset, which must be inside the span.
+    /// Accesses the byte at an offset, which must be within the span.
     @inline(__always)
     subscript(offset: Int) -> UInt8 {
-        // The offset is checked (an octet has no alignment or invalid pattern): what is unsafe about it is the type.
+        // `unsafeLoad` checks the offset, and any byte is a valid `UInt8`. Only the type parameter
+        // makes it unsafe.
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }
 
 extension OutputSpan<UInt8> {
-    /// Appends octets.
+    /// Appends bytes.
     @inline(__always)
     @_lifetime(self: copy self)
     mutating func append(_ bytes: RawSpan) {
@@ -19,17 +20,18 @@ extension OutputSpan<UInt8> {
 }
 
 extension [UInt8] {
-    /// Lends the octets as a raw span for the time of a call.
+    /// Calls a closure with the array's bytes as a raw span.
     ///
-    /// - Parameter body: Receives the octets.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Parameter body: A closure that receives the bytes.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
     @inlinable
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if compiler(>=6.3)
-            // The standard library marks this property as unsafe for element types with padding; an octet has none.
+            // The property is marked unsafe because of element types with padding. `UInt8` has
+            // none.
             try body(unsafe span.bytes)
         #else
             try body(span.bytes)
@@ -38,14 +40,14 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// The octets as a raw span.
+    /// The bytes as a raw span.
     @inlinable
     @inline(__always)
     package var octets: RawSpan {
         @_lifetime(copy self)
         get {
             #if compiler(>=6.3)
-                // As in `withBytes`: marked as unsafe for element types with padding, which an octet is not.
+                // Safe for the same reason as in `withBytes`.
                 unsafe bytes
             #else
                 bytes

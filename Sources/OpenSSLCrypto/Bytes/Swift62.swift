@@ -1,13 +1,13 @@
-// What Swift 6.3's standard library has and Swift 6.2's lacks. Goes when 6.2 is no longer supported.
+// Backports from Swift 6.3's standard library. Remove this file when dropping support for 6.2.
 
 #if compiler(<6.3)
     extension [UInt8] {
-        /// Makes an array whose octets a closure appends.
+        /// Creates an array from bytes that a closure appends.
         ///
         /// - Parameters:
-        ///   - capacity: How many octets there may be.
-        ///   - body: Appends them.
-        /// - Throws: What `body` throws.
+        ///   - capacity: The maximum number of bytes.
+        ///   - body: A closure that appends the bytes.
+        /// - Throws: The error that `body` throws.
         package init<Failure: Error>(
             capacity: Int,
             initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void

@@ -1,23 +1,24 @@
-// Eight octets in one load or store, for code that works on several at a time.
+// Access to eight bytes at a time.
 
 extension Span<UInt8> {
-    /// Eight octets from an offset, all of which must be inside the span, as one number: the first octet is the highest.
+    /// Returns the eight bytes at an offset as one big-endian number; all of them must be within
+    /// the span.
     @inlinable
     @inline(__always)
     package func bigEndianWord(at offset: Int) -> UInt64 {
-        // Bounds are checked, and any octets make a number: what is unsafe about it is the type.
+        // The bounds are checked, and any eight bytes are a valid number. Only the type parameter
+        // makes it unsafe.
         UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 }
 
 extension MutableSpan<UInt8> {
-    /// Writes a number into eight octets from an offset, all of which must be inside the span: the first octet is the
-    /// highest.
+    /// Stores a number as eight big-endian bytes at an offset; all of them must be within the span.
     @inlinable
     @inline(__always)
     @_lifetime(self: copy self)
     package mutating func store(bigEndianWord word: UInt64, at offset: Int) {
-        precondition(offset >= 0 && offset <= count - 8)  // reason: a place outside the span is a programming error
+        precondition(offset >= 0 && offset <= count - 8)  // reason: an offset outside the span is a programming error
         unsafe withUnsafeMutableBytes { octets in
             unsafe octets.storeBytes(of: word.bigEndian, toByteOffset: offset, as: UInt64.self)
         }
@@ -25,7 +26,7 @@ extension MutableSpan<UInt8> {
 }
 
 extension MutableSpan<UInt8> {
-    /// Copies octets to an offset, from which on there must be room.
+    /// Copies bytes to an offset; they must fit in the span.
     @inlinable
     @_lifetime(self: copy self)
     package mutating func store(_ octets: Span<UInt8>, at offset: Int) {
@@ -42,7 +43,7 @@ extension MutableSpan<UInt8> {
 }
 
 extension Span<UInt8> {
-    /// Whether two spans have the same octets; the time it takes says where they differ.
+    /// Returns whether two spans have the same bytes; the duration reveals where they differ.
     @inlinable
     package func isEqual(to other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
@@ -60,7 +61,7 @@ extension Span<UInt8> {
 }
 
 extension Span<UInt8> {
-    /// The place of the first octet of a value from an offset on, or `nil` if there is none.
+    /// Returns the offset of the first occurrence of a byte at or after `start`, or `nil`.
     @inlinable
     package func firstOffset(of octet: UInt8, from start: Int) -> Int? {
         let pattern = UInt64(octet) &* 0x0101_0101_0101_0101
@@ -79,7 +80,7 @@ extension Span<UInt8> {
 }
 
 extension UInt64 {
-    /// The high bit of each octet that is zero.
+    /// A word with the high bit set in each byte that is zero here, and no other bits.
     @inlinable
     @inline(__always)
     package var zeroOctets: UInt64 {
@@ -87,14 +88,14 @@ extension UInt64 {
         return ~(((self & lowBits) &+ lowBits) | self | lowBits)
     }
 
-    /// Whether all eight octets are ASCII that stands for itself in a JSON string: no control character, quotation mark
-    /// or backslash.
+    /// A Boolean value that indicates whether all eight bytes are ASCII characters that a JSON
+    /// string represents literally: no control characters, quotation marks or backslashes.
     @inlinable
     @inline(__always)
     package var isPlainJSONText: Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highBits = ones &* 0x80
-        // An octet below 0x20 takes the high bit away that it was given, and no octet borrows from another.
+        // Subtracting 0x20 clears the high bit of bytes below 0x20. No byte borrows from another.
         let control = (self | highBits) &- ones &* 0x20
         return self & highBits == 0 && control & highBits == highBits
             && (self ^ ones &* 0x22).zeroOctets == 0 && (self ^ ones &* 0x5C).zeroOctets == 0
@@ -102,10 +103,10 @@ extension UInt64 {
 }
 
 extension String {
-    /// Takes octets that have been found to be ASCII.
+    /// Creates a string from bytes that have been verified to be ASCII.
     @inlinable
     package init(checkedASCII octets: Span<UInt8>) {
-        // ASCII is UTF-8, which has just been found: looking again would take as long as all the rest.
+        // ASCII is valid UTF-8. Checking again would take as long as everything else.
         self.init(copying: unsafe UTF8Span(unchecked: octets, isKnownASCII: true))
     }
 }

@@ -1,21 +1,22 @@
-/// An X.509 certificate ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)), of which nothing is verified yet.
+/// An X.509 certificate ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)) that hasn't been
+/// verified.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct Certificate: Sendable {
-    /// The DER encoding, as it was read.
+    /// The original DER encoding.
     package let der: [UInt8]
-    /// The DER encoding of the SubjectPublicKeyInfo, as it is in the certificate.
+    /// The DER encoding of the certificate's SubjectPublicKeyInfo.
     package let subjectPublicKeyInfo: [UInt8]
-    /// The first second of its validity, counted from the start of 1970 (UTC).
+    /// The start of the validity period, in seconds since 1970 (UTC).
     package let notBefore: Int64
-    /// The last second of its validity, counted from the start of 1970 (UTC).
+    /// The last second of the validity period, in seconds since 1970 (UTC).
     package let notAfter: Int64
 
     let x509: X509Certificate
 
     /// Reads a certificate from DER.
     ///
-    /// - Parameter der: The certificate and nothing else, at most 64 KiB.
+    /// - Parameter der: The certificate without any other data, at most 64 KiB.
     /// - Throws: ``CryptoError/Code/malformedCertificate``.
     package init(der: [UInt8]) throws(CryptoError) {
         let range = try der.withBytes { bytes throws(CryptoError) in try Self.subjectPublicKeyInfo(in: bytes) }
@@ -27,7 +28,7 @@ package struct Certificate: Sendable {
 
     /// Reads a certificate from DER.
     ///
-    /// - Parameter der: The certificate and nothing else, at most 64 KiB.
+    /// - Parameter der: The certificate without any other data, at most 64 KiB.
     /// - Throws: ``CryptoError/Code/malformedCertificate``.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der: [UInt8](capacity: der.byteCount) { $0.append(der) })
@@ -35,22 +36,23 @@ package struct Certificate: Sendable {
 
     /// Reads a certificate from PEM.
     ///
-    /// - Parameter pem: A text with exactly one `CERTIFICATE` block; lines before it are ignored.
-    /// - Throws: ``CryptoError/Code/malformedCertificate``, ``CryptoError/Code/malformedKey`` if the text is not PEM,
-    ///   ``CryptoError/Code/wrongKeyType`` for a block with something else.
+    /// - Parameter pem: Text with exactly one `CERTIFICATE` block. Lines before it are ignored.
+    /// - Throws: ``CryptoError/Code/malformedCertificate``, ``CryptoError/Code/malformedKey`` if
+    ///   the text isn't PEM, ``CryptoError/Code/wrongKeyType`` for a block with another label.
     package init(pem: String) throws(CryptoError) {
         try self.init(PEMBlock.only(in: pem))
     }
 
-    /// Reads all certificates of a PEM text, such as a chain or a bundle of roots.
+    /// Reads all certificates in a PEM text, such as a chain or a bundle of roots.
     ///
-    /// - Parameter pem: A text with one `CERTIFICATE` block or more, at most 2 MiB; lines around them are ignored.
-    /// - Returns: The certificates in their order.
-    /// - Throws: As ``init(pem:)``.
+    /// - Parameter pem: Text with at least one `CERTIFICATE` block, at most 2 MiB. Lines around the
+    ///   blocks are ignored.
+    /// - Returns: The certificates, in order.
+    /// - Throws: The same errors as ``init(pem:)``.
     package static func list(pem: String) throws(CryptoError) -> [Certificate] {
         let blocks = try PEMBlock.all(in: pem, maximumSize: maximumListSize)
         guard !blocks.isEmpty else {
-            throw CryptoError(.malformedCertificate, "The text has no PEM block “CERTIFICATE”")
+            throw CryptoError(.malformedCertificate, "The text has no PEM block with the label “CERTIFICATE”")
         }
         var certificates: [Certificate] = []
         for block in blocks {
@@ -62,36 +64,38 @@ package struct Certificate: Sendable {
     /// Reads the public key.
     ///
     /// - Returns: The key.
-    /// - Throws: As ``PublicKey/init(der:)``, for example for a kind of key that is not supported.
+    /// - Throws: The same errors as ``PublicKey/init(der:)``, for example for an unsupported kind
+    ///   of key.
     package func publicKey() throws(CryptoError) -> PublicKey {
         try subjectPublicKeyInfo.withBytes { bytes throws(CryptoError) in try PublicKey(spki: bytes) }
     }
 
     /// Hashes the certificate.
     ///
-    /// - Parameter hash: The hash function; what fingerprints are compared with decides.
+    /// - Parameter hash: The hash function. It must match that of the fingerprint to compare with.
     /// - Returns: The hash of ``der``.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
     package func fingerprint(_ hash: HashFunction) throws(CryptoError) -> [UInt8] {
         try der.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
     }
 
-    /// Hashes the public key, as pins do ([RFC 7469 §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
+    /// Computes the public key's hash for pinning
+    /// ([RFC 7469 §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
     ///
     /// - Returns: The SHA-256 hash of ``subjectPublicKeyInfo``.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func publicKeyHash() throws(CryptoError) -> [UInt8] {
         try subjectPublicKeyInfo.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
     }
 
-    /// The subject's name as in [RFC 2253](https://www.rfc-editor.org/rfc/rfc2253), such as `CN=example.org,O=Example`;
-    /// to show, not to compare.
+    /// The subject's name in the format of [RFC 2253](https://www.rfc-editor.org/rfc/rfc2253), such
+    /// as `CN=example.org,O=Example`; for display, not for comparison.
     package var subject: String { x509.subject }
 
-    /// The issuer's name, likewise.
+    /// The issuer's name, in the same format as ``subject``.
     package var issuer: String { x509.issuer }
 
-    /// Writes the certificate as PEM.
+    /// Encodes the certificate as PEM.
     ///
     /// - Returns: A `CERTIFICATE` block.
     package func pem() -> String {
@@ -100,7 +104,7 @@ package struct Certificate: Sendable {
 }
 
 extension Certificate: Equatable {
-    /// Whether two certificates have the same octets.
+    /// Returns a Boolean value that indicates whether two certificates have the same bytes.
     package static func == (left: Self, right: Self) -> Bool { left.der == right.der }
 }
 
@@ -111,19 +115,19 @@ extension Certificate {
         guard block.label == "CERTIFICATE" else {
             throw CryptoError(
                 .wrongKeyType,
-                "Line \(block.line) begins a block “\(block.label)”: a certificate is in a block “CERTIFICATE”"
+                "Line \(block.line) starts a “\(block.label)” block, but a certificate requires “CERTIFICATE”"
             )
         }
         self = try block.contents.withBytes { bytes throws(CryptoError) in try Certificate(der: bytes) }
     }
 
-    /// Finds the SubjectPublicKeyInfo, and checks that everything around it is DER.
+    /// Finds the SubjectPublicKeyInfo and checks that the elements around it are DER.
     private static func subjectPublicKeyInfo(in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         typealias Tag = DERReader.Tag
         guard bytes.byteCount <= PEMBlock.maximumSize else {
             throw CryptoError(
                 .malformedCertificate,
-                "The certificate has \(bytes.byteCount) octets: more than \(PEMBlock.maximumSize) are not read"
+                "The certificate has \(bytes.byteCount) bytes, but the limit is \(PEMBlock.maximumSize)"
             )
         }
         var certificate = try DERReader.sequence("certificate", in: bytes, code: .malformedCertificate)

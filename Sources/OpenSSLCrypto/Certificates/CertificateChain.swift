@@ -1,40 +1,40 @@
-/// Certificates that are said to lead from one to a trusted root.
+/// A chain of certificates that may lead to a trusted root.
 package struct CertificateChain: Sendable {
-    /// The certificates, the one in question first.
+    /// The certificates, starting with the leaf.
     package let certificates: [Certificate]
 
-    /// How many certificates there may be.
+    /// The maximum number of certificates.
     package static let maximumCount = 10
 
-    /// Collects certificates; nothing is verified.
+    /// Creates a chain without verifying anything.
     ///
-    /// - Parameter certificates: One to ten certificates, the one in question first, then those of its issuers. The
-    ///   root may be missing.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for another number.
+    /// - Parameter certificates: One to ten certificates: the leaf, then its issuers. The root may
+    ///   be missing.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other number.
     package init(_ certificates: [Certificate]) throws(CryptoError) {
         guard (1...Self.maximumCount).contains(certificates.count) else {
             throw CryptoError(
                 .invalidArgument,
-                "The chain has \(certificates.count) certificates: 1 to \(Self.maximumCount) are possible"
+                "The chain has \(certificates.count) certificates, but must have 1 to \(Self.maximumCount)"
             )
         }
         self.certificates = certificates
     }
 
-    /// Verifies that the first certificate is issued under one of the roots and may be used to sign.
+    /// Verifies that the leaf was issued under one of the roots and may create signatures.
     ///
-    /// The roots are the given ones only: nothing that the system trusts is used, and nothing is fetched. Checked are
-    /// signatures (keys and hash functions of at least 112 bits of security, so no SHA-1 and no RSA under 2048 bits),
-    /// validity, basic constraints, path lengths, name constraints and unknown critical extensions; and that the key
-    /// usage of the first certificate, if it is stated, includes digital signatures. Extended key usages, names and
-    /// revocation are the caller's to check.
+    /// Only the given roots are trusted, not those of the system, and nothing is downloaded. The
+    /// verification covers signatures (at least 112 bits of security, so no SHA-1 and no RSA keys
+    /// below 2048 bits), validity periods, basic constraints, path lengths, name constraints and
+    /// unknown critical extensions. If the leaf states its key usage, it must include digital
+    /// signatures. The caller must check extended key usages, names and revocation.
     ///
     /// - Parameters:
-    ///   - roots: The certificates to trust. They must be self-signed.
-    ///   - time: When the certificates have to be valid, in seconds from the start of 1970.
-    /// - Returns: The chain that was found, the first certificate first and a root last.
-    /// - Throws: ``CryptoError/Code/certificateNotTrusted``, ``CryptoError/Code/certificateNotValid``,
-    ///   ``CryptoError/Code/openSSL`` if the library fails.
+    ///   - roots: The trusted certificates. They must be self-signed.
+    ///   - time: The time at which the certificates must be valid, in seconds since 1970.
+    /// - Returns: The path from the leaf to a root.
+    /// - Throws: ``CryptoError/Code/certificateNotTrusted``,
+    ///   ``CryptoError/Code/certificateNotValid``, ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func verified(roots: [Certificate], at time: Int64) throws(CryptoError) -> [Certificate] {
         let leaf = certificates[0]
         let path = try CertificateVerification(roots: roots).path(
@@ -45,7 +45,7 @@ package struct CertificateChain: Sendable {
         guard leaf.x509.allowsSignatures else {
             throw CryptoError(
                 .certificateNotTrusted,
-                "The key usage of the certificate “\(leaf.subject.prefix(128))” does not include digital signatures"
+                "The key usage of the certificate “\(leaf.subject.prefix(128))” doesn't include digital signatures"
             )
         }
         return path

@@ -1,26 +1,28 @@
 internal import COpenSSL
 
-/// A certificate with its private key, which issues other certificates; for tests and private authorities.
+/// A certificate with its private key that issues other certificates, for tests and private
+/// authorities.
 ///
-/// The certificates follow [RFC 5280 §4.2](https://www.rfc-editor.org/rfc/rfc5280#section-4.2): basic constraints, key
-/// usage, extended key usage, key identifiers and, for servers, subject alternative names.
+/// The certificates conform to [RFC 5280 §4.2](https://www.rfc-editor.org/rfc/rfc5280#section-4.2),
+/// with basic constraints, key usage, extended key usage, key identifiers and, for servers, subject
+/// alternative names.
 package struct CertificateIssuingAuthority: Sendable {
     /// The authority's own certificate.
     package let certificate: Certificate
 
     private let key: EVPKey
 
-    /// Takes a certificate and its key.
+    /// Creates an authority.
     ///
     /// - Parameters:
-    ///   - certificate: The certificate; that it may issue others is not checked.
-    ///   - key: Its key pair.
+    ///   - certificate: The certificate. Its right to issue others isn't checked.
+    ///   - key: The certificate's key pair.
     /// - Throws: ``CryptoError/Code/keyMismatch`` if the key is not the certificate's.
     package init(certificate: Certificate, key: PrivateKey) throws(CryptoError) {
         guard key.publicKey.spkiDER() == certificate.subjectPublicKeyInfo else {
             throw CryptoError(
                 .keyMismatch,
-                "The key is not that of the certificate “\(certificate.subject.prefix(128))”"
+                "The key doesn't belong to the certificate “\(certificate.subject.prefix(128))”"
             )
         }
         self.certificate = certificate
@@ -30,11 +32,11 @@ package struct CertificateIssuingAuthority: Sendable {
     /// Issues a certificate.
     ///
     /// - Parameters:
-    ///   - template: What it says.
-    ///   - publicKey: The public key of its subject.
+    ///   - template: The certificate's contents.
+    ///   - publicKey: The subject's public key.
     /// - Returns: The certificate, signed by this authority.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a name, host or time that a certificate can't have,
-    ///   ``CryptoError/Code/openSSL``, ``CryptoError/Code/randomUnavailable``.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a name, host or time that a certificate
+    ///   can't represent, ``CryptoError/Code/openSSL``, ``CryptoError/Code/randomUnavailable``.
     package func certificate(
         _ template: CertificateIssuingTemplate,
         for publicKey: PublicKey
@@ -44,13 +46,13 @@ package struct CertificateIssuingAuthority: Sendable {
         return try builder.signed(with: key, hash: certificate.publicKey().certificateHash)
     }
 
-    /// Issues a certificate that its own key signs: a root, or one that nobody else vouches for.
+    /// Issues a self-signed certificate: a root, or one that no authority vouches for.
     ///
     /// - Parameters:
-    ///   - template: What it says.
-    ///   - key: The key pair of its subject.
+    ///   - template: The certificate's contents.
+    ///   - key: The subject's key pair.
     /// - Returns: The certificate.
-    /// - Throws: As ``certificate(_:for:)``.
+    /// - Throws: The same errors as ``certificate(_:for:)``.
     package static func selfSignedCertificate(
         _ template: CertificateIssuingTemplate,
         key: PrivateKey
@@ -67,7 +69,8 @@ extension PublicKey {
         if case .rsa = self { true } else { false }
     }
 
-    /// What its certificates are hashed with before they are signed; `nil` where the algorithm hashes by itself.
+    /// The hash function for certificates signed with the key, or `nil` if the algorithm includes
+    /// one.
     fileprivate var certificateHash: HashFunction? {
         switch self {
         case .rsa: .sha256

@@ -1,18 +1,20 @@
 internal import COpenSSL
 
-/// A certificate that is being made: the owner of an `X509` that nobody else has seen.
+/// A certificate under construction: the sole owner of an `X509`.
 @safe final class CertificateIssuingBuilder {
     private let pointer: OpaquePointer
     private let template: CertificateIssuingTemplate
     private let isRSA: Bool
 
-    /// Begins a certificate.
+    /// Starts a certificate.
     ///
     /// - Parameters:
-    ///   - template: What it says.
-    ///   - key: The public key of the subject, alone or in a pair.
-    ///   - isRSA: Whether it is an RSA key, with which TLS 1.2 may encipher keys.
-    /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/openSSL``, ``CryptoError/Code/randomUnavailable``.
+    ///   - template: The certificate's contents.
+    ///   - key: The subject's public key, or its key pair.
+    ///   - isRSA: A Boolean value that indicates whether it's an RSA key. TLS 1.2 may use those for
+    ///     key encipherment.
+    /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/openSSL``,
+    ///   ``CryptoError/Code/randomUnavailable``.
     init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -21,13 +23,13 @@ internal import COpenSSL
         self.template = template
         self.isRSA = isRSA
         guard unsafe X509_set_version(pointer, Int(X509_VERSION_3)) == 1 else {
-            throw CryptoError(failed: "X509_set_version", "The certificate can't be made")
+            throw CryptoError(failed: "X509_set_version", "Can't create the certificate")
         }
         try setSerialNumber()
         try setValidity()
         try setSubject()
         guard unsafe key.withPointer({ unsafe X509_set_pubkey(pointer, $0) }) == 1 else {
-            throw CryptoError(failed: "X509_set_pubkey", "The certificate can't be made")
+            throw CryptoError(failed: "X509_set_pubkey", "Can't create the certificate")
         }
     }
 
@@ -35,10 +37,11 @@ internal import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// Names the issuer and adds the extensions.
+    /// Sets the issuer and adds the extensions.
     ///
-    /// - Parameter issuer: The issuer's certificate; `nil` if the subject issues it.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a host that is none, ``CryptoError/Code/openSSL``.
+    /// - Parameter issuer: The issuer's certificate, or `nil` for a self-signed certificate.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a malformed host,
+    ///   ``CryptoError/Code/openSSL``.
     func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
         guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
         let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in
@@ -51,7 +54,7 @@ internal import COpenSSL
     ///
     /// - Parameters:
     ///   - key: The issuer's key pair.
-    ///   - hash: What it hashes with; `nil` for keys that do so by themselves.
+    ///   - hash: The hash function, or `nil` if the key's algorithm includes one.
     /// - Returns: The certificate.
     /// - Throws: ``CryptoError/Code/openSSL``.
     func signed(with key: EVPKey, hash: HashFunction?) throws(CryptoError) -> Certificate {
@@ -65,9 +68,9 @@ internal import COpenSSL
             } else {
                 sign(nil)
             }
-        guard isSigned else { throw CryptoError(failed: "X509_sign", "The certificate can't be signed") }
+        guard isSigned else { throw CryptoError(failed: "X509_sign", "Can't sign the certificate") }
         let size = unsafe i2d_X509(pointer, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "The certificate can't be written") }
+        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "Can't encode the certificate") }
         return try Certificate(
             der: [UInt8](capacity: Int(size)) { output in
                 unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
@@ -78,22 +81,23 @@ internal import COpenSSL
         )
     }
 
-    // MARK: What every certificate has
+    // MARK: Basic fields
 
-    /// RFC 5280 §4.1.2.2: positive, at most 20 octets; random so that two authorities of one name don't collide.
+    /// Sets a positive number of at most 20 bytes (RFC 5280 §4.1.2.2), random to prevent collisions
+    /// between authorities with the same name.
     private func setSerialNumber() throws(CryptoError) {
         var octets = try SecureRandom.bytes(count: 16)
         octets[0] = octets[0] & 0x7F | 0x40
         let number = unsafe BN_bin2bn(octets, Int32(octets.count), nil)
         defer { unsafe BN_free(number) }
         guard unsafe BN_to_ASN1_INTEGER(number, X509_get_serialNumber(pointer)) != nil else {
-            throw CryptoError(failed: "BN_to_ASN1_INTEGER", "The certificate gets no serial number")
+            throw CryptoError(failed: "BN_to_ASN1_INTEGER", "Can't set the certificate's serial number")
         }
     }
 
     private func setValidity() throws(CryptoError) {
         guard template.notBefore <= template.notAfter else {
-            throw CryptoError(.invalidArgument, "The certificate would end before it begins")
+            throw CryptoError(.invalidArgument, "The certificate would expire before it becomes valid")
         }
         guard
             unsafe ASN1_TIME_set(X509_getm_notBefore(pointer), time_t(template.notBefore)) != nil,
@@ -102,7 +106,7 @@ internal import COpenSSL
             throw CryptoError(
                 .invalidArgument,
                 failed: "ASN1_TIME_set",
-                "A time of the certificate's validity is none that it can have: the years 0 to 9999 are possible"
+                "The certificate's validity must be within the years 0 to 9999"
             )
         }
     }
@@ -122,20 +126,20 @@ internal import COpenSSL
             throw CryptoError(
                 .invalidArgument,
                 failed: "X509_NAME_add_entry_by_NID",
-                "The common name has \(octets.count) octets: it has to have 1 to 64 characters"
+                "The common name has \(octets.count) bytes, but must have 1 to 64 characters"
             )
         }
     }
 
-    // MARK: The issuer and the extensions
+    // MARK: Issuer and extensions
 
     private func setIssuer(_ issuer: OpaquePointer, isOther: Bool) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         guard unsafe X509_set_issuer_name(pointer, X509_get_subject_name(issuer)) == 1 else {
-            throw CryptoError(failed: "X509_set_issuer_name", "The certificate gets no issuer")
+            throw CryptoError(failed: "X509_set_issuer_name", "Can't set the certificate's issuer")
         }
         try unsafe add(NID_subject_key_identifier, "hash", issuer)
-        // RFC 5280 §4.2.1.1: a self-signed certificate may leave it out.
+        // A self-signed certificate may omit it (RFC 5280 §4.2.1.1).
         if isOther { try unsafe add(NID_authority_key_identifier, "keyid:always", issuer) }
         let signs = isRSA ? "critical,digitalSignature,keyEncipherment" : "critical,digitalSignature"
         switch template.role {
@@ -155,18 +159,20 @@ internal import COpenSSL
         }
     }
 
-    /// Adds an extension by OpenSSL's small language for their values, in which nothing that is given from outside may be.
+    /// Adds an extension in OpenSSL's configuration syntax, which must never contain external
+    /// input.
     private func add(_ identifier: Int32, _ value: String, _ issuer: OpaquePointer) throws(CryptoError) {
         var context = unsafe X509V3_CTX()
         unsafe X509V3_set_ctx(&context, issuer, pointer, nil, nil, 0)
         let made = unsafe X509V3_EXT_conf_nid(nil, &context, identifier, value)
         defer { unsafe X509_EXTENSION_free(made) }
         guard unsafe made != nil, unsafe X509_add_ext(pointer, made, -1) == 1 else {
-            throw CryptoError(failed: "X509_add_ext", "The extension “\(value)” can't be added")
+            throw CryptoError(failed: "X509_add_ext", "Can't add the extension “\(value)”")
         }
     }
 
-    /// Adds the subject alternative names, one by one, so that no character of one could begin another.
+    /// Adds the subject alternative names individually, so that no character in a name acts as a
+    /// separator.
     private func addNames(_ hosts: [String]) throws(CryptoError) {
         let names = unsafe OPENSSL_sk_new_null()
         defer { unsafe GENERAL_NAMES_free(names) }
@@ -192,10 +198,10 @@ internal import COpenSSL
             0,
             UInt(X509V3_ADD_DEFAULT)
         )
-        guard isAdded == 1 else { throw CryptoError(failed: "X509_add1_ext_i2d", "The names can't be added") }
+        guard isAdded == 1 else { throw CryptoError(failed: "X509_add1_ext_i2d", "Can't add the host names") }
     }
 
-    /// An IA5String with a DNS name; the caller's to free or to give away.
+    /// Returns an IA5String with a DNS name, which the caller owns.
     private static func dnsName(_ host: String) throws(CryptoError) -> UnsafeMutablePointer<ASN1_IA5STRING> {
         let octets = Array(host.utf8)
         let isPossible = octets.allSatisfy { octet in

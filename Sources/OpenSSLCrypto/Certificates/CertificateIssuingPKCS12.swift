@@ -1,19 +1,21 @@
 internal import COpenSSL
 
-/// Writes a certificate with its private key as PKCS#12 ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
+/// Encodes a certificate and its private key as PKCS#12
+/// ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
 package enum CertificateIssuingPKCS12 {
-    /// Writes a key pair, its certificate and those of the issuers.
+    /// Encodes a key pair, its certificate and its issuers' certificates.
     ///
-    /// The contents are encrypted with PBES2 (PBKDF2, AES-256-CBC) and protected by an HMAC with SHA-256, as OpenSSL 3 does.
+    /// The contents are encrypted with PBES2 (PBKDF2, AES-256-CBC) and authenticated with
+    /// HMAC-SHA-256, which are OpenSSL 3's defaults.
     ///
     /// - Parameters:
-    ///   - chain: The certificate of the key, then those of the issuers.
+    ///   - chain: The key's certificate, then those of its issuers.
     ///   - key: The key pair.
-    ///   - password: The password; UTF-8 text without a zero octet.
-    ///   - name: The friendly name; `nil` for none.
+    ///   - password: The password, in UTF-8 without a zero byte.
+    ///   - name: The friendly name. The default is `nil`, for none.
     /// - Returns: The PFX as DER.
-    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for a password with a zero octet,
-    ///   ``CryptoError/Code/openSSL``.
+    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for a
+    ///   password with a zero byte, ``CryptoError/Code/openSSL``.
     package static func encoding(
         chain: CertificateChain,
         key: PrivateKey,
@@ -21,14 +23,14 @@ package enum CertificateIssuingPKCS12 {
         name: String? = nil
     ) throws(CryptoError) -> [UInt8] {
         guard key.publicKey.spkiDER() == chain.certificates[0].subjectPublicKeyInfo else {
-            throw CryptoError(.keyMismatch, "The key is not that of the first certificate")
+            throw CryptoError(.keyMismatch, "The key doesn't belong to the first certificate")
         }
         guard !password.utf8.contains(0) else {
-            throw CryptoError(.invalidArgument, "The password has a zero octet, at which C would end it")
+            throw CryptoError(.invalidArgument, "The password must not contain a zero byte")
         }
         let evpKey = try EVPKey.make(key)
         OpenSSLLibrary.clearErrors()
-        // The stack only borrows: the chain outlives it.
+        // The stack doesn't own its elements. The chain outlives it.
         let issuers = unsafe OPENSSL_sk_new_null()
         defer { unsafe OPENSSL_sk_free(issuers) }
         for certificate in chain.certificates.dropFirst() {
@@ -45,11 +47,11 @@ package enum CertificateIssuingPKCS12 {
             }
         }
         guard let archive = unsafe archive else {
-            throw CryptoError(failed: "PKCS12_create", "The certificate and its key can't be written")
+            throw CryptoError(failed: "PKCS12_create", "Can't encode the certificate and its key")
         }
         defer { unsafe PKCS12_free(archive) }
         let size = unsafe i2d_PKCS12(archive, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_PKCS12", "The certificate and its key can't be written") }
+        guard size > 0 else { throw CryptoError(failed: "i2d_PKCS12", "Can't encode the certificate and its key") }
         return [UInt8](capacity: Int(size)) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
                 var start = buffer.baseAddress

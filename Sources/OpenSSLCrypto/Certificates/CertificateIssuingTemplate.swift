@@ -1,32 +1,33 @@
-/// What a certificate that is to be issued says.
+/// The contents of a certificate to issue.
 package struct CertificateIssuingTemplate: Sendable {
-    /// What the certificate is for.
+    /// The purpose of a certificate.
     package enum Role: Sendable, Hashable {
-        /// It issues certificates; `pathLength` is how many authorities may come between it and an end entity, `nil` for
-        /// any number ([RFC 5280 §4.2.1.9](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.9)).
+        /// An authority that issues certificates; `pathLength` is the maximum number of authorities
+        /// between it and an end entity, `nil` for no limit
+        /// ([RFC 5280 §4.2.1.9](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.9)).
         case authority(pathLength: Int?)
-        /// It is shown by a TLS server that has these names: DNS names, wildcards among them, and IP addresses.
+        /// A TLS server with these names: DNS names, including wildcards, and IP addresses.
         case server(hosts: [String])
-        /// It is shown by a TLS client.
+        /// A TLS client.
         case client
     }
 
-    /// The common name of the subject, 1 to 64 characters.
+    /// The subject's common name, 1 to 64 characters.
     package var commonName: String
-    /// What it is for.
+    /// The certificate's purpose.
     package var role: Role
-    /// The first second of its validity, counted from the start of 1970 (UTC).
+    /// The start of the validity period, in seconds since 1970 (UTC).
     package var notBefore: Int64
-    /// The last second of its validity, counted likewise.
+    /// The last second of the validity period, in seconds since 1970 (UTC).
     package var notAfter: Int64
 
-    /// Describes a certificate.
+    /// Creates a template.
     ///
     /// - Parameters:
-    ///   - commonName: The common name of the subject, 1 to 64 characters.
-    ///   - role: What it is for.
-    ///   - notBefore: The first second of its validity, counted from the start of 1970 (UTC).
-    ///   - notAfter: The last second of its validity, counted likewise.
+    ///   - commonName: The subject's common name, 1 to 64 characters.
+    ///   - role: The certificate's purpose.
+    ///   - notBefore: The start of the validity period, in seconds since 1970 (UTC).
+    ///   - notAfter: The last second of the validity period, in seconds since 1970 (UTC).
     package init(commonName: String, role: Role, notBefore: Int64, notAfter: Int64) {
         self.commonName = commonName
         self.role = role

@@ -5,7 +5,7 @@ internal import COpenSSL
     private let store: OpaquePointer
     private let roots: [Certificate]
 
-    /// - Parameter roots: The certificates to trust; nothing else is.
+    /// - Parameter roots: The only trusted certificates.
     /// - Throws: ``CryptoError/Code/openSSL``.
     init(roots: [Certificate]) throws(CryptoError) {
         OpenSSLLibrary.prepare()
@@ -15,7 +15,7 @@ internal import COpenSSL
         self.roots = roots
         for root in roots {
             guard unsafe root.x509.withPointer({ unsafe X509_STORE_add_cert(store, $0) }) == 1 else {
-                throw CryptoError(failed: "X509_STORE_add_cert", "A root certificate is not accepted")
+                throw CryptoError(failed: "X509_STORE_add_cert", "OpenSSL rejected a root certificate")
             }
         }
     }
@@ -28,11 +28,11 @@ internal import COpenSSL
     ///
     /// - Parameters:
     ///   - leaf: The certificate.
-    ///   - intermediates: Certificates that may be on the path; they are not trusted.
-    ///   - time: When they have to be valid, in seconds from the start of 1970.
+    ///   - intermediates: Untrusted certificates that the path may contain.
+    ///   - time: The time at which all must be valid, in seconds since 1970.
     /// - Returns: The path, from the certificate to a root.
-    /// - Throws: ``CryptoError/Code/certificateNotTrusted``, ``CryptoError/Code/certificateNotValid``,
-    ///   ``CryptoError/Code/openSSL``.
+    /// - Throws: ``CryptoError/Code/certificateNotTrusted``,
+    ///   ``CryptoError/Code/certificateNotValid``, ``CryptoError/Code/openSSL``.
     func path(
         from leaf: Certificate,
         over intermediates: ArraySlice<Certificate>,
@@ -42,7 +42,7 @@ internal import COpenSSL
         defer { OpenSSLLibrary.clearErrors() }
         let context = unsafe X509_STORE_CTX_new()
         defer { unsafe X509_STORE_CTX_free(context) }
-        // The stack only borrows: `intermediates` outlive it.
+        // The stack doesn't own its elements. `intermediates` outlives it.
         let untrusted = unsafe OPENSSL_sk_new_null()
         defer { unsafe OPENSSL_sk_free(untrusted) }
         for certificate in intermediates {
@@ -55,7 +55,7 @@ internal import COpenSSL
             unsafe X509_STORE_CTX_init(context, store, $0, untrusted) == 1
         }
         guard isReady, let parameters = unsafe X509_STORE_CTX_get0_param(context) else {
-            throw CryptoError(failed: "X509_STORE_CTX_init", "The certificates can't be verified")
+            throw CryptoError(failed: "X509_STORE_CTX_init", "Can't verify the certificates")
         }
         unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(time))
         unsafe X509_VERIFY_PARAM_set_depth(parameters, Int32(CertificateChain.maximumCount))
@@ -66,10 +66,10 @@ internal import COpenSSL
         }
     }
 
-    /// 112 bits: what 2048 bits of RSA and SHA-256 are held to give.
+    /// 112 bits of security, the strength of RSA with 2048 bits.
     private static let securityLevel: Int32 = 2
 
-    /// The certificates of a stack that OpenSSL put together from those it was given.
+    /// Returns the certificates of a stack that OpenSSL built from the given ones.
     private func path(
         found stack: OpaquePointer?,
         among certificates: [Certificate]
@@ -81,7 +81,7 @@ internal import COpenSSL
                 unsafe certificate.x509.withPointer { unsafe $0 == pointer }
             }
             guard let match else {
-                throw CryptoError(.openSSL, "The verified chain has a certificate that was not given")
+                throw CryptoError(.openSSL, "The verified chain contains an unknown certificate")
             }
             path.append(match)
         }
@@ -92,15 +92,15 @@ internal import COpenSSL
         let error = unsafe X509_STORE_CTX_get_error(context)
         let reason = unsafe X509_verify_cert_error_string(Int(error)).map { unsafe String(cString: $0) }
         let depth = unsafe X509_STORE_CTX_get_error_depth(context)
-        // The last two are what OpenSSL says for a time beyond the year 9999.
+        // OpenSSL reports the last two for times after the year 9999.
         let isAboutTime = [
             X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CERT_NOT_BEFORE_FIELD,
             X509_V_ERR_ERROR_IN_CERT_NOT_AFTER_FIELD,
         ].contains(error)
         return CryptoError(
             isAboutTime ? .certificateNotValid : .certificateNotTrusted,
-            "The certificate chain is not verified: \(reason ?? "unknown reason") (X509_V_ERR \(error), certificate "
-                + "\(depth) of the chain, counted from 0)"
+            "Certificate chain verification failed: \(reason ?? "unknown reason") (X509_V_ERR \(error), certificate "
+                + "\(depth) in the chain, counting from 0)"
         )
     }
 }

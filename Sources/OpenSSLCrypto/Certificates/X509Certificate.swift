@@ -1,8 +1,8 @@
 internal import COpenSSL
 
 /// A decoded certificate: the owner of an `X509`.
-// reason: the pointer is set once and the certificate is not changed after it was decoded; what OpenSSL remembers in it
-// of its extensions it guards with a lock of the certificate's own, and its reference count is atomic.
+// reason: the pointer is set once and the decoded certificate never changes. OpenSSL caches its
+// extensions under the certificate's own lock, and its reference count is atomic.
 @safe final class X509Certificate: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -20,11 +20,11 @@ internal import COpenSSL
             return unsafe pointer
         }
         guard let pointer = unsafe pointer else {
-            throw CryptoError(.malformedCertificate, failed: "d2i_X509", "The certificate can't be read")
+            throw CryptoError(.malformedCertificate, failed: "d2i_X509", "Can't decode the certificate")
         }
         unsafe self.pointer = pointer
         guard consumedCount == der.byteCount else {
-            throw CryptoError(.malformedCertificate, "Octets follow the certificate at offset \(consumedCount)")
+            throw CryptoError(.malformedCertificate, "Extra data after the certificate at offset \(consumedCount)")
         }
     }
 
@@ -32,12 +32,12 @@ internal import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// Lends the pointer for the time of a call.
+    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
 
-    /// The first and the last second of validity, counted from the start of 1970.
+    /// Returns the first and the last second of the validity period, in seconds since 1970.
     func validity() throws(CryptoError) -> (Int64, Int64) {
         try (
             unsafe Self.seconds(X509_get0_notBefore(pointer), "start"),
@@ -49,7 +49,8 @@ internal import COpenSSL
 
     var issuer: String { unsafe Self.text(X509_get_issuer_name(pointer)) }
 
-    /// Whether the certificate may be used to make signatures: it says so, or says nothing about uses.
+    /// A Boolean value that indicates whether the key usage includes digital signatures or isn't
+    /// stated.
     var allowsSignatures: Bool {
         unsafe X509_get_key_usage(pointer) & UInt32(X509v3_KU_DIGITAL_SIGNATURE) != 0
     }
@@ -67,7 +68,7 @@ internal import COpenSSL
             throw CryptoError(
                 .malformedCertificate,
                 failed: "ASN1_TIME_diff",
-                "The \(name) of the certificate's validity is no time"
+                "The \(name) of the certificate's validity isn't a valid time"
             )
         }
         return Int64(days) * 86_400 + Int64(seconds)

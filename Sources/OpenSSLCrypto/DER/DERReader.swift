@@ -1,7 +1,7 @@
-/// Reads the elements of a DER encoding (X.690 §10) one after the other.
+/// A reader for the elements of a DER encoding (X.690 §10).
 ///
-/// It keeps offsets only; the octets are given to each call. Lengths must be definite and minimal, and no element may
-/// reach beyond the one around it.
+/// It only keeps offsets, so each call needs the bytes. Lengths must be definite and minimal, and
+/// no element may extend beyond its parent.
 struct DERReader {
     enum Tag {
         static let integer: UInt8 = 0x02
@@ -10,7 +10,7 @@ struct DERReader {
         static let null: UInt8 = 0x05
         static let objectIdentifier: UInt8 = 0x06
         static let sequence: UInt8 = 0x30
-        /// `[n]` around or in place of a constructed type.
+        /// `[n]`, explicit or in place of a constructed type.
         static func context(_ number: UInt8) -> UInt8 { 0xA0 | number }
         /// `[n]` in place of a primitive type.
         static func primitiveContext(_ number: UInt8) -> UInt8 { 0x80 | number }
@@ -21,50 +21,51 @@ struct DERReader {
     private let end: Int
 
     /// - Parameters:
-    ///   - range: The octets to read from.
-    ///   - code: The code of the errors to throw.
+    ///   - range: The range of bytes to read.
+    ///   - code: The error code for malformed input.
     init(_ range: Range<Int>, code: CryptoError.Code) {
         position = range.lowerBound
         end = range.upperBound
         self.code = code
     }
 
-    /// The tag of the next element, if there is one.
+    /// Returns the tag of the next element, or `nil` at the end.
     func nextTag(in bytes: RawSpan) -> UInt8? {
         position < end ? bytes[position] : nil
     }
 
-    /// Reads an element with a certain tag.
+    /// Reads an element with a given tag.
     ///
     /// - Parameters:
     ///   - tag: The tag.
-    ///   - name: What the element is, for the error.
-    ///   - bytes: The octets.
-    /// - Returns: Where the element's contents are.
-    /// - Throws: The reader's code if there is no such element.
+    ///   - name: The element's name, for error messages.
+    ///   - bytes: The bytes.
+    /// - Returns: The range of the element's contents.
+    /// - Throws: An error with the reader's code if the next element is missing, different or
+    ///   malformed.
     mutating func contents(_ tag: UInt8, _ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard start < end else { throw CryptoError(code, "The \(name) is missing at offset \(start)") }
         guard bytes[start] == tag else {
             throw CryptoError(
                 code,
-                "There is tag \(bytes[start]) instead of the \(name) (tag \(tag)) at offset \(start)"
+                "Expected the \(name) (tag \(tag)) at offset \(start), but found tag \(bytes[start])"
             )
         }
         guard let length = readLength(in: bytes) else {
-            throw CryptoError(code, "The length of the \(name) at offset \(start) is not minimal or not definite")
+            throw CryptoError(code, "The length of the \(name) at offset \(start) isn't minimal or definite")
         }
         guard length <= end - position else {
             throw CryptoError(
                 code,
-                "The \(name) at offset \(start) has \(length) octets but only \(end - position) follow"
+                "The \(name) at offset \(start) has a length of \(length) bytes, but only \(end - position) bytes follow"
             )
         }
         defer { position += length }
         return position..<position + length
     }
 
-    /// Reads a non-negative number that fits `Int`.
+    /// Reads a non-negative number that fits in an `Int`.
     mutating func smallInteger(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Int {
         let contents = try magnitude(name, in: bytes)
         guard contents.count < 8 else { throw CryptoError(code, "The \(name) is too large") }
@@ -73,21 +74,21 @@ struct DERReader {
 
     /// Reads a non-negative INTEGER.
     ///
-    /// - Returns: Where its octets are, without leading zeros; empty for zero.
+    /// - Returns: The range of its bytes without leading zeros; empty for zero.
     mutating func magnitude(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let contents = try contents(Tag.integer, name, in: bytes)
-        guard let first = contents.first else { throw CryptoError(code, "The \(name) has no octets") }
+        guard let first = contents.first else { throw CryptoError(code, "The \(name) is empty") }
         guard bytes[first] & 0x80 == 0 else { throw CryptoError(code, "The \(name) is negative") }
         guard bytes[first] == 0 else { return contents }
         if contents.count > 1, bytes[first + 1] & 0x80 == 0 {
-            throw CryptoError(code, "The \(name) has a leading zero too many")
+            throw CryptoError(code, "The \(name) has an unnecessary leading zero")
         }
         return contents.dropFirst()
     }
 
-    /// Reads an element of any kind, which nobody looks into.
+    /// Skips an element of any kind.
     ///
-    /// - Returns: Where the element is, its tag and length included.
+    /// - Returns: The range of the element, including its tag and length.
     mutating func skip(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard let tag = nextTag(in: bytes) else {
@@ -103,9 +104,9 @@ struct DERReader {
         return ObjectIdentifier(octets: contents.map { bytes[$0] })
     }
 
-    /// Reads a BIT STRING of whole octets.
+    /// Reads a BIT STRING of whole bytes.
     ///
-    /// - Returns: Where its octets are.
+    /// - Returns: The range of its bytes.
     mutating func bitString(
         _ name: StaticString,
         tag: UInt8 = Tag.bitString,
@@ -113,12 +114,12 @@ struct DERReader {
     ) throws(CryptoError) -> Range<Int> {
         let contents = try contents(tag, name, in: bytes)
         guard let unusedBits = contents.first, bytes[unusedBits] == 0 else {
-            throw CryptoError(code, "The \(name) does not hold whole octets")
+            throw CryptoError(code, "The \(name) isn't a whole number of bytes")
         }
         return contents.dropFirst()
     }
 
-    /// Starts to read a SEQUENCE that is all there is in a range.
+    /// Returns a reader for the contents of a SEQUENCE that must fill the whole range.
     static func sequence(
         _ name: StaticString,
         in bytes: RawSpan,
@@ -131,14 +132,14 @@ struct DERReader {
         return DERReader(contents, code: code)
     }
 
-    /// Checks that nothing follows.
+    /// Checks that no data follows.
     func finish(_ name: StaticString) throws(CryptoError) {
         guard position == end else {
-            throw CryptoError(code, "\(end - position) octets follow the \(name) at offset \(position)")
+            throw CryptoError(code, "Unexpected \(end - position) bytes after the \(name), at offset \(position)")
         }
     }
 
-    /// Reads the length of the element at `position` and moves to its contents.
+    /// Reads the length of the element at `position` and advances to its contents.
     private mutating func readLength(in bytes: RawSpan) -> Int? {
         var offset = position + 1
         guard offset < end else { return nil }

@@ -1,11 +1,11 @@
 /// Sizes and headers of DER elements (X.690 §8.1).
 enum DERWriter {
-    /// The size of an element with that many content octets.
+    /// Returns the size of an element with the given number of content bytes.
     static func size(ofElementWith contents: Int) -> Int {
         headerSize(contents) + contents
     }
 
-    /// Appends tag and length of an element with that many content octets.
+    /// Appends the tag and length of an element with the given number of content bytes.
     static func appendHeader(_ tag: UInt8, size contents: Int, to output: inout OutputSpan<UInt8>) {
         output.append(tag)
         switch headerSize(contents) {
@@ -18,13 +18,13 @@ enum DERWriter {
         output.append(UInt8(truncatingIfNeeded: contents))
     }
 
-    /// Appends an element whose contents are `octets`.
+    /// Appends an element with the contents `octets`.
     static func append(_ tag: UInt8, _ octets: [UInt8], to output: inout OutputSpan<UInt8>) {
         appendHeader(tag, size: octets.count, to: &output)
         octets.withBytes { output.append($0) }
     }
 
-    /// Keys have a few hundred octets, so two length octets are the most there is.
+    /// Keys have at most a few thousand bytes, so two length bytes are enough.
     private static func headerSize(_ contents: Int) -> Int {
         contents < 0x80 ? 2 : contents < 0x100 ? 3 : 4
     }

@@ -1,4 +1,4 @@
-/// An ASN.1 object identifier, kept as the octets DER uses for it.
+/// An ASN.1 object identifier in its DER encoding.
 struct ObjectIdentifier: Hashable, Sendable {
     let octets: [UInt8]
 
@@ -55,7 +55,7 @@ extension ObjectIdentifier: CustomStringConvertible {
         EdwardsCurve.ed448.identifier: EdwardsCurve.ed448.name,
     ]
 
-    /// The usual name if there is one, and the dotted numbers otherwise.
+    /// The common name if it's known, otherwise the dotted numbers.
     var description: String { Self.names[self] ?? dotted }
 
     private var dotted: String {

@@ -1,24 +1,25 @@
 internal import COpenSSL
 
-/// A hash function whose output can have any length ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
+/// A hash function with output of any length
+/// ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
 package enum ExtendableOutputFunction: Sendable, Hashable {
     /// SHAKE256.
     case shake256
 
-    /// Hashes octets.
+    /// Hashes bytes.
     ///
     /// - Parameters:
-    ///   - bytes: The octets.
-    ///   - count: How many octets the hash shall have; one at least.
+    ///   - bytes: The bytes to hash.
+    ///   - count: The size of the hash in bytes, at least 1.
     /// - Returns: The hash.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, ``CryptoError/Code/invalidArgument``
-    ///   for a hash of no octets.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function,
+    ///   ``CryptoError/Code/invalidArgument`` for a size of 0 or less.
     package func hash(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
-        guard count > 0 else { throw CryptoError(.invalidArgument, "A hash must have an octet at least") }
+        guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let function = unsafe EVP_MD_fetch(nil, openSSLName, nil) else {
-            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(openSSLName) is not available")
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(openSSLName) isn't available")
         }
         defer { unsafe EVP_MD_free(function) }
         guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }

@@ -1,8 +1,8 @@
 /// A hash function.
 package enum HashFunction: Sendable, Hashable {
-    /// MD5 (RFC 1321), broken: only to reproduce identifiers that an existing system computes with it.
+    /// MD5 (RFC 1321); broken, only for identifiers that an existing system computes with it.
     case md5
-    /// SHA-1 (FIPS 180-4), broken: only to reproduce identifiers that an existing system computes with it.
+    /// SHA-1 (FIPS 180-4); broken, only for identifiers that an existing system computes with it.
     case sha1
     /// SHA-256 (FIPS 180-4).
     case sha256
@@ -11,7 +11,7 @@ package enum HashFunction: Sendable, Hashable {
     /// SHA-512 (FIPS 180-4).
     case sha512
 
-    /// The size of a hash in octets.
+    /// The size of a hash in bytes.
     package var digestSize: Int {
         switch self {
         case .md5: 16
@@ -22,19 +22,20 @@ package enum HashFunction: Sendable, Hashable {
         }
     }
 
-    /// Hashes octets.
+    /// Hashes bytes.
     ///
-    /// - Parameter bytes: The octets.
-    /// - Returns: The hash, ``digestSize`` octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, as a FIPS configuration does
-    ///   not offer MD5.
+    /// - Parameter bytes: The bytes to hash.
+    /// - Returns: The hash, ``digestSize`` bytes.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function. A FIPS
+    ///   configuration doesn't offer MD5, for example.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try MessageDigest.fetched(for: self).hash(bytes)
     }
 }
 
 extension HashFunction {
-    /// Whether signatures and message authentication codes may be built on it.
+    /// A Boolean value that indicates whether the function is suitable for signatures and message
+    /// authentication codes.
     var isCollisionResistant: Bool {
         switch self {
         case .md5, .sha1: false
@@ -42,7 +43,7 @@ extension HashFunction {
         }
     }
 
-    /// OpenSSL's name for it.
+    /// OpenSSL's name for the function.
     var openSSLName: String {
         switch self {
         case .md5: "MD5"

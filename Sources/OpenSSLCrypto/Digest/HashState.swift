@@ -1,14 +1,14 @@
 internal import COpenSSL
 
-/// A hash that is computed part by part, for what does not fit into memory.
+/// An incremental hash, for data that doesn't fit into memory.
 @safe package final class HashState {
     private let pointer: OpaquePointer
     private let function: HashFunction
 
-    /// Begins a hash.
+    /// Starts a hash.
     ///
     /// - Parameter function: The hash function.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
     package init(_ function: HashFunction) throws(CryptoError) {
         let digest = try MessageDigest.fetched(for: function)
         OpenSSLLibrary.clearErrors()
@@ -23,10 +23,10 @@ internal import COpenSSL
         unsafe EVP_MD_CTX_free(pointer)
     }
 
-    /// Adds the next octets.
+    /// Appends bytes to the input.
     ///
-    /// - Parameter bytes: The octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Parameter bytes: The next bytes.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func update(_ bytes: RawSpan) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let status = unsafe bytes.withUnsafeBytes { bytes in
@@ -35,10 +35,10 @@ internal import COpenSSL
         guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
     }
 
-    /// Ends the hash; nothing can be added afterwards.
+    /// Finishes the hash; don't update it afterwards.
     ///
-    /// - Returns: The hash of all octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Returns: The hash of all bytes.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func finish() throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         var output = [UInt8](zeros: function.digestSize)

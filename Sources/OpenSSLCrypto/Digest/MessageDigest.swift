@@ -1,12 +1,14 @@
 internal import COpenSSL
 
 /// A fetched hash implementation: the owner of an `EVP_MD`.
-// reason: the pointer is set once, and a fetched EVP_MD does not change but for its reference count, which is atomic.
+// reason: the pointer is set once, and a fetched EVP_MD never changes apart from its atomic
+// reference count.
 @safe final class MessageDigest: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let function: HashFunction
 
-    /// The implementation of a hash function, fetched from OpenSSL's providers once per process.
+    /// Returns the implementation of a hash function, fetched from OpenSSL's providers once per
+    /// process.
     static func fetched(for function: HashFunction) throws(CryptoError) -> MessageDigest {
         switch function {
         case .md5: try md5.get()
@@ -35,7 +37,7 @@ internal import COpenSSL
         return hash
     }
 
-    /// Lends the pointer for the time of a call.
+    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -44,7 +46,7 @@ internal import COpenSSL
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EVP_MD_fetch(nil, function.openSSLName, nil) else {
-            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) is not available")
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) isn't available")
         }
         unsafe self.pointer = pointer
         self.function = function

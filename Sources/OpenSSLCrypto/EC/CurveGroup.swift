@@ -1,13 +1,13 @@
 internal import COpenSSL
 
 /// The arithmetic of a curve: the owner of an `EC_GROUP`.
-// reason: the pointer is set once, and every function it is given to takes it as const; OpenSSL itself shares the group
-// of a key between threads in the same way.
+// reason: the pointer is set once, and all functions take it as const. OpenSSL itself shares the
+// group of a key between threads in the same way.
 @safe final class CurveGroup: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let curve: EllipticCurve
 
-    /// The arithmetic of a curve, set up once per process.
+    /// Returns the arithmetic of a curve, created once per process.
     static func shared(for curve: EllipticCurve) throws(CryptoError) -> CurveGroup {
         guard let group = groups[curve] else { return try CurveGroup(curve) }
         return try group.get()
@@ -23,7 +23,7 @@ internal import COpenSSL
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EC_GROUP_new_by_curve_name(curve.openSSLNumber) else {
-            throw CryptoError(failed: "EC_GROUP_new_by_curve_name", "The curve \(curve.name) is not available")
+            throw CryptoError(failed: "EC_GROUP_new_by_curve_name", "The curve \(curve.name) isn't available")
         }
         unsafe self.pointer = pointer
         self.curve = curve
@@ -33,13 +33,14 @@ internal import COpenSSL
         unsafe EC_GROUP_free(pointer)
     }
 
-    /// Checks that an encoded point is on the curve and not its neutral element.
+    /// Decodes a point and checks that it's on the curve and not the neutral element.
     ///
-    /// The curves have cofactor 1, so such a point is in the right group as well.
+    /// The curves have cofactor 1, so such a point is also in the right group.
     ///
     /// - Parameter encoded: The point, uncompressed or compressed.
     /// - Returns: The point.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size or form, ``CryptoError/Code/pointNotOnCurve``.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for an invalid size or form,
+    ///   ``CryptoError/Code/pointNotOnCurve``.
     func point(decoding encoded: RawSpan) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         let size = curve.coordinateSize
@@ -49,8 +50,8 @@ internal import COpenSSL
         else {
             throw CryptoError(
                 .malformedKey,
-                "The public point has \(encoded.byteCount) octets of form \(form): a \(curve.name) point has "
-                    + "\(1 + 2 * size) of form 4, or \(1 + size) of form 2 or 3"
+                "The public point has \(encoded.byteCount) bytes of form \(form), but a \(curve.name) point has "
+                    + "\(1 + 2 * size) bytes of form 4, or \(1 + size) bytes of form 2 or 3"
             )
         }
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
@@ -68,7 +69,7 @@ internal import COpenSSL
             throw CryptoError(
                 .pointNotOnCurve,
                 failed: "EC_POINT_oct2point",
-                "The public point is not a point of \(curve.name)"
+                "The public point isn't on the curve \(curve.name)"
             )
         }
         return try unsafe encode(point)
@@ -78,7 +79,7 @@ internal import COpenSSL
     ///
     /// - Parameter scalar: The scalar, big-endian.
     /// - Returns: The point.
-    /// - Throws: ``CryptoError/Code/invalidScalar`` if it is zero or too large.
+    /// - Throws: ``CryptoError/Code/invalidScalar`` if it's zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         guard let number = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
@@ -89,18 +90,18 @@ internal import COpenSSL
                     != nil
             }
         }
-        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read") }
+        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "Can't read the private scalar") }
         guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(pointer)) < 0 else {
             throw CryptoError(
                 .invalidScalar,
-                "The private scalar is zero or not less than the order of \(curve.name): the key was made for another "
+                "The private scalar is zero or not less than the order of \(curve.name); the key is for another "
                     + "curve or is damaged"
             )
         }
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         guard unsafe EC_POINT_mul(pointer, point, number, nil, nil, nil) == 1 else {
-            throw CryptoError(failed: "EC_POINT_mul", "The public point can't be computed")
+            throw CryptoError(failed: "EC_POINT_mul", "Can't compute the public point")
         }
         return try unsafe encode(point)
     }
@@ -118,7 +119,7 @@ internal import COpenSSL
             )
         }
         guard size == octets.count else {
-            throw CryptoError(failed: "EC_POINT_point2oct", "The public point can't be written")
+            throw CryptoError(failed: "EC_POINT_point2oct", "Can't encode the public point")
         }
         return CurvePoint(uncompressed: octets)
     }

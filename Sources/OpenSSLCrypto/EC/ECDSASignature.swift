@@ -1,20 +1,20 @@
-/// The two ways to write an ECDSA signature.
+/// The two encodings of an ECDSA signature.
 ///
-/// Raw is `r` and `s`, each padded to the curve's coordinate size
-/// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)); DER is what OpenSSL and X.509 use
-/// ([RFC 3279 §2.2.3](https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3)). Whether the numbers are in the curve's
-/// range is left to verification.
+/// The raw encoding is `r` and `s`, each padded to the curve's coordinate size
+/// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)). OpenSSL and X.509 use DER
+/// ([RFC 3279 §2.2.3](https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3)). Verification checks
+/// that the numbers are in the curve's range.
 package enum ECDSASignature {
-    /// Writes a raw signature as DER.
+    /// Converts a raw signature to DER.
     ///
-    /// - Parameter raw: `r` and `s`, of equal size, at most 66 octets each.
+    /// - Parameter raw: `r` and `s`, with the same size of at most 66 bytes each.
     /// - Returns: The DER encoding.
     /// - Throws: ``CryptoError/Code/malformedSignature`` if the size is odd, zero or too large.
     package static func der(fromRaw raw: RawSpan) throws(CryptoError) -> [UInt8] {
         guard raw.byteCount.isMultiple(of: 2), (2...maximumRawSize).contains(raw.byteCount) else {
             throw CryptoError(
                 .malformedSignature,
-                "A raw ECDSA signature can't have \(raw.byteCount) octets: r and s have one size, 1 to 66 octets"
+                "A raw ECDSA signature can't have \(raw.byteCount) bytes; r and s must have the same size, 1 to 66 bytes"
             )
         }
         let middle = raw.byteCount / 2
@@ -34,19 +34,20 @@ package enum ECDSASignature {
         }
     }
 
-    /// Writes a DER signature as raw octets.
+    /// Converts a DER signature to raw bytes.
     ///
     /// - Parameters:
-    ///   - der: The DER encoding; deviations that a BER reader would forgive are refused.
-    ///   - coordinateSize: The size to pad `r` and `s` to, 1 to 66.
+    ///   - der: The DER encoding. Deviations that BER would permit are rejected.
+    ///   - coordinateSize: The size to pad `r` and `s` to, 1 to 66 bytes.
     /// - Returns: `r` and `s`.
-    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two non-negative numbers
-    ///   of that size, ``CryptoError/Code/invalidArgument`` for a size out of range.
+    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two
+    ///   non-negative numbers of that size, ``CryptoError/Code/invalidArgument`` for a size out of
+    ///   range.
     package static func raw(fromDER der: RawSpan, coordinateSize: Int) throws(CryptoError) -> [UInt8] {
         guard (1...maximumRawSize / 2).contains(coordinateSize) else {
             throw CryptoError(
                 .invalidArgument,
-                "A coordinate can't have \(coordinateSize) octets: 1 to 66 are possible"
+                "A coordinate can't have \(coordinateSize) bytes; the size must be 1 to 66"
             )
         }
         var whole = DERReader(der.byteOffsets, code: .malformedSignature)
@@ -59,7 +60,7 @@ package enum ECDSASignature {
         guard r.count <= coordinateSize, s.count <= coordinateSize else {
             throw CryptoError(
                 .malformedSignature,
-                "The signature's numbers have \(r.count) and \(s.count) octets: at most \(coordinateSize) fit the curve"
+                "The signature's numbers have \(r.count) and \(s.count) bytes, but the curve allows at most \(coordinateSize)"
             )
         }
         return [UInt8](capacity: 2 * coordinateSize) { output in
@@ -72,7 +73,7 @@ package enum ECDSASignature {
 
     private static let maximumRawSize = 2 * 66
 
-    /// The range without leading zeros, but with at least one octet.
+    /// Returns the range without leading zeros, but with at least one byte.
     private static func significantOctets(of raw: RawSpan, in range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         while start < range.upperBound - 1, raw[start] == 0 {
@@ -81,7 +82,8 @@ package enum ECDSASignature {
         return start..<range.upperBound
     }
 
-    /// The number of content octets: one more if the first would otherwise read as a sign.
+    /// Returns the number of content bytes, including a zero if the first byte would otherwise be a
+    /// sign.
     private static func integerSize(_ range: Range<Int>, in raw: RawSpan) -> Int {
         range.count + Int(raw[range.lowerBound] >> 7)
     }

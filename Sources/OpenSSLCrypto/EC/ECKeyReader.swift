@@ -1,18 +1,21 @@
-/// The parts of an elliptic-curve key in one of its ASN.1 formats, not yet checked against each other.
+/// The parts of an elliptic-curve key in an ASN.1 format, not yet checked against each other.
 struct ECKeyReader {
     let curve: EllipticCurve
     /// The private scalar, padded to the curve's coordinate size.
     private(set) var scalar: SecretBytes?
-    /// The encoded public points; a private key may have none, or one inside and one outside.
+    /// The encoded public points; a private key may have none, or one inside and one outside of the
+    /// ECPrivateKey.
     private(set) var points: [[UInt8]] = []
 
-    /// Reads what is in a SubjectPublicKeyInfo ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
+    /// Reads the key of a SubjectPublicKeyInfo
+    /// ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
     init(_ key: SubjectPublicKeyInfo, in bytes: RawSpan) throws(CryptoError) {
         curve = try Self.algorithmCurve(key.parameters, in: bytes)
         points = [key.key.map { bytes[$0] }]
     }
 
-    /// Reads what is in a PrivateKeyInfo ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
+    /// Reads the key of a PrivateKeyInfo
+    /// ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
     init(_ key: PrivateKeyInfo, in bytes: RawSpan) throws(CryptoError) {
         try self.init(sec1: bytes, in: key.key, curve: Self.algorithmCurve(key.parameters, in: bytes))
         if let point = key.publicKey {
@@ -29,7 +32,7 @@ struct ECKeyReader {
         var reader = try DERReader.sequence("EC private key", in: bytes, range)
         let version = try reader.smallInteger("EC private key version", in: bytes)
         guard version == 1 else {
-            throw CryptoError(.malformedKey, "EC private key version \(version) is not known: 1 is")
+            throw CryptoError(.malformedKey, "EC private key version \(version) isn't supported, only version 1")
         }
         let scalar = try reader.contents(DERReader.Tag.octetString, "private scalar", in: bytes)
         curve = try Self.curve(namedIn: &reader, of: bytes, expecting: outerCurve)
@@ -54,7 +57,8 @@ struct ECKeyReader {
         return curve
     }
 
-    /// Reads the curve that an ECPrivateKey may name; it must be the one named around it, and one of them must exist.
+    /// Reads the optional curve of an ECPrivateKey, which must match the outer curve; at least one
+    /// must be present.
     private static func curve(
         namedIn reader: inout DERReader,
         of bytes: RawSpan,
@@ -62,7 +66,7 @@ struct ECKeyReader {
     ) throws(CryptoError) -> EllipticCurve {
         guard reader.nextTag(in: bytes) == DERReader.Tag.context(0) else {
             guard let outerCurve else {
-                throw CryptoError(.unsupportedCurve, "The EC private key does not name its curve")
+                throw CryptoError(.unsupportedCurve, "The EC private key doesn't name its curve")
             }
             return outerCurve
         }
@@ -81,13 +85,13 @@ struct ECKeyReader {
         case DERReader.Tag.sequence:
             throw CryptoError(
                 .unsupportedCurve,
-                "The key has explicit curve parameters: write it again with a named curve, "
+                "The key has explicit curve parameters; convert it to a named curve, "
                     + "for example with “openssl ec -param_enc named_curve”"
             )
         case DERReader.Tag.null:
             throw CryptoError(
                 .unsupportedCurve,
-                "The key leaves its curve to its surroundings: a named curve is needed"
+                "The key inherits its curve from an issuer; only named curves are supported"
             )
         default: break
         }
@@ -95,13 +99,13 @@ struct ECKeyReader {
         guard let curve = EllipticCurve(identifier: identifier) else {
             throw CryptoError(
                 .unsupportedCurve,
-                "The curve \(identifier) is not supported: P-256, P-384, P-521 and secp256k1 are"
+                "The curve \(identifier) isn't supported; use P-256, P-384, P-521 or secp256k1"
             )
         }
         return curve
     }
 
-    /// Copies a scalar; some writers leave out its leading zeros.
+    /// Copies a scalar and restores leading zeros, which some writers omit.
     private static func padded(
         _ scalar: Range<Int>,
         of bytes: RawSpan,
@@ -111,7 +115,7 @@ struct ECKeyReader {
         guard scalar.count <= size else {
             throw CryptoError(
                 .invalidScalar,
-                "The private scalar has \(scalar.count) octets: \(curve.name) has \(size)"
+                "The private scalar has \(scalar.count) bytes, but \(curve.name) scalars have \(size)"
             )
         }
         return SecretBytes(capacity: size) { output in

@@ -1,11 +1,12 @@
-/// Writes elliptic-curve keys in the three ASN.1 formats.
+/// A writer for elliptic-curve keys in the three ASN.1 formats.
 ///
-/// Everything in them but the numbers is fixed per curve, so no library call is needed that could fail.
+/// Apart from the numbers, the contents are constant per curve, so encoding can't fail.
 struct ECKeyWriter {
     let curve: EllipticCurve
     let point: CurvePoint
 
-    /// The SubjectPublicKeyInfo ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
+    /// Returns the SubjectPublicKeyInfo
+    /// ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
     func publicKey() -> [UInt8] {
         let contents = DERWriter.size(ofElementWith: algorithmSize) + DERWriter.size(ofElementWith: bitStringSize)
         return [UInt8](capacity: DERWriter.size(ofElementWith: contents)) { output in
@@ -15,16 +16,18 @@ struct ECKeyWriter {
         }
     }
 
-    /// The ECPrivateKey ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)) that names its curve.
+    /// Returns the ECPrivateKey ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)),
+    /// including the curve's name.
     func sec1(_ scalar: SecretBytes) -> SecretBytes {
         SecretBytes(capacity: DERWriter.size(ofElementWith: sec1Size(namesCurve: true))) { output in
             appendSEC1(scalar, namesCurve: true, to: &output)
         }
     }
 
-    /// The PrivateKeyInfo ([RFC 5208 §5](https://www.rfc-editor.org/rfc/rfc5208#section-5)).
+    /// Returns the PrivateKeyInfo
+    /// ([RFC 5208 §5](https://www.rfc-editor.org/rfc/rfc5208#section-5)).
     ///
-    /// As in OpenSSL's, only the outer structure names the curve.
+    /// As in OpenSSL's encoding, only the outer structure names the curve.
     func pkcs8(_ scalar: SecretBytes) -> SecretBytes {
         let keySize = DERWriter.size(ofElementWith: sec1Size(namesCurve: false))
         let contents =

@@ -1,6 +1,6 @@
-/// An elliptic-curve key pair, checked when it is made and ready to sign.
+/// An elliptic-curve key pair, validated on creation.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct ECPrivateKey: Sendable {
     /// The curve.
     package let curve: EllipticCurve
@@ -9,25 +9,27 @@ package struct ECPrivateKey: Sendable {
 
     private let signing: EVPKeyOperation
 
-    /// Makes a new key pair.
+    /// Generates a key pair.
     ///
     /// - Parameter curve: The curve.
     /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails, for example because it has no random numbers.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random
+    ///   numbers are available.
     package static func generate(_ curve: EllipticCurve) throws(CryptoError) -> ECPrivateKey {
         let key = try EVPKey.generate(curve)
         return try ECPrivateKey(curve, point: key.point(on: curve), key: key)
     }
 
-    /// Makes a key pair from its numbers, as a JWK has them.
+    /// Creates a key pair from its numbers, which a JWK contains.
     ///
     /// - Parameters:
     ///   - curve: The curve.
-    ///   - scalar: The private scalar, big-endian, exactly ``EllipticCurve/coordinateSize`` octets.
-    ///   - x: The first coordinate of the public point, of the same size.
-    ///   - y: The second coordinate, of the same size.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size, ``CryptoError/Code/pointNotOnCurve``,
-    ///   ``CryptoError/Code/invalidScalar``, and ``CryptoError/Code/keyMismatch`` if the point is not the scalar's.
+    ///   - scalar: The private scalar, big-endian, exactly ``EllipticCurve/coordinateSize`` bytes.
+    ///   - x: The first coordinate of the public point, with the same size.
+    ///   - y: The second coordinate, with the same size.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
+    ///   ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/invalidScalar``, and
+    ///   ``CryptoError/Code/keyMismatch`` if the point doesn't match the scalar.
     package init(
         curve: EllipticCurve,
         scalar: SecretBytes,
@@ -37,26 +39,26 @@ package struct ECPrivateKey: Sendable {
         guard scalar.count == curve.coordinateSize else {
             throw CryptoError(
                 .malformedKey,
-                "The private scalar has \(scalar.count) octets: on \(curve.name) it has \(curve.coordinateSize)"
+                "The private scalar has \(scalar.count) bytes, but \(curve.name) scalars have \(curve.coordinateSize)"
             )
         }
         let publicKey = try ECPublicKey(curve: curve, x: x, y: y)
         try self.init(curve, scalar: scalar, expecting: publicKey.point)
     }
 
-    /// Makes a key pair from its scalar.
+    /// Creates a key pair from its scalar.
     ///
     /// - Parameters:
     ///   - curve: The curve.
     ///   - scalar: The private scalar, big-endian.
-    ///   - expected: The public point that came with it, if one did.
+    ///   - expected: The public point that the scalar must match, or `nil`.
     /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
         let point = try CurveGroup.shared(for: curve).point(of: scalar)
         guard expected == nil || expected == point else {
             throw CryptoError(
                 .keyMismatch,
-                "The private and the public part of the \(curve.name) key don't belong together"
+                "The private and public parts of the \(curve.name) key don't match"
             )
         }
         try self.init(curve, point: point, key: EVPKey.make(curve, point: point, scalar: scalar))
@@ -68,27 +70,27 @@ package struct ECPrivateKey: Sendable {
         signing = try EVPKeyOperation(.signing, .ecdsa, with: key)
     }
 
-    /// Reads the private scalar.
+    /// Returns the private scalar.
     ///
     /// - Returns: The scalar, big-endian and padded to the curve's coordinate size.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func scalar() throws(CryptoError) -> SecretBytes {
         try signing.key.scalar(on: curve)
     }
 
     /// Signs a message.
     ///
-    /// The signature contains randomness: two of the same message differ.
+    /// Signatures are randomized: signing a message twice gives two different signatures.
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - hash: How to hash it: SHA-256, SHA-384 or SHA-512.
+    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
     /// - Returns: `r` and `s`, each padded to the curve's coordinate size.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function, ``CryptoError/Code/openSSL`` if the
-    ///   library fails.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signature(for message: RawSpan, hash: HashFunction) throws(CryptoError) -> [UInt8] {
         guard hash.isCollisionResistant else {
-            throw CryptoError(.invalidArgument, "Nothing is signed with \(hash.openSSLName): use SHA-256 or longer")
+            throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")
         }
         let digest = try hash.hash(message)
         let der = try digest.withBytes { bytes throws(CryptoError) in try signing.sign(bytes) }

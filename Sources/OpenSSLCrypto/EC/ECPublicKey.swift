@@ -1,6 +1,6 @@
-/// The public key of an elliptic-curve key pair, checked when it is made and ready to verify.
+/// The public key of an elliptic-curve key pair, validated on creation.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct ECPublicKey: Sendable {
     /// The curve.
     package let curve: EllipticCurve
@@ -11,19 +11,20 @@ package struct ECPublicKey: Sendable {
 
     private let verification: EVPKeyOperation
 
-    /// Makes a key from coordinates, as a JWK has them.
+    /// Creates a key from coordinates, which a JWK contains.
     ///
     /// - Parameters:
     ///   - curve: The curve.
-    ///   - x: The first coordinate, exactly ``EllipticCurve/coordinateSize`` octets.
-    ///   - y: The second coordinate, of the same size.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size, ``CryptoError/Code/pointNotOnCurve``.
+    ///   - x: The first coordinate, exactly ``EllipticCurve/coordinateSize`` bytes.
+    ///   - y: The second coordinate, with the same size.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
+    ///   ``CryptoError/Code/pointNotOnCurve``.
     package init(curve: EllipticCurve, x: [UInt8], y: [UInt8]) throws(CryptoError) {
         let size = curve.coordinateSize
         guard x.count == size, y.count == size else {
             throw CryptoError(
                 .malformedKey,
-                "The coordinates have \(x.count) and \(y.count) octets: on \(curve.name) both have \(size)"
+                "The coordinates have \(x.count) and \(y.count) bytes, but \(curve.name) coordinates have \(size)"
             )
         }
         let encoded = CurvePoint(x: x, y: y).uncompressed
@@ -32,7 +33,7 @@ package struct ECPublicKey: Sendable {
         try self.init(curve, checked: point)
     }
 
-    /// Makes a key from a point that is known to be on the curve.
+    /// Creates a key from a point that's known to be on the curve.
     init(_ curve: EllipticCurve, checked point: CurvePoint) throws(CryptoError) {
         self.curve = curve
         x = point.x
@@ -40,16 +41,17 @@ package struct ECPublicKey: Sendable {
         verification = try EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(curve, point: point, scalar: nil))
     }
 
-    /// Checks a signature.
+    /// Verifies a signature.
     ///
-    /// For every valid signature a second one of the same message exists (`n - s` in place of `s`): a signature is no
-    /// identifier.
+    /// Don't use signatures as identifiers: each valid signature has a second valid form for the
+    /// same message, with `n - s` instead of `s`.
     ///
     /// - Parameters:
-    ///   - signature: `r` and `s`, each padded to the curve's coordinate size. Any other size is not valid.
+    ///   - signature: `r` and `s`, each padded to the curve's coordinate size. Any other size is
+    ///     invalid.
     ///   - message: The message.
-    ///   - hash: How the message was hashed. No signature is valid with a broken hash function.
-    /// - Returns: Whether the signature is the message's; `false` also if the library fails.
+    ///   - hash: The hash function. With a broken one, every signature is invalid.
+    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan, hash: HashFunction) -> Bool {
         guard
             hash.isCollisionResistant,
@@ -62,7 +64,8 @@ package struct ECPublicKey: Sendable {
 }
 
 extension ECPublicKey: Equatable {
-    /// Whether two keys are the same point of the same curve.
+    /// Returns a Boolean value that indicates whether two keys are the same point on the same
+    /// curve.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.x == right.x && left.y == right.y
     }

@@ -1,17 +1,18 @@
 internal import COpenSSL
 
-/// An elliptic curve with a name; no other parameters are taken.
+/// A named elliptic curve; keys with explicit parameters aren't supported.
 package struct EllipticCurve: Hashable, Sendable {
-    /// The name a JWK's `crv` member uses ([RFC 7518 §6.2.1.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.2.1.1),
+    /// The name in a JWK's `crv` member
+    /// ([RFC 7518 §6.2.1.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.2.1.1),
     /// [RFC 8812 §3.1](https://www.rfc-editor.org/rfc/rfc8812#section-3.1)).
     package let name: String
-    /// The size of a coordinate and of a private scalar in octets.
+    /// The size of a coordinate and of a private scalar, in bytes.
     package let coordinateSize: Int
     /// OpenSSL's number for the curve.
     let openSSLNumber: Int32
     /// OpenSSL's name for the curve.
     let openSSLName: String
-    /// The curve's identifier in keys.
+    /// The curve's object identifier in keys.
     let identifier: ObjectIdentifier
 
     /// NIST P-256, also called secp256r1 and prime256v1.
@@ -49,13 +50,13 @@ package struct EllipticCurve: Hashable, Sendable {
 
     /// Finds a curve by its JWK name, which is case-sensitive.
     ///
-    /// - Parameter name: The name; `nil` results if it is none of the four.
+    /// - Parameter name: The name. The result is `nil` if it isn't one of the four.
     package init?(name: String) {
         guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
         self = curve
     }
 
-    /// Finds a curve by its identifier in keys.
+    /// Finds a curve by its object identifier in keys.
     init?(identifier: ObjectIdentifier) {
         guard let curve = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
         self = curve

@@ -1,15 +1,16 @@
-/// A curve for signatures by EdDSA ([RFC 8032](https://www.rfc-editor.org/rfc/rfc8032)).
+/// A curve for EdDSA signatures ([RFC 8032](https://www.rfc-editor.org/rfc/rfc8032)).
 package struct EdwardsCurve: Hashable, Sendable {
-    /// The name a JWK's `crv` member uses ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)), which is
-    /// OpenSSL's as well.
+    /// The name in a JWK's `crv` member
+    /// ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)), which is also
+    /// OpenSSL's name.
     package let name: String
-    /// The size of a public key and of a seed in octets.
+    /// The size of a public key and of a seed, in bytes.
     package let keySize: Int
-    /// The size of a signature in octets.
+    /// The size of a signature, in bytes.
     package let signatureSize: Int
-    /// The curve's identifier in keys.
+    /// The curve's object identifier in keys.
     let identifier: ObjectIdentifier
-    /// What messages are hashed with.
+    /// The hash function of the signature scheme.
     private let hashing: Hashing
 
     private enum Hashing: Hashable {
@@ -17,13 +18,15 @@ package struct EdwardsCurve: Hashable, Sendable {
         case extendable(ExtendableOutputFunction, size: Int)
     }
 
-    /// Hashes octets with the function that signatures on the curve are made with: SHA-512 on Edwards25519
-    /// ([RFC 8032 §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)), SHAKE256 with 114 octets on Edwards448
-    /// ([§5.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.2)).
+    /// Hashes bytes with the hash function of the curve's signature scheme.
     ///
-    /// - Parameter bytes: The octets.
+    /// This is SHA-512 for Ed25519
+    /// ([RFC 8032 §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)) and SHAKE256 with 114
+    /// bytes for Ed448 ([§5.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.2)).
+    ///
+    /// - Parameter bytes: The bytes to hash.
     /// - Returns: The hash.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         switch hashing {
         case .fixed(let function): try function.hash(bytes)
@@ -50,13 +53,13 @@ package struct EdwardsCurve: Hashable, Sendable {
 
     /// Finds a curve by its JWK name, which is case-sensitive.
     ///
-    /// - Parameter name: The name; `nil` results if it is none of the two.
+    /// - Parameter name: The name. The result is `nil` if it isn't one of the two.
     package init?(name: String) {
         guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
         self = curve
     }
 
-    /// Finds a curve by its identifier in keys.
+    /// Finds a curve by its object identifier in keys.
     init?(identifier: ObjectIdentifier) {
         guard let curve = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
         self = curve

@@ -1,11 +1,12 @@
-/// Edwards-curve keys in ASN.1 ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)).
+/// The ASN.1 encodings of Edwards-curve keys ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)).
 enum EdwardsKeyCoding {
-    /// The contents of the algorithm's SEQUENCE: the identifier alone.
+    /// Returns the contents of the algorithm's SEQUENCE: the identifier alone.
     static func algorithm(of curve: EdwardsCurve) -> [UInt8] {
         [Tag.objectIdentifier, UInt8(curve.identifier.octets.count)] + curve.identifier.octets
     }
 
-    /// Reads what is in a PrivateKeyInfo ([RFC 8410 §7](https://www.rfc-editor.org/rfc/rfc8410#section-7)).
+    /// Reads the key of a PrivateKeyInfo
+    /// ([RFC 8410 §7](https://www.rfc-editor.org/rfc/rfc8410#section-7)).
     static func privateKey(
         _ curve: EdwardsCurve,
         _ key: PrivateKeyInfo,
@@ -13,8 +14,8 @@ enum EdwardsKeyCoding {
     ) throws(CryptoError) -> EdwardsPrivateKey {
         try key.parameters.finish("Edwards-curve key's algorithm")
         var reader = DERReader(key.key, code: .malformedKey)
-        let seed = try reader.contents(Tag.octetString, "private octets", in: bytes)
-        try reader.finish("private octets")
+        let seed = try reader.contents(Tag.octetString, "private key bytes", in: bytes)
+        try reader.finish("private key bytes")
         return try EdwardsPrivateKey(
             curve: curve,
             seed: SecretBytes(copying: bytes.extracting(seed)),
@@ -22,7 +23,8 @@ enum EdwardsKeyCoding {
         )
     }
 
-    /// Reads what is in a SubjectPublicKeyInfo ([RFC 8410 §4](https://www.rfc-editor.org/rfc/rfc8410#section-4)).
+    /// Reads the key of a SubjectPublicKeyInfo
+    /// ([RFC 8410 §4](https://www.rfc-editor.org/rfc/rfc8410#section-4)).
     static func publicKey(
         _ curve: EdwardsCurve,
         _ key: SubjectPublicKeyInfo,
@@ -32,7 +34,7 @@ enum EdwardsKeyCoding {
         return try EdwardsPublicKey(curve: curve, octets: key.key.map { bytes[$0] })
     }
 
-    /// Writes a PrivateKeyInfo.
+    /// Encodes a PrivateKeyInfo.
     static func encoding(_ key: EdwardsPrivateKey) throws(CryptoError) -> SecretBytes {
         let seed = try key.seed()
         let octets = SecretBytes(capacity: DERWriter.size(ofElementWith: seed.count)) { output in

@@ -1,8 +1,9 @@
-/// Checks the encoded point of an Edwards public key, which OpenSSL takes as it is.
+/// A check of the encoded point of an Edwards public key, which OpenSSL doesn't validate.
 ///
-/// Under a point of small order anyone can make signatures: with the neutral element, one that is valid for every
-/// message. Where keys come with the message (in a JWK in a token's header) or are compared by their octets, also
-/// a second encoding of the same point is one too many.
+/// With a public key of small order, anyone can forge signatures. With the neutral element, one
+/// signature is even valid for every message. Non-canonical encodings are rejected too: they'd give
+/// a point a second encoding, which matters if keys arrive with the message (a JWK in a token's
+/// header) or are compared by their bytes.
 struct EdwardsPointCheck {
     private let curve: EdwardsCurve
     private let arithmetic: BigNumberArithmetic
@@ -16,37 +17,39 @@ struct EdwardsPointCheck {
         prime = try Self.prime(of: curve).withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
     }
 
-    /// - Parameter encoded: The point, of the curve's size ([RFC 8032 §5.1.2 and §5.2.2](
-    ///   https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another than the one encoding of a point,
-    ///   ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/weakKey`` for a point of small order.
+    /// - Parameter encoded: The point, with the curve's size
+    ///   ([RFC 8032 §5.1.2 and §5.2.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
+    /// - Throws: ``CryptoError/Code/malformedKey`` for a non-canonical encoding,
+    ///   ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/weakKey`` for a point of small
+    ///   order.
     func check(_ encoded: [UInt8]) throws(CryptoError) {
         var bigEndian = Array(encoded.reversed())
-        // The first bit is the sign of x; on Edwards448 it has an octet of its own.
+        // The first bit is the sign of x. On Edwards448 it has a separate byte.
         bigEndian[0] &= 0x7F
         let y = try bigEndian.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
         guard y < prime else {
             throw CryptoError(
                 .malformedKey,
-                "The \(curve.name) public key is not canonical: y is not less than the prime"
+                "The \(curve.name) public key isn't canonical: y isn't less than the prime"
             )
         }
-        // Also the points with x = 0, of whose two encodings one is not canonical, are of small order.
+        // The points with x = 0 have a non-canonical second encoding. They're rejected here because
+        // their order is small.
         guard try !isOfSmallOrder(y) else {
             throw CryptoError(
                 .weakKey,
-                "The \(curve.name) public key is a point of small order, with which anyone can make signatures"
+                "The \(curve.name) public key has small order, so anyone could forge signatures"
             )
         }
         guard try isOnCurve(y) else {
-            throw CryptoError(.pointNotOnCurve, "The public key is not a point of \(curve.name)")
+            throw CryptoError(.pointNotOnCurve, "The public key isn't a point on the curve \(curve.name)")
         }
     }
 
-    /// Whether `y` belongs to a point whose order divides the cofactor.
+    /// Returns whether `y` belongs to a point whose order divides the cofactor.
     private func isOfSmallOrder(_ y: BigNumber) throws(CryptoError) -> Bool {
-        // 1 has order 1, -1 order 2 and 0 order 4. Edwards25519 also has order 8, where doubling gives y = 0, which
-        // comes down to d·y⁴ + 2·y² = 1.
+        // 1 has order 1, -1 order 2 and 0 order 4. Edwards25519 also has points of order 8:
+        // doubling them gives y = 0, which is equivalent to d·y⁴ + 2·y² = 1.
         let minusOne = try arithmetic.difference(prime, one)
         if y.isZero || y.isOne || y == minusOne { return true }
         guard curve == .ed25519 else { return false }
@@ -56,10 +59,11 @@ struct EdwardsPointCheck {
         return try arithmetic.sum(coefficient(times: fourth), double, modulo: prime).isOne
     }
 
-    /// Whether there is an x for `y`.
+    /// Returns whether the curve has a point with this `y`.
     ///
-    /// With the equations a·x² + y² = 1 + d·x²·y², x² is (y² - 1) / (d·y² - a), where a is -1 on Edwards25519 and 1 on
-    /// Edwards448. A quotient is a square where the product is.
+    /// By the curve equation a·x² + y² = 1 + d·x²·y², x² is (y² - 1) / (d·y² - a), where a is -1 on
+    /// Edwards25519 and 1 on Edwards448. The quotient is a square if and only if the product of
+    /// both terms is.
     private func isOnCurve(_ y: BigNumber) throws(CryptoError) -> Bool {
         let square = try arithmetic.square(y, modulo: prime)
         let numerator = try arithmetic.difference(square, one, modulo: prime)
@@ -73,7 +77,7 @@ struct EdwardsPointCheck {
         )
     }
 
-    /// d · `number`, where d is -121665 / 121666 on Edwards25519 and -39081 on Edwards448.
+    /// Returns d · `number`, where d is -121665 / 121666 on Edwards25519 and -39081 on Edwards448.
     private func coefficient(times number: BigNumber) throws(CryptoError) -> BigNumber {
         var product = try arithmetic.product(number, BigNumber(curve == .ed25519 ? 121665 : 39081), modulo: prime)
         if curve == .ed25519, let inverse = try arithmetic.inverse(of: BigNumber(121666), modulo: prime) {
@@ -82,7 +86,7 @@ struct EdwardsPointCheck {
         return try arithmetic.difference(BigNumber(), product, modulo: prime)
     }
 
-    /// 2²⁵⁵ - 19, or 2⁴⁴⁸ - 2²²⁴ - 1; big-endian.
+    /// Returns 2²⁵⁵ - 19 or 2⁴⁴⁸ - 2²²⁴ - 1, big-endian.
     private static func prime(of curve: EdwardsCurve) -> [UInt8] {
         guard curve == .ed25519 else {
             return (0..<56).map { $0 == 27 ? 0xFE : 0xFF }

@@ -1,6 +1,6 @@
-/// An Edwards-curve key pair, checked when it is made and ready to sign.
+/// An Edwards-curve key pair, validated on creation.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct EdwardsPrivateKey: Sendable {
     /// The curve.
     package let curve: EdwardsCurve
@@ -9,24 +9,27 @@ package struct EdwardsPrivateKey: Sendable {
 
     private let signing: EVPMessageOperation
 
-    /// Makes a new key pair.
+    /// Generates a key pair.
     ///
     /// - Parameter curve: The curve.
     /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails, for example because it has no random numbers.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random
+    ///   numbers are available.
     package static func generate(_ curve: EdwardsCurve) throws(CryptoError) -> EdwardsPrivateKey {
         try EdwardsPrivateKey(curve, key: EVPKey.generate(curve))
     }
 
-    /// Makes a key pair from its seed, as a JWK has it.
+    /// Creates a key pair from its seed, which a JWK contains.
     ///
     /// - Parameters:
     ///   - curve: The curve.
-    ///   - seed: The private octets ([RFC 8032 §5.1.5](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.5)), exactly
+    ///   - seed: The private key bytes
+    ///     ([RFC 8032 §5.1.5](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.5)), exactly
     ///     ``EdwardsCurve/keySize``.
-    ///   - expected: The public octets that came with it, if they did.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size, and ``CryptoError/Code/keyMismatch`` if the public
-    ///   octets are not the seed's.
+    ///   - expected: The public key bytes that the seed must match. The default is `nil`, for no
+    ///     check.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size, and
+    ///   ``CryptoError/Code/keyMismatch`` if the public key bytes don't match the seed.
     package init(
         curve: EdwardsCurve,
         seed: SecretBytes,
@@ -35,14 +38,14 @@ package struct EdwardsPrivateKey: Sendable {
         guard seed.count == curve.keySize else {
             throw CryptoError(
                 .malformedKey,
-                "The private octets are \(seed.count): on \(curve.name) there are \(curve.keySize)"
+                "The private key has \(seed.count) bytes, but \(curve.name) private keys have \(curve.keySize)"
             )
         }
         try self.init(curve, key: EVPKey.make(curve, seed: seed))
         guard expected == nil || expected == publicKey.octets else {
             throw CryptoError(
                 .keyMismatch,
-                "The private and the public part of the \(curve.name) key don't belong together"
+                "The private and public parts of the \(curve.name) key don't match"
             )
         }
     }
@@ -53,10 +56,10 @@ package struct EdwardsPrivateKey: Sendable {
         signing = try EVPMessageOperation(.signing, with: key)
     }
 
-    /// Reads the seed.
+    /// Returns the seed.
     ///
-    /// - Returns: The private octets, ``EdwardsCurve/keySize`` of them.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Returns: The private key bytes, ``EdwardsCurve/keySize`` of them.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func seed() throws(CryptoError) -> SecretBytes {
         try signing.key.seed(on: curve)
     }
@@ -64,8 +67,8 @@ package struct EdwardsPrivateKey: Sendable {
     /// Signs a message.
     ///
     /// - Parameter message: The message.
-    /// - Returns: The signature, ``EdwardsCurve/signatureSize`` octets; always the same for the same message.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Returns: The signature, ``EdwardsCurve/signatureSize`` bytes. It's deterministic.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try signing.sign(message)
     }

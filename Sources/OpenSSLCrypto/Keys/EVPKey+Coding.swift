@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension EVPKey {
-    /// Makes OpenSSL's form of a key pair.
+    /// Creates OpenSSL's representation of a key pair.
     static func make(_ key: PrivateKey) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.clearErrors()
         let pointer = unsafe try key.pkcs8DER().withBytes { der in
@@ -11,12 +11,12 @@ extension EVPKey {
             }
         }
         guard let pointer = unsafe pointer else {
-            throw CryptoError(failed: "d2i_AutoPrivateKey", "The \(key.kind) key is not accepted")
+            throw CryptoError(failed: "d2i_AutoPrivateKey", "OpenSSL rejected the \(key.kind) key")
         }
         return unsafe EVPKey(takingOwnershipOf: pointer)
     }
 
-    /// Makes OpenSSL's form of a public key.
+    /// Creates OpenSSL's representation of a public key.
     static func make(_ key: PublicKey) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.clearErrors()
         let pointer = unsafe key.spkiDER().withBytes { der in
@@ -26,7 +26,7 @@ extension EVPKey {
             }
         }
         guard let pointer = unsafe pointer else {
-            throw CryptoError(failed: "d2i_PUBKEY", "The \(key.kind) key is not accepted")
+            throw CryptoError(failed: "d2i_PUBKEY", "OpenSSL rejected the \(key.kind) key")
         }
         return unsafe EVPKey(takingOwnershipOf: pointer)
     }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension EVPKey {
-    /// Makes a new key pair.
+    /// Generates a key pair.
     static func generate(_ curve: EdwardsCurve) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -12,11 +12,11 @@ extension EVPKey {
             unsafe EVP_PKEY_keygen_init(context) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1,
             let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "No key was made on \(curve.name)") }
+        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate a \(curve.name) key") }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Makes a key pair from its private octets, which must have the curve's size.
+    /// Creates a key pair from its private key bytes, which must have the curve's size.
     static func make(_ curve: EdwardsCurve, seed: SecretBytes) throws(CryptoError) -> EVPKey {
         let key = seed.withBytes { bytes in
             unsafe makeRaw(curve, bytes, "EVP_PKEY_new_raw_private_key_ex", EVP_PKEY_new_raw_private_key_ex)
@@ -24,7 +24,7 @@ extension EVPKey {
         return try key.get()
     }
 
-    /// Makes a public key from its octets, which must have been checked: OpenSSL does not check them.
+    /// Creates a public key from its bytes, which the caller must check: OpenSSL doesn't.
     static func make(_ curve: EdwardsCurve, point: [UInt8]) throws(CryptoError) -> EVPKey {
         let key = point.withBytes { bytes in
             unsafe makeRaw(curve, bytes, "EVP_PKEY_new_raw_public_key_ex", EVP_PKEY_new_raw_public_key_ex)
@@ -54,29 +54,29 @@ extension EVPKey {
             )
         }
         guard let key = unsafe key else {
-            return .failure(CryptoError(failed: name, "The \(curve.name) key is not accepted"))
+            return .failure(CryptoError(failed: name, "OpenSSL rejected the \(curve.name) key"))
         }
         return .success(unsafe EVPKey(takingOwnershipOf: key))
     }
 
-    /// The public octets.
+    /// Returns the public key bytes.
     func publicOctets(on curve: EdwardsCurve) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         return try [UInt8](capacity: curve.keySize) { output throws(CryptoError) in
             let isRead = unsafe write(curve.keySize, to: &output) { unsafe EVP_PKEY_get_raw_public_key($0, $1, $2) }
             guard isRead else {
-                throw CryptoError(failed: "EVP_PKEY_get_raw_public_key", "The public octets can't be read")
+                throw CryptoError(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
             }
         }
     }
 
-    /// The private octets.
+    /// Returns the private key bytes.
     func seed(on curve: EdwardsCurve) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.clearErrors()
         return try SecretBytes(capacity: curve.keySize) { output throws(CryptoError) in
             let isRead = unsafe write(curve.keySize, to: &output) { unsafe EVP_PKEY_get_raw_private_key($0, $1, $2) }
             guard isRead else {
-                throw CryptoError(failed: "EVP_PKEY_get_raw_private_key", "The private octets can't be read")
+                throw CryptoError(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
             }
         }
     }

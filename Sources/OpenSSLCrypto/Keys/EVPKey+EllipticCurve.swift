@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension EVPKey {
-    /// Makes a new key pair.
+    /// Generates a key pair.
     static func generate(_ curve: EllipticCurve) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -13,16 +13,16 @@ extension EVPKey {
             unsafe EVP_PKEY_CTX_set_group_name(context, curve.openSSLName) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1,
             let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "No key was made on \(curve.name)") }
+        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate a \(curve.name) key") }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Makes a key from its parts, which must have been checked to belong together: OpenSSL does not check that.
+    /// Creates a key from its parts, which the caller must check for consistency: OpenSSL doesn't.
     ///
     /// - Parameters:
     ///   - curve: The curve.
     ///   - point: The public point.
-    ///   - scalar: The private scalar, big-endian, for a key pair; `nil` for a public key.
+    ///   - scalar: The private scalar, big-endian, for a key pair, or `nil` for a public key.
     /// - Returns: The key.
     /// - Throws: ``CryptoError/Code/openSSL``.
     static func make(
@@ -47,7 +47,7 @@ extension EVPKey {
                         COpenSSL_public_key_param(point.baseAddress, point.count),
                     ]
                     if let scalar = unsafe scalar {
-                        // The parameter's type has no const; it is only read here.
+                        // The parameter's type isn't const, but OpenSSL only reads it here.
                         let octets = unsafe UnsafeMutableRawPointer(mutating: scalar.baseAddress)
                         unsafe parameters.append(
                             COpenSSL_private_key_param(octets?.assumingMemoryBound(to: UInt8.self), scalar.count)
@@ -66,12 +66,12 @@ extension EVPKey {
             }
         }
         guard status == 1, let key = unsafe key else {
-            throw CryptoError(failed: "EVP_PKEY_fromdata", "The \(curve.name) key is not accepted")
+            throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(curve.name) key")
         }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// The public point.
+    /// Returns the public point.
     func point(on curve: EllipticCurve) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
@@ -88,19 +88,19 @@ extension EVPKey {
             }
         }
         guard status == 1, size == octets.count, octets.first == CurvePoint.uncompressedForm else {
-            throw CryptoError(failed: "EVP_PKEY_get_octet_string_param", "The public point can't be read")
+            throw CryptoError(failed: "EVP_PKEY_get_octet_string_param", "Can't export the public point")
         }
         return CurvePoint(uncompressed: octets)
     }
 
-    /// The private scalar, big-endian and padded to the curve's coordinate size.
+    /// Returns the private scalar, big-endian and padded to the curve's coordinate size.
     func scalar(on curve: EllipticCurve) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.clearErrors()
         var number: OpaquePointer?
         let status = unsafe withPointer { unsafe EVP_PKEY_get_bn_param($0, OSSL_PKEY_PARAM_PRIV_KEY, &number) }
         defer { unsafe BN_clear_free(number) }
         guard status == 1 else {
-            throw CryptoError(failed: "EVP_PKEY_get_bn_param", "The private scalar can't be read")
+            throw CryptoError(failed: "EVP_PKEY_get_bn_param", "Can't export the private scalar")
         }
         let size = curve.coordinateSize
         return try SecretBytes(capacity: size) { output throws(CryptoError) in
@@ -109,13 +109,13 @@ extension EVPKey {
                 initializedCount = size
                 return true
             }
-            guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "The private scalar can't be read") }
+            guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "Can't export the private scalar") }
         }
     }
 }
 
 extension SecretBytes {
-    /// The same octets in the opposite order.
+    /// Returns the bytes in reverse order.
     fileprivate func reversed() -> SecretBytes {
         withBytes { bytes in
             SecretBytes(capacity: bytes.byteCount) { output in

@@ -1,13 +1,14 @@
 internal import COpenSSL
 
 extension EVPKey {
-    /// A number of an RSA key, by its name in [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
+    /// A number of an RSA key, named as in
+    /// [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
     enum RSANumber: Int32 {
         // In the order of RFC 8017 §A.1.2.
         case n, e, d, p, q, dp, dq, qi
     }
 
-    /// Makes a new RSA key pair with the public exponent 65537.
+    /// Generates an RSA key pair with the public exponent 65537.
     static func generateRSA(bitCount: Int) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -19,15 +20,15 @@ extension EVPKey {
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bitCount)) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1,
             let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "No RSA key of \(bitCount) bits was made") }
+        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate an RSA key of \(bitCount) bits") }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Makes an RSA key from its numbers, which must have been checked: OpenSSL does not check them.
+    /// Creates an RSA key from its numbers, which the caller must check: OpenSSL doesn't.
     ///
     /// - Parameters:
     ///   - numbers: The public numbers.
-    ///   - privateNumbers: The private numbers, for a key pair.
+    ///   - privateNumbers: The private numbers for a key pair, or `nil` for a public key.
     /// - Returns: The key.
     /// - Throws: ``CryptoError/Code/openSSL``.
     static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
@@ -52,7 +53,8 @@ extension EVPKey {
                 pointer(privateNumbers?.qi)
             ) == 1
         }
-        // The parameters hold copies of the numbers, which are cleared with them as the numbers are marked secret.
+        // The parameters contain copies of the numbers. Because the numbers are marked as secret,
+        // freeing the parameters clears the copies.
         let parameters = unsafe isCollected ? OSSL_PARAM_BLD_to_param(builder) : nil
         defer { unsafe OSSL_PARAM_free(parameters) }
         var key: OpaquePointer?
@@ -61,11 +63,11 @@ extension EVPKey {
             unsafe EVP_PKEY_fromdata_init(context) == 1,
             unsafe EVP_PKEY_fromdata(context, &key, selection, parameters) == 1,
             let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_fromdata", "The RSA key is not accepted") }
+        else { throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the RSA key") }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Reads a number of an RSA key.
+    /// Returns a number of an RSA key.
     func rsaNumber(_ name: RSANumber) throws(CryptoError) -> BigNumber {
         OpenSSLLibrary.clearErrors()
         let number = try BigNumber()
@@ -75,7 +77,7 @@ extension EVPKey {
                 return unsafe EVP_PKEY_get_bn_param(key, COpenSSL_rsa_number_name(name.rawValue), &target) == 1
             }
         }
-        guard isRead else { throw CryptoError(failed: "EVP_PKEY_get_bn_param", "The RSA key's \(name) can't be read") }
+        guard isRead else { throw CryptoError(failed: "EVP_PKEY_get_bn_param", "Can't export the RSA key's \(name)") }
         return number
     }
 }

@@ -1,7 +1,8 @@
 internal import COpenSSL
 
 /// A key: the owner of an `EVP_PKEY`.
-// reason: the pointer is set once and the key is not changed after it was made; OpenSSL's reference count is atomic.
+// reason: the pointer is set once, the key never changes after its creation, and OpenSSL's
+// reference count is atomic.
 @safe final class EVPKey: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -13,13 +14,13 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(pointer)
     }
 
-    /// Lends the pointer for the time of a call.
+    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(pointer)
     }
 
-    /// The maximum size of a signature with the key, in bytes.
+    /// The maximum size of a signature by the key, in bytes.
     var maximumSignatureSize: Int { unsafe Int(EVP_PKEY_get_size(pointer)) }
 }

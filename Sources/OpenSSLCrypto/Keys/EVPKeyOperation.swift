@@ -1,16 +1,17 @@
 internal import COpenSSL
 
-/// One operation with one key, prepared once: the owner of an `EVP_PKEY_CTX` that is only ever copied.
+/// An operation with a key, prepared once: the owner of an `EVP_PKEY_CTX` that serves as a template
+/// for copies.
 ///
-/// The copies are used again: an operation leaves nothing in them that the next one could see.
-// reason: the pointer is set once and, after the initializer, is only the source of EVP_PKEY_CTX_dup, whose parameter
-// is const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+/// The copies are reused: an operation leaves no state in them that could affect the next one.
+// reason: the pointer is set once. After initialization it's only passed to EVP_PKEY_CTX_dup, whose
+// parameter is const and which changes nothing but reference counts, using atomic operations.
 @safe final class EVPKeyOperation: @unchecked Sendable {
     enum Kind {
         case signing, verification
     }
 
-    /// What is fixed beyond the key.
+    /// The signature scheme and its fixed parameters.
     enum Scheme {
         case ecdsa
         case rsa(RSASignaturePadding, HashFunction)
@@ -57,16 +58,16 @@ internal import COpenSSL
         }
         guard isSigned else {
             unsafe EVP_PKEY_CTX_free(context)
-            throw CryptoError(failed: "EVP_PKEY_sign", "No signature was made")
+            throw CryptoError(failed: "EVP_PKEY_sign", "Signing failed")
         }
         unsafe pool.give(context)
         return signature
     }
 
-    /// Whether `signature` is the one of `hash`.
+    /// Returns whether `signature` is valid for `hash`.
     ///
-    /// OpenSSL reports a signature that does not match and one that it can't read in different ways; to a caller they
-    /// are the same, and so is a failure inside OpenSSL.
+    /// OpenSSL distinguishes between a mismatch, an unreadable signature and an internal failure.
+    /// All of them return `false`.
     func verify(_ signature: RawSpan, of hash: RawSpan) -> Bool {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe readyContext() else { return false }
@@ -90,8 +91,8 @@ internal import COpenSSL
         return true
     }
 
-    /// A context that is ready for the operation: one that was used before, a copy of the template (0.1 µs), or set up
-    /// afresh (2 µs) where a provider, such as one for a hardware module, can't copy.
+    /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
+    /// µs), or a new one (2 µs) if a provider can't copy, such as one for a hardware module.
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
@@ -109,7 +110,7 @@ internal import COpenSSL
     private static func makeContext(for key: EVPKey) throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
         guard let context = unsafe key.withPointer({ unsafe EVP_PKEY_CTX_new_from_pkey(nil, $0, nil) }) else {
-            throw CryptoError(failed: "EVP_PKEY_CTX_new_from_pkey", "The key can't be used")
+            throw CryptoError(failed: "EVP_PKEY_CTX_new_from_pkey", "Can't use the key")
         }
         return unsafe context
     }
@@ -134,8 +135,8 @@ internal import COpenSSL
         }
     }
 
-    /// Fixes padding, hash and salt length: what OpenSSL would otherwise take, such as any salt length when verifying
-    /// PSS, is never left to it.
+    /// Sets padding, hash and salt length explicitly, because OpenSSL's defaults are too lax:
+    /// verifying PSS accepts any salt length.
     private static func setRSA(
         _ padding: RSASignaturePadding,
         _ hash: HashFunction,

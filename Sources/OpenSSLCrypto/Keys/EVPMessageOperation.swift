@@ -1,11 +1,11 @@
 internal import COpenSSL
 
-/// Signing or verifying whole messages with one key, prepared once: the owner of an `EVP_MD_CTX` that is only ever
-/// copied.
+/// Signing or verifying whole messages with a key, prepared once: the owner of an `EVP_MD_CTX` that
+/// serves as a template for copies.
 ///
-/// EdDSA hashes a message twice, so that it can't be given a hash.
-// reason: the pointer is set once and, after the initializer, is only the source of EVP_MD_CTX_copy_ex, whose parameter
-// is const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+/// EdDSA hashes a message twice, so it can't work on a hash.
+// reason: the pointer is set once. After initialization it's only passed to EVP_MD_CTX_copy_ex,
+// whose parameter is const and which changes nothing but reference counts, using atomic operations.
 @safe final class EVPMessageOperation: @unchecked Sendable {
     enum Kind {
         case signing, verification
@@ -48,11 +48,11 @@ internal import COpenSSL
                 count = isSigned ? size : 0
             }
         }
-        guard isSigned else { throw CryptoError(failed: "EVP_DigestSign", "No signature was made") }
+        guard isSigned else { throw CryptoError(failed: "EVP_DigestSign", "Signing failed") }
         return signature
     }
 
-    /// Whether `signature` is the one of `message`.
+    /// Returns whether `signature` is valid for `message`.
     func verify(_ signature: RawSpan, of message: RawSpan) -> Bool {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe makeCopy() else { return false }
@@ -75,16 +75,18 @@ internal import COpenSSL
         return true
     }
 
-    /// A context to use up: a copy of the template, or set up afresh where a provider can't copy.
+    /// Returns a context for one use: a copy of the template, or a new one if a provider can't
+    /// copy.
     ///
-    /// The template itself can't be used twice: from OpenSSL 3.4 on, a context is finished by its first signature.
+    /// The template itself isn't reusable: since OpenSSL 3.4, the first signature finishes a
+    /// context.
     private func makeCopy() throws(CryptoError) -> OpaquePointer {
         let context = try unsafe Self.makeContext()
         if unsafe EVP_MD_CTX_copy_ex(context, template) == 1 { return unsafe context }
         do throws(CryptoError) {
             OpenSSLLibrary.clearErrors()
             guard unsafe EVP_MD_CTX_reset(context) == 1 else {
-                throw CryptoError(failed: "EVP_MD_CTX_reset", "The key can't be used")
+                throw CryptoError(failed: "EVP_MD_CTX_reset", "Can't use the key")
             }
             try unsafe Self.start(kind, in: context, with: key)
         } catch {

@@ -1,4 +1,4 @@
-/// The ASN.1 formats of a key, told apart by the first tags.
+/// The ASN.1 formats of keys, detected by their first tags.
 enum KeyFormat: CustomStringConvertible {
     case pkcs8, encryptedPKCS8, sec1, pkcs1, publicKey, pkcs1PublicKey, certificate
 
@@ -6,7 +6,7 @@ enum KeyFormat: CustomStringConvertible {
         guard bytes.byteCount <= PEMBlock.maximumSize else {
             throw CryptoError(
                 .malformedKey,
-                "The key has \(bytes.byteCount) octets: more than \(PEMBlock.maximumSize) are not read"
+                "The key has \(bytes.byteCount) bytes, but the limit is \(PEMBlock.maximumSize)"
             )
         }
         var whole = DERReader(bytes.byteOffsets, code: .malformedKey)
@@ -28,7 +28,7 @@ enum KeyFormat: CustomStringConvertible {
         default:
             throw CryptoError(
                 .malformedKey,
-                "The octets are no key of PKCS#8, PKCS#1, SEC 1 or SubjectPublicKeyInfo, and no certificate"
+                "The data isn't a PKCS#8, PKCS#1, SEC 1 or SubjectPublicKeyInfo key, or a certificate"
             )
         }
     }

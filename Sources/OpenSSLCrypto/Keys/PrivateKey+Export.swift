@@ -1,8 +1,8 @@
 extension PrivateKey {
-    /// Writes the key pair as PKCS#8 DER, unencrypted.
+    /// Encodes the key pair as unencrypted PKCS#8 DER.
     ///
-    /// - Returns: The PrivateKeyInfo, equal to what `openssl pkey` writes.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Returns: The PrivateKeyInfo, identical to the output of `openssl pkey`.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func pkcs8DER() throws(CryptoError) -> SecretBytes {
         switch self {
         case .rsa(let key):
@@ -12,22 +12,24 @@ extension PrivateKey {
         }
     }
 
-    /// Writes the key pair as PKCS#8 PEM, unencrypted.
+    /// Encodes the key pair as unencrypted PKCS#8 PEM.
     ///
-    /// - Returns: A `PRIVATE KEY` block. The text is a plain `String`: it can't be cleared from memory.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Returns: A `PRIVATE KEY` block. It's a plain `String`, which can't be cleared from memory.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func pkcs8PEM() throws(CryptoError) -> String {
         try pkcs8DER().withBytes { PEMWriter.text("PRIVATE KEY", $0) }
     }
 
-    /// Writes the key pair as PKCS#8 DER, encrypted with PBES2, PBKDF2 with HMAC-SHA-256, and AES-256-CBC.
+    /// Encodes the key pair as PKCS#8 DER, encrypted with PBES2 (PBKDF2 with HMAC-SHA-256, and
+    /// AES-256-CBC).
     ///
     /// - Parameters:
-    ///   - password: The password, 1 to 1024 octets.
-    ///   - iterations: How much work each guess of the password costs: 600,000 to 2,000,000.
+    ///   - password: The password, 1 to 1024 bytes.
+    ///   - iterations: The number of PBKDF2 iterations, which determines the cost of guessing the
+    ///     password: 600,000 to 2,000,000. The default is 600,000.
     /// - Returns: The EncryptedPrivateKeyInfo.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for an empty or too long password or another number,
-    ///   ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a password or an iteration count out of
+    ///   range, ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
     package func encryptedPKCS8DER(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations
@@ -35,13 +37,14 @@ extension PrivateKey {
         try PrivateKeyEncryption.encrypt(pkcs8DER(), password: password, iterations: iterations)
     }
 
-    /// Writes the key pair as encrypted PKCS#8 PEM.
+    /// Encodes the key pair as encrypted PKCS#8 PEM.
     ///
     /// - Parameters:
-    ///   - password: As for ``encryptedPKCS8DER(password:iterations:)``.
-    ///   - iterations: Likewise.
+    ///   - password: The password, 1 to 1024 bytes.
+    ///   - iterations: The number of PBKDF2 iterations, 600,000 to 2,000,000. The default is
+    ///     600,000.
     /// - Returns: An `ENCRYPTED PRIVATE KEY` block.
-    /// - Throws: As ``encryptedPKCS8DER(password:iterations:)``.
+    /// - Throws: The same errors as ``encryptedPKCS8DER(password:iterations:)``.
     package func encryptedPKCS8PEM(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations
@@ -50,10 +53,12 @@ extension PrivateKey {
             .withBytes { PEMWriter.text("ENCRYPTED PRIVATE KEY", $0) }
     }
 
-    /// Writes the key pair in the older format of its kind: PKCS#1 for RSA, SEC 1 for elliptic curves; unencrypted.
+    /// Encodes the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
+    /// elliptic curves.
     ///
-    /// - Returns: The RSAPrivateKey or ECPrivateKey; `nil` for Edwards-curve keys, which have no such format.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for Edwards-curve keys, which don't
+    ///   have a legacy format.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
@@ -62,11 +67,11 @@ extension PrivateKey {
         }
     }
 
-    /// Writes the key pair in the older format of its kind as PEM, unencrypted.
+    /// Encodes the key pair in its legacy format as unencrypted PEM.
     ///
-    /// - Returns: An `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that can't be cleared from memory;
-    ///   `nil` for Edwards-curve keys.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Returns: An `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that can't be
+    ///   cleared from memory, or `nil` for Edwards-curve keys.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalPEM() throws(CryptoError) -> String? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key).withBytes { PEMWriter.text("RSA PRIVATE KEY", $0) }

@@ -1,24 +1,26 @@
 extension PrivateKey {
     /// Reads a key pair from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
     ///
-    /// Taken are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8 (`ENCRYPTED PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`) and
-    /// SEC 1 (`EC PRIVATE KEY`, also after an `EC PARAMETERS` block, which is ignored); the last two also encrypted by
-    /// OpenSSL's older method.
+    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8 (`ENCRYPTED PRIVATE
+    /// KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`, optionally after an `EC
+    /// PARAMETERS` block, which is ignored). The last two may be encrypted with OpenSSL's legacy
+    /// method.
     ///
     /// - Parameters:
-    ///   - pem: A text with exactly one key; lines before it are ignored, others after it are refused. At most 64 KiB.
-    ///   - password: The password of an encrypted key, at most 1024 octets; not used for other keys. Nobody is ever
-    ///     asked for one.
-    /// - Throws: ``CryptoError`` with the code `malformedKey`, `wrongKeyType` (a public key, or a kind that is not
-    ///   supported), `unsupportedCurve`, `pointNotOnCurve`, `invalidScalar`, `keyMismatch`, `weakKey`, `keyTooLarge`,
-    ///   `passwordRequired`, `incorrectPassword`, `invalidArgument` (password too long) or `openSSL` (unknown
-    ///   encryption).
+    ///   - pem: Text with exactly one key, at most 64 KiB. Lines before the key are ignored; lines
+    ///     after it are rejected.
+    ///   - password: The password of an encrypted key, at most 1024 bytes; ignored for other keys.
+    ///     OpenSSL never prompts for one.
+    /// - Throws: ``CryptoError`` with the code `malformedKey`, `wrongKeyType` (a public key or an
+    ///   unsupported kind), `unsupportedCurve`, `pointNotOnCurve`, `invalidScalar`, `keyMismatch`,
+    ///   `weakKey`, `keyTooLarge`, `passwordRequired`, `incorrectPassword`, `invalidArgument`
+    ///   (password too long) or `openSSL` (unknown encryption).
     package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
         guard let format = Self.formats[block.label] else {
             throw CryptoError(
                 .wrongKeyType,
-                "Line \(block.line) begins a block “\(block.label)”: a private key is in a block “PRIVATE KEY”, "
+                "Line \(block.line) starts a “\(block.label)” block, but a private key requires “PRIVATE KEY”, "
                     + "“ENCRYPTED PRIVATE KEY”, “EC PRIVATE KEY” or “RSA PRIVATE KEY”" + Self.advice(block.label)
             )
         }
@@ -33,10 +35,10 @@ extension PrivateKey {
     /// Reads a key pair from DER.
     ///
     /// - Parameters:
-    ///   - der: A PKCS#8 key, encrypted or not, a PKCS#1 RSAPrivateKey or a SEC 1 ECPrivateKey; at most 64 KiB, the
-    ///     caller's to clear.
+    ///   - der: A PKCS#8 key, encrypted or not, a PKCS#1 RSAPrivateKey or a SEC 1 ECPrivateKey, at
+    ///     most 64 KiB. The caller must clear it.
     ///   - password: The password of an encrypted key, as for ``init(pem:password:)``.
-    /// - Throws: As ``init(pem:password:)``.
+    /// - Throws: The same errors as ``init(pem:password:)``.
     package init(der: RawSpan, password: SecretBytes? = nil) throws(CryptoError) {
         let format = try KeyFormat(detectedIn: der)
         guard case .encryptedPKCS8 = format else {
@@ -50,9 +52,9 @@ extension PrivateKey {
     /// Reads a key pair from DER.
     ///
     /// - Parameters:
-    ///   - der: As for the function that takes a `RawSpan`.
+    ///   - der: The key, as for the initializer with a `RawSpan`.
     ///   - password: The password of an encrypted key, as for ``init(pem:password:)``.
-    /// - Throws: As ``init(pem:password:)``.
+    /// - Throws: The same errors as ``init(pem:password:)``.
     package init(der: [UInt8], password: SecretBytes? = nil) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes, password: password) }
     }
@@ -61,7 +63,7 @@ extension PrivateKey {
         "PRIVATE KEY": .pkcs8, "ENCRYPTED PRIVATE KEY": .pkcs8, "EC PRIVATE KEY": .sec1, "RSA PRIVATE KEY": .pkcs1,
     ]
 
-    /// What to do about a block that is a private key after all.
+    /// Returns the instruction for converting an unsupported private key, or an empty string.
     private static func advice(_ label: String) -> String {
         label == "OPENSSH PRIVATE KEY" ? "; convert it with “ssh-keygen -p -m PKCS8”" : ""
     }
@@ -80,7 +82,7 @@ extension PrivateKey {
         case .sec1: self = .ellipticCurve(try ECPrivateKey(ECKeyReader(sec1: bytes)))
         case .pkcs1: self = .rsa(try RSAKeyCoding.privateKey(bytes))
         case .encryptedPKCS8, .publicKey, .pkcs1PublicKey, .certificate:
-            throw CryptoError(.wrongKeyType, "A private key is needed, and this is \(format)")
+            throw CryptoError(.wrongKeyType, "Expected a private key, but this is \(format)")
         }
     }
 

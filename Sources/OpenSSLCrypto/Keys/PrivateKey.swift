@@ -1,10 +1,10 @@
-/// A key pair for signatures, of any kind that is supported; checked when it is made.
+/// A key pair for signatures, of any supported kind; validated on creation.
 package enum PrivateKey: Sendable {
     /// An RSA key pair.
     case rsa(RSAPrivateKey)
-    /// A key pair on a curve for ECDSA.
+    /// An ECDSA key pair.
     case ellipticCurve(ECPrivateKey)
-    /// A key pair on a curve for EdDSA.
+    /// An EdDSA key pair.
     case edwards(EdwardsPrivateKey)
 
     /// The public key.
@@ -16,6 +16,6 @@ package enum PrivateKey: Sendable {
         }
     }
 
-    /// What kind of key it is, to show: `RSA`, or the name of the curve.
+    /// The kind of key, for display: `RSA` or the name of the curve.
     package var kind: String { publicKey.kind }
 }

@@ -1,19 +1,20 @@
-/// Where the parts of a PKCS#8 key are: a PrivateKeyInfo ([RFC 5208 §5](https://www.rfc-editor.org/rfc/rfc5208#section-5))
-/// or OneAsymmetricKey ([RFC 5958 §2](https://www.rfc-editor.org/rfc/rfc5958#section-2)).
+/// The positions of a PKCS#8 key's parts: a PrivateKeyInfo
+/// ([RFC 5208 §5](https://www.rfc-editor.org/rfc/rfc5208#section-5)) or OneAsymmetricKey
+/// ([RFC 5958 §2](https://www.rfc-editor.org/rfc/rfc5958#section-2)).
 struct PrivateKeyInfo {
     let algorithm: ObjectIdentifier
-    /// What follows the algorithm's identifier.
+    /// A reader for the elements after the algorithm's identifier.
     let parameters: DERReader
-    /// The octets of the private key.
+    /// The range of the private key.
     let key: Range<Int>
-    /// The octets of the public key, if the second version of the format has them.
+    /// The range of the public key, which only version 2 of the format (number 1) may contain.
     let publicKey: Range<Int>?
 
     init(_ bytes: RawSpan) throws(CryptoError) {
         var reader = try DERReader.sequence("PKCS#8 key", in: bytes)
         let version = try reader.smallInteger("PKCS#8 version", in: bytes)
         guard version <= 1 else {
-            throw CryptoError(.malformedKey, "PKCS#8 version \(version) is not known: 0 and 1 are")
+            throw CryptoError(.malformedKey, "PKCS#8 version \(version) isn't supported, only 0 and 1")
         }
         (algorithm, parameters) = try SubjectPublicKeyInfo.algorithm(&reader, in: bytes)
         key = try reader.contents(DERReader.Tag.octetString, "private key OCTET STRING", in: bytes)
@@ -29,11 +30,11 @@ struct PrivateKeyInfo {
         try reader.finish("PKCS#8 key")
     }
 
-    /// Writes a key.
+    /// Encodes a key.
     ///
     /// - Parameters:
     ///   - algorithm: The contents of the algorithm's SEQUENCE.
-    ///   - key: The octets of the private key.
+    ///   - key: The bytes of the private key.
     /// - Returns: The PrivateKeyInfo.
     static func encoding(algorithm: [UInt8], key: SecretBytes) -> SecretBytes {
         let contents =

@@ -1,19 +1,20 @@
 extension PublicKey {
     /// Reads a key from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
     ///
-    /// Taken are a SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and an X.509 certificate
-    /// (`CERTIFICATE`), whose key is taken and of which nothing is verified.
+    /// The supported formats are SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and
+    /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified.
     ///
-    /// - Parameter pem: A text with exactly one block; lines before it are ignored, others after it are refused. At
-    ///   most 64 KiB.
-    /// - Throws: ``CryptoError`` with the code `malformedKey`, `malformedCertificate`, `wrongKeyType` (a private key, or
-    ///   a kind that is not supported), `unsupportedCurve`, `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
+    /// - Parameter pem: Text with exactly one block, at most 64 KiB. Lines before it are ignored;
+    ///   lines after it are rejected.
+    /// - Throws: ``CryptoError`` with the code `malformedKey`, `malformedCertificate`,
+    ///   `wrongKeyType` (a private key or an unsupported kind), `unsupportedCurve`,
+    ///   `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
     package init(pem: String) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem)
         guard let format = Self.formats[block.label] else {
             throw CryptoError(
                 .wrongKeyType,
-                "Line \(block.line) begins a block “\(block.label)”: a public key is in a block “PUBLIC KEY”, "
+                "Line \(block.line) starts a “\(block.label)” block, but a public key requires “PUBLIC KEY”, "
                     + "“RSA PUBLIC KEY” or “CERTIFICATE”"
             )
         }
@@ -22,23 +23,24 @@ extension PublicKey {
 
     /// Reads a key from DER.
     ///
-    /// - Parameter der: A SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or an X.509 certificate; at most 64 KiB.
-    /// - Throws: As ``init(pem:)``.
+    /// - Parameter der: A SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or an X.509 certificate, at
+    ///   most 64 KiB.
+    /// - Throws: The same errors as ``init(pem:)``.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der, in: KeyFormat(detectedIn: der))
     }
 
     /// Reads a key from DER.
     ///
-    /// - Parameter der: As for the function that takes a `RawSpan`.
-    /// - Throws: As ``init(pem:)``.
+    /// - Parameter der: The key, as for the initializer with a `RawSpan`.
+    /// - Throws: The same errors as ``init(pem:)``.
     package init(der: [UInt8]) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PublicKey(der: bytes) }
     }
 
-    /// Writes the key as DER.
+    /// Encodes the key as DER.
     ///
-    /// - Returns: The SubjectPublicKeyInfo, equal to what `openssl pkey -pubout` writes.
+    /// - Returns: The SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
     package func spkiDER() -> [UInt8] {
         switch self {
         case .rsa(let key):
@@ -49,24 +51,24 @@ extension PublicKey {
         }
     }
 
-    /// Writes the key as PEM.
+    /// Encodes the key as PEM.
     ///
     /// - Returns: A `PUBLIC KEY` block.
     package func spkiPEM() -> String {
         spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
     }
 
-    /// Writes an RSA key in its older format, PKCS#1, as DER.
+    /// Encodes an RSA key in its legacy format, PKCS#1, as DER.
     ///
-    /// - Returns: The RSAPublicKey; `nil` for keys of another kind, which have no such format.
+    /// - Returns: The RSAPublicKey, or `nil` for other keys, which don't have a legacy format.
     package func traditionalDER() -> [UInt8]? {
         guard case .rsa(let key) = self else { return nil }
         return RSAKeyCoding.encoding(key)
     }
 
-    /// Writes an RSA key in its older format, PKCS#1, as PEM.
+    /// Encodes an RSA key in its legacy format, PKCS#1, as PEM.
     ///
-    /// - Returns: An `RSA PUBLIC KEY` block; `nil` for keys of another kind.
+    /// - Returns: An `RSA PUBLIC KEY` block, or `nil` for other keys.
     package func traditionalPEM() -> String? {
         traditionalDER()?.withBytes { PEMWriter.text("RSA PUBLIC KEY", $0) }
     }
@@ -74,7 +76,7 @@ extension PublicKey {
     static func unsupported(_ algorithm: ObjectIdentifier) -> CryptoError {
         CryptoError(
             .wrongKeyType,
-            "The algorithm of the key is \(algorithm): RSA, EC, Ed25519 and Ed448 keys are supported"
+            "The algorithm of the key is \(algorithm); the supported ones are RSA, EC, Ed25519 and Ed448"
         )
     }
 
@@ -103,7 +105,7 @@ extension PublicKey {
         case .pkcs1PublicKey: self = .rsa(try RSAKeyCoding.publicKey(bytes))
         case .certificate: self = try Certificate(der: bytes).publicKey()
         case .pkcs8, .encryptedPKCS8, .sec1, .pkcs1:
-            throw CryptoError(.wrongKeyType, "A public key is needed, and this is \(format)")
+            throw CryptoError(.wrongKeyType, "Expected a public key, but this is \(format)")
         }
     }
 }

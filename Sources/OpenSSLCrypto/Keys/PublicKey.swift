@@ -1,13 +1,13 @@
-/// A public key for signatures, of any kind that is supported; checked when it is made.
+/// A public key for signatures, of any supported kind; validated on creation.
 package enum PublicKey: Sendable, Equatable {
     /// An RSA key.
     case rsa(RSAPublicKey)
-    /// A key on a curve for ECDSA.
+    /// An ECDSA key.
     case ellipticCurve(ECPublicKey)
-    /// A key on a curve for EdDSA.
+    /// An EdDSA key.
     case edwards(EdwardsPublicKey)
 
-    /// What kind of key it is, to show: `RSA`, or the name of the curve.
+    /// The kind of key, for display: `RSA` or the name of the curve.
     package var kind: String {
         switch self {
         case .rsa: "RSA"

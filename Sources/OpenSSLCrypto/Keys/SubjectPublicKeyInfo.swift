@@ -1,9 +1,10 @@
-/// Where the parts of a SubjectPublicKeyInfo are ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)).
+/// The positions of a SubjectPublicKeyInfo's parts
+/// ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)).
 struct SubjectPublicKeyInfo {
     let algorithm: ObjectIdentifier
-    /// What follows the algorithm's identifier.
+    /// A reader for the elements after the algorithm's identifier.
     let parameters: DERReader
-    /// The octets of the public key.
+    /// The range of the public key.
     let key: Range<Int>
 
     init(_ bytes: RawSpan) throws(CryptoError) {
@@ -24,11 +25,11 @@ struct SubjectPublicKeyInfo {
         return (identifier, parameters)
     }
 
-    /// Writes a key.
+    /// Encodes a key.
     ///
     /// - Parameters:
     ///   - algorithm: The contents of the algorithm's SEQUENCE.
-    ///   - key: The octets of the public key.
+    ///   - key: The bytes of the public key.
     /// - Returns: The SubjectPublicKeyInfo.
     static func encoding(algorithm: [UInt8], key: [UInt8]) -> [UInt8] {
         let contents =

@@ -1,7 +1,8 @@
 internal import COpenSSL
 
 extension CryptoError {
-    /// Builds the error of a failed OpenSSL call from the function's name and the thread's error queue, emptying it.
+    /// Creates the error for a failed OpenSSL call from the function's name, and drains the
+    /// thread's error queue.
     init(
         _ code: Code = .openSSL,
         failed function: StaticString,
@@ -13,26 +14,28 @@ extension CryptoError {
 }
 
 extension OpenSSLLibrary {
-    /// An entry of OpenSSL's error queue, without its file, line and free text.
+    /// An entry of OpenSSL's error queue, without the file, line and additional data.
     struct QueuedError: CustomStringConvertible {
         let library: String
         let reason: String
-        /// Whether the cause is an algorithm or parameter that this build or configuration of OpenSSL does not have.
+        /// A Boolean value that indicates whether this build or configuration of OpenSSL lacks an
+        /// algorithm or parameter.
         let isUnsupported: Bool
 
         var description: String { "\(library): \(reason)" }
     }
 
-    /// Forgets what earlier calls on this thread left, so that a later drain tells of one call only.
+    /// Discards errors of earlier calls on this thread, so that the next drain only returns those
+    /// of one call.
     static func clearErrors() {
-        // Looking is four times faster than clearing, and the queue is nearly always empty.
+        // Peeking is four times faster than clearing, and the queue is nearly always empty.
         guard ERR_peek_error() != 0 else { return }
         ERR_clear_error()
     }
 
-    /// Empties the thread's error queue.
+    /// Removes and returns the errors in the thread's queue.
     ///
-    /// The free text of an entry is left out: it may quote input.
+    /// The additional data of an entry is omitted because it may quote input.
     static func drainedErrors() -> [QueuedError] {
         var errors: [QueuedError] = []
         while case let code = ERR_get_error(), code != 0 {

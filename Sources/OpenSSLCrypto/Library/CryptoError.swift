@@ -1,22 +1,25 @@
-/// Why a cryptographic operation could not be done.
+/// An error of a cryptographic operation.
 ///
-/// A signature or code that does not match is not an error: those functions return `false`. The message says what
-/// failed, where in the input and what to do; neither it nor the reasons ever hold key material or a password. Two
-/// errors are equal if their codes are.
+/// An invalid signature or message authentication code isn't an error: those functions return
+/// `false`. The message states what failed, where in the input, and what to do. Neither the message
+/// nor the reasons contain key material or passwords. Two errors are equal if their codes are
+/// equal.
 package struct CryptoError: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     package let code: Code
-    /// What failed, where, and what to do about it.
+    /// A message that states what failed, where, and what to do about it.
     package let message: String
-    /// What OpenSSL's error queue said, oldest first; empty if OpenSSL was not the one to complain.
+    /// The entries of OpenSSL's error queue, oldest first; empty if OpenSSL didn't report the
+    /// error.
     package let reasons: [String]
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: What failed, where, and what to do about it. Put no secret into it.
-    ///   - reasons: What OpenSSL's error queue said.
+    ///   - code: The kind of failure.
+    ///   - message: A message that states what failed, where, and what to do about it. It must not
+    ///     contain secrets.
+    ///   - reasons: The entries of OpenSSL's error queue. The default is none.
     package init(_ code: Code, _ message: String, reasons: [String] = []) {
         self.code = code
         self.message = message
@@ -25,7 +28,7 @@ package struct CryptoError: Error, Sendable {
 }
 
 extension CryptoError {
-    /// What kind of failure it is.
+    /// The kinds of failure.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case malformedKey, wrongKeyType, unsupportedCurve, pointNotOnCurve, invalidScalar, keyMismatch
@@ -39,54 +42,58 @@ extension CryptoError {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// The name of the code, from a fixed set that's suitable for metric labels.
         package var description: String { wrapped.rawValue }
 
-        /// The text or octets are not a key in the expected format.
+        /// The input isn't a key in the expected format.
         package static var malformedKey: Self { Self(.malformedKey) }
-        /// A key, but not of the kind asked for: another algorithm, or public where private is needed.
+        /// The key is of another kind than expected: a different algorithm, or public instead of
+        /// private.
         package static var wrongKeyType: Self { Self(.wrongKeyType) }
-        /// The curve is not one of the four supported, or is given by explicit parameters instead of by name.
+        /// The curve isn't one of the four supported ones, or is given by explicit parameters.
         package static var unsupportedCurve: Self { Self(.unsupportedCurve) }
-        /// The public point is not a point of the curve.
+        /// The public point isn't on the curve.
         package static var pointNotOnCurve: Self { Self(.pointNotOnCurve) }
         /// The private scalar is zero or not less than the curve's order.
         package static var invalidScalar: Self { Self(.invalidScalar) }
-        /// The private and the public part do not belong together.
+        /// The private and public parts of the key don't match.
         package static var keyMismatch: Self { Self(.keyMismatch) }
-        /// The key protects nothing or too little: an RSA modulus under 2048 bits or with a known weakness, an RSA
-        /// exponent of 1, or an Edwards point that lets anyone make signatures.
+        /// The key offers too little protection: an RSA modulus under 2048 bits or with a known
+        /// weakness, an RSA exponent of 1, or an Edwards point that allows anyone to forge
+        /// signatures.
         package static var weakKey: Self { Self(.weakKey) }
-        /// The key is larger than what is accepted: working with it would keep a thread busy for long.
+        /// The key exceeds the maximum size, which limits the processing time.
         package static var keyTooLarge: Self { Self(.keyTooLarge) }
-        /// The text or octets are not an X.509 certificate.
+        /// The input isn't an X.509 certificate.
         package static var malformedCertificate: Self { Self(.malformedCertificate) }
-        /// No chain of certificates leads to a root that is trusted, or one of them does not allow its use.
+        /// The certificate chain doesn't lead to a trusted root, or a certificate in it doesn't
+        /// permit its use.
         package static var certificateNotTrusted: Self { Self(.certificateNotTrusted) }
-        /// A certificate has expired or is not valid yet at the time in question.
+        /// A certificate has expired or isn't valid yet at the time of the check.
         package static var certificateNotValid: Self { Self(.certificateNotValid) }
         /// The private key is encrypted and no password was given.
         package static var passwordRequired: Self { Self(.passwordRequired) }
-        /// The private key does not decrypt: the password is wrong or the encrypted octets are damaged.
+        /// Decrypting the private key failed: the password is wrong or the encrypted data is
+        /// damaged.
         package static var incorrectPassword: Self { Self(.incorrectPassword) }
-        /// The octets are not a signature in the expected format.
+        /// The input isn't a signature in the expected format.
         package static var malformedSignature: Self { Self(.malformedSignature) }
         /// The random number generator failed.
         package static var randomUnavailable: Self { Self(.randomUnavailable) }
-        /// A parameter is outside what the function documents.
+        /// An argument is outside its documented range.
         package static var invalidArgument: Self { Self(.invalidArgument) }
-        /// OpenSSL failed or lacks the algorithm; ``CryptoError/reasons`` has its words.
+        /// OpenSSL failed or lacks the algorithm; see ``CryptoError/reasons``.
         package static var openSSL: Self { Self(.openSSL) }
     }
 }
 
 extension CryptoError: Equatable {
-    /// Whether two errors have the same code; messages and reasons don't count.
+    /// Returns a Boolean value that indicates whether two errors have the same code.
     package static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension CryptoError: CustomStringConvertible {
-    /// The code, the message and OpenSSL's reasons, for a person to read.
+    /// The code, the message and OpenSSL's reasons, for display.
     package var description: String {
         reasons.isEmpty ? "\(code): \(message)" : "\(code): \(message) (\(reasons.joined(separator: "; ")))"
     }

@@ -1,19 +1,19 @@
 internal import COpenSSL
 
-/// The OpenSSL library that this process runs with.
+/// The OpenSSL library that this process uses.
 package enum OpenSSLLibrary {
     private static let prepared: Void = {
-        // OpenSSL otherwise frees its tables in an exit handler while other threads may still be inside it, which
-        // crashes now and then at the end of a process; the kernel takes the memory back anyway. The option only works
-        // in the first initialization of the process, and later ones are harmless. The result is not needed: where
-        // initialization failed, the first real call fails with a reason.
+        // Disables the exit handler, which frees OpenSSL's tables while other threads may still use
+        // them and occasionally crashes an exiting process. The kernel reclaims the memory anyway.
+        // The option only affects the first initialization in the process; later ones are harmless.
+        // If initialization fails, the first real call reports the reason.
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)
     }()
 
     /// Initializes OpenSSL once, without its exit handler.
     ///
-    /// Everything in this module does so before its first call. Call it at the start of a program that uses OpenSSL
-    /// through other libraries too, so that this initialization comes first.
+    /// This module always calls it before using OpenSSL. A program that also uses OpenSSL through
+    /// other libraries should call it at startup, so that this initialization comes first.
     package static func prepare() {
         prepared
     }
@@ -26,16 +26,18 @@ package enum OpenSSLLibrary {
 }
 
 extension OpenSSLLibrary {
-    /// The name of a function whose address tells which copy of the library somebody uses.
+    /// The name of a function whose address identifies the loaded copy of the library.
     package static let tellingFunction = "SSL_CTX_new"
 
-    /// Whether another library in this process makes its TLS connections with the OpenSSL that this one calls.
+    /// Returns whether another library in this process uses the same OpenSSL for its TLS
+    /// connections.
     ///
     /// - Parameters:
-    ///   - backend: What the other library says it uses, such as `OpenSSL/3.0.19`.
-    ///   - functionAddress: Where it finds the function ``tellingFunction``; `nil` if that can't be told, as in a program that
-    ///     is linked statically.
-    /// - Returns: Whether nothing speaks against it. ``TLSHandshake/apply(to:)`` looks again at each connection.
+    ///   - backend: The other library's description of its TLS library, such as `OpenSSL/3.0.19`.
+    ///   - functionAddress: The address at which the other library finds ``tellingFunction``, or
+    ///     `nil` if it's unknown, as in a statically linked program.
+    /// - Returns: `true` if there are no signs of a different copy. ``TLSHandshake/apply(to:)``
+    ///   checks each connection again.
     package static func isShared(backend: String, functionAddress: UnsafeRawPointer?) -> Bool {
         guard let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING) else { return false }
         guard backend == "OpenSSL/" + (unsafe String(cString: version)) else { return false }

@@ -1,49 +1,51 @@
-/// Message authentication codes by HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)) under one key.
+/// Message authentication with HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)) and a
+/// fixed key.
 ///
-/// The key is set up once; every code starts from a copy of that state. A value may be used from several threads at
-/// once.
+/// The key is processed once; each computation starts from a copy of that state. It's safe to use a
+/// value from several threads at once.
 package struct HMAC: Sendable {
     private let hash: HashFunction
     private let context: MACContext
 
-    /// Sets up a key.
+    /// Creates an authenticator with a key.
     ///
-    /// OpenSSL itself would take an empty key, under which anyone can make codes.
+    /// Rejects an empty key, with which anyone could compute codes. OpenSSL would accept it.
     ///
     /// - Parameters:
-    ///   - hash: SHA-256, SHA-384 or SHA-512.
-    ///   - key: The key; at least one octet. Whether it is long enough for a protocol is the caller's to check.
+    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
+    ///   - key: The key, at least one byte. The caller must check the minimum that a protocol
+    ///     requires.
     /// - Throws: ``CryptoError/Code/invalidArgument`` for an empty key or another hash function,
-    ///   ``CryptoError/Code/openSSL`` if the library fails.
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
         guard hash.isCollisionResistant else {
-            throw CryptoError(.invalidArgument, "HMAC is not offered with \(hash.openSSLName): use SHA-256 or longer")
+            throw CryptoError(.invalidArgument, "HMAC with \(hash.openSSLName) isn't supported; use SHA-256 or longer")
         }
         guard key.count > 0 else {
-            throw CryptoError(.invalidArgument, "The HMAC key is empty: anyone could make codes with it")
+            throw CryptoError(.invalidArgument, "The HMAC key is empty, so anyone could compute codes")
         }
         self.hash = hash
         context = try MACContext(hash, key: key)
     }
 
-    /// The size of a code in octets.
+    /// The size of a code, in bytes.
     package var size: Int { hash.digestSize }
 
-    /// Computes the code of a message.
+    /// Computes the authentication code of a message.
     ///
     /// - Parameter message: The message.
-    /// - Returns: The whole code, as many octets as the hash has.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Returns: The complete code, ``size`` bytes.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try context.authenticate(message)
     }
 
-    /// Checks a code, in a time that does not depend on where it differs.
+    /// Verifies a code in constant time.
     ///
     /// - Parameters:
-    ///   - code: The code to check. A shortened one is not valid.
+    ///   - code: The code to verify. A truncated code is invalid.
     ///   - message: The message.
-    /// - Returns: Whether the code is the message's; `false` also if the library fails.
+    /// - Returns: `true` if the code is valid for the message; `false` also if OpenSSL fails.
     package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
         guard code.byteCount == hash.digestSize, let expected = try? context.authenticate(message) else { return false }
         return expected.withBytes { ConstantTime.areEqual(code, $0) }

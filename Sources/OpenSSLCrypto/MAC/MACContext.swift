@@ -1,16 +1,17 @@
 internal import COpenSSL
 
-/// A keyed HMAC state that is only ever copied: the owner of an `EVP_MAC_CTX`.
+/// A keyed HMAC state that serves as a template for copies: the owner of an `EVP_MAC_CTX`.
 ///
-/// The copies are used again, after they were set back to the state after the key.
-// reason: the pointer is set once and, after the initializer, is only the source of EVP_MAC_CTX_dup, whose parameter
-// is const: it reads the state and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+/// The copies are reused after a reset to the keyed state.
+// reason: the pointer is set once. After initialization it's only passed to EVP_MAC_CTX_dup, whose
+// parameter is const and which changes nothing but reference counts, using atomic operations.
 @safe final class MACContext: @unchecked Sendable {
     private let template: OpaquePointer
     private let hash: HashFunction
     private let key: SecretBytes
     private let pool = unsafe ContextPool { unsafe EVP_MAC_CTX_free($0) }
-    /// Whether a context that was used can be set back; the first releases of OpenSSL 3.0 forgot the key.
+    /// A Boolean value that indicates whether a context can be reset; early releases of OpenSSL 3.0
+    /// lost the key.
     private let canSetBack: Bool
 
     init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
@@ -21,7 +22,7 @@ internal import COpenSSL
             try unsafe Self.start(template, hash: hash, key: key)
             canSetBack = try unsafe Self.canSetBack(template, hash)
         } catch {
-            // A class that fails in its initializer does not come to its deinitializer.
+            // Swift doesn't run the deinitializer of a class whose initializer throws.
             unsafe EVP_MAC_CTX_free(template)
             throw error
         }
@@ -31,12 +32,12 @@ internal import COpenSSL
         unsafe EVP_MAC_CTX_free(template)
     }
 
-    /// Computes the code of a message.
+    /// Computes the authentication code of a message.
     func authenticate(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
         let code = unsafe Self.compute(message, hash.digestSize, in: context)
-        // The state of this message goes at once.
+        // Don't keep the state of this message any longer than necessary.
         if canSetBack, code != nil, unsafe EVP_MAC_init(context, nil, 0, nil) == 1 {
             unsafe pool.give(context)
         } else {
@@ -61,7 +62,7 @@ internal import COpenSSL
         return isComputed ? code : nil
     }
 
-    /// Computes the same code before and after setting a context back.
+    /// Computes a code before and after resetting a context and compares both.
     private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) throws(CryptoError) -> Bool {
         guard let context = unsafe EVP_MAC_CTX_dup(template) else { return false }
         defer { unsafe EVP_MAC_CTX_free(context) }
@@ -76,8 +77,8 @@ internal import COpenSSL
         }
     }
 
-    /// A context in the state after the key: one that was set back, a copy of the template, or set up afresh where a
-    /// provider can't copy.
+    /// Returns a context in the keyed state: a pooled one, a copy of the template, or a new one if
+    /// a provider can't copy.
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_MAC_CTX_dup(template) { return unsafe copy }
@@ -96,12 +97,12 @@ internal import COpenSSL
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
-            throw CryptoError(failed: "EVP_MAC_fetch", "HMAC is not available")
+            throw CryptoError(failed: "EVP_MAC_fetch", "HMAC isn't available")
         }
-        // The context keeps a reference of its own.
+        // The context keeps its own reference.
         defer { unsafe EVP_MAC_free(implementation) }
         guard let context = unsafe EVP_MAC_CTX_new(implementation) else {
-            throw CryptoError(failed: "EVP_MAC_CTX_new", "HMAC is not available")
+            throw CryptoError(failed: "EVP_MAC_CTX_new", "HMAC isn't available")
         }
         return unsafe context
     }

@@ -1,20 +1,20 @@
 internal import COpenSSL
 
-/// A non-negative whole number of any size: the owner of a `BIGNUM`.
+/// A non-negative integer of any size: the owner of a `BIGNUM`.
 ///
-/// Its memory is cleared when it goes, and arithmetic with it takes OpenSSL's constant-time ways, so that it may be a
-/// secret.
+/// It may hold a secret: its memory is cleared when it's freed, and OpenSSL uses constant-time
+/// arithmetic for it.
 @safe final class BigNumber {
     private let pointer: OpaquePointer
 
-    /// Makes zero.
+    /// Creates zero.
     init() throws(CryptoError) {
         guard let pointer = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
         unsafe self.pointer = pointer
         unsafe BN_set_flags(pointer, BN_FLG_CONSTTIME)
     }
 
-    /// Makes a small number.
+    /// Creates a small number.
     convenience init(_ word: UInt) throws(CryptoError) {
         try self.init()
         guard unsafe BN_set_word(pointer, word) == 1 else {
@@ -22,7 +22,7 @@ internal import COpenSSL
         }
     }
 
-    /// Reads a big-endian number, which may have leading zeros.
+    /// Creates a number from big-endian bytes, which may have leading zeros.
     convenience init(_ octets: RawSpan) throws(CryptoError) {
         try self.init()
         let isRead = unsafe octets.withUnsafeBytes { octets in
@@ -36,7 +36,7 @@ internal import COpenSSL
         unsafe BN_clear_free(pointer)
     }
 
-    /// Lends the pointer for the time of a call.
+    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -47,21 +47,21 @@ internal import COpenSSL
     var isOne: Bool { unsafe BN_is_one(pointer) == 1 }
     var isOdd: Bool { unsafe BN_is_odd(pointer) == 1 }
 
-    /// The number, if it fits into a word; otherwise all ones.
+    /// The number if it fits into a word, otherwise all ones.
     var word: UInt { unsafe BN_get_word(pointer) }
 
-    /// The remainder of a division by a small number.
+    /// Returns the remainder of a division by a small number.
     func remainder(dividingBy word: UInt) -> UInt {
         unsafe BN_mod_word(pointer, word)
     }
 
-    /// The number, big-endian and without leading zeros.
+    /// Returns the number as big-endian bytes without leading zeros.
     func octets() throws(CryptoError) -> [UInt8] {
         let size = octetCount
         return try [UInt8](capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
     }
 
-    /// The number, big-endian and without leading zeros, as a secret.
+    /// Returns the number as secret big-endian bytes without leading zeros.
     func secretOctets() throws(CryptoError) -> SecretBytes {
         let size = octetCount
         return try SecretBytes(capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
@@ -73,7 +73,7 @@ internal import COpenSSL
             initializedCount = size
             return true
         }
-        guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "A number can't be written") }
+        guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "Can't export a number") }
     }
 }
 

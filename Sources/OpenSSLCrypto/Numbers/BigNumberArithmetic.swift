@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Arithmetic with big numbers: the owner of the `BN_CTX` that holds its intermediate results.
+/// Arithmetic with big numbers: the owner of the `BN_CTX` for intermediate results.
 @safe final class BigNumberArithmetic {
     private let context: OpaquePointer
 
@@ -23,12 +23,12 @@ internal import COpenSSL
         try unsafe result("BN_add", left, right) { unsafe BN_add($0, $1, $2) }
     }
 
-    /// The difference, which must not be negative.
+    /// Returns the difference, which must not be negative.
     func difference(_ left: BigNumber, _ right: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_sub", left, right) { unsafe BN_sub($0, $1, $2) }
     }
 
-    /// A number less one; it must not be zero.
+    /// Returns the number minus one; the number must not be zero.
     func predecessor(of number: BigNumber) throws(CryptoError) -> BigNumber {
         try difference(number, BigNumber(1))
     }
@@ -41,24 +41,25 @@ internal import COpenSSL
         try unsafe result("BN_div", number, divisor) { unsafe BN_div($0, nil, $1, $2, context) }
     }
 
-    /// A number without its last bits.
+    /// Returns the number without its lowest bits.
     func shifted(_ number: BigNumber, rightBy count: Int) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_rshift", number, number) { result, number, _ in
             unsafe BN_rshift(result, number, Int32(count))
         }
     }
 
-    /// A number with zero bits at its end.
+    /// Returns the number with additional zero bits at its end.
     func shifted(_ number: BigNumber, leftBy count: Int) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_lshift", number, number) { result, number, _ in
             unsafe BN_lshift(result, number, Int32(count))
         }
     }
 
-    /// The largest number whose square is not greater than a number.
+    /// Returns the integer part of a square root.
     ///
-    /// Newton's method, from an estimate that is too large by a part in 2²⁵: each step doubles the number of correct bits, so
-    /// that ten are enough for the largest RSA modulus.
+    /// This is Newton's method, starting with an estimate that's at most a factor of 1 + 2⁻²⁵ too
+    /// large. Each step doubles the number of correct bits, so ten steps suffice for the largest
+    /// RSA modulus.
     func squareRoot(of number: BigNumber) throws(CryptoError) -> BigNumber {
         let shift = max(number.bitCount - 51, 0) / 2 * 2
         let head = try shifted(number, rightBy: shift).word
@@ -75,17 +76,17 @@ internal import COpenSSL
         try unsafe result("BN_gcd", left, right) { unsafe BN_gcd($0, $1, $2, context) }
     }
 
-    /// The inverse modulo a number, if there is one.
+    /// Returns the inverse modulo a number, or `nil` if it doesn't exist.
     func inverse(of number: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber? {
         OpenSSLLibrary.clearErrors()
-        // Without one, OpenSSL puts an entry into the error queue.
+        // If there's no inverse, OpenSSL queues an error.
         defer { OpenSSLLibrary.clearErrors() }
         return try? unsafe result("BN_mod_inverse", number, modulus) {
             unsafe BN_mod_inverse($0, $1, $2, context) == nil ? 0 : 1
         }
     }
 
-    /// A power modulo an odd number.
+    /// Returns a power modulo an odd number.
     func power(_ base: BigNumber, _ exponent: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_mod_exp", base, exponent) { result, base, exponent in
             unsafe modulus.withPointer { unsafe BN_mod_exp(result, base, exponent, $0, context) }
@@ -126,7 +127,7 @@ internal import COpenSSL
         }
     }
 
-    /// Whether a number is a square modulo an odd prime; zero is one.
+    /// Returns whether a number, possibly zero, is a square modulo an odd prime.
     func isSquare(_ number: BigNumber, modulo prime: BigNumber) -> Bool {
         unsafe number.withPointer { number in
             unsafe prime.withPointer { unsafe (0...1).contains(BN_kronecker(number, $0, context)) }
@@ -144,7 +145,7 @@ internal import COpenSSL
         let status = unsafe result.withPointer { result in
             unsafe left.withPointer { left in unsafe right.withPointer { unsafe operation(result, left, $0) } }
         }
-        guard status == 1 else { throw CryptoError(failed: function, "The key's numbers can't be computed with") }
+        guard status == 1 else { throw CryptoError(failed: function, "Arithmetic with the key's numbers failed") }
         return result
     }
 }

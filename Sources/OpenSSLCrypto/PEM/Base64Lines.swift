@@ -1,4 +1,5 @@
-/// The base64 contents of a PEM block ([RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
+/// The base64 contents of a PEM block
+/// ([RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
 struct Base64Lines {
     private let lines: ArraySlice<Substring.UTF8View>
     private let firstLine: Int
@@ -8,14 +9,15 @@ struct Base64Lines {
         self.firstLine = firstLine
     }
 
-    /// Decodes the lines: complete groups, padding at the end only, no unused bit set.
+    /// Decodes the lines, which must have complete groups, padding only at the end, and no unused
+    /// bits set.
     func decoded() throws(CryptoError) -> SecretBytes {
         let capacity = lines.reduce(0) { $0 + $1.count } / 4 * 3 + 3
         let contents = try SecretBytes(capacity: capacity) { output throws(CryptoError) in
             try decode(into: &output)
         }
         guard contents.count > 0 else {
-            throw CryptoError(.malformedKey, "The PEM block has no contents at line \(firstLine)")
+            throw CryptoError(.malformedKey, "The PEM block at line \(firstLine) is empty")
         }
         return contents
     }
@@ -31,7 +33,7 @@ struct Base64Lines {
                     continue
                 }
                 guard padding == 0, let digit = Self.digit(character) else {
-                    throw CryptoError(.malformedKey, "Line \(firstLine + offset) of the PEM text is not base64")
+                    throw CryptoError(.malformedKey, "Line \(firstLine + offset) of the PEM text isn't base64")
                 }
                 bits = bits << 6 | UInt32(digit)
                 digits += 1
@@ -53,7 +55,7 @@ struct Base64Lines {
         default:
             throw CryptoError(
                 .malformedKey,
-                "The base64 of the PEM block that ends before line \(firstLine + lines.count) is cut off"
+                "The base64 of the PEM block that ends before line \(firstLine + lines.count) is truncated"
             )
         }
     }

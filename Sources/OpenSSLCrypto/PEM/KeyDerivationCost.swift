@@ -1,33 +1,34 @@
-/// The cost of the key derivations that encrypted keys and files ask for, and its limit.
+/// The total cost of the key derivations that an encrypted key or file requires, and its limit.
 ///
-/// The numbers come from the file: without a limit, a forged one would keep a thread busy for days. A file that asks for
-/// several key derivations has one budget for all of them.
+/// The counts come from the file. Without a limit, a forged file would keep a thread busy for days.
+/// All key derivations of a file share one budget.
 ///
-/// The functions differ in their cost by more than the counts show. So it is counted in quarters of an iteration of
-/// PBKDF2 with HMAC-SHA-256, about 0.1 µs each.
+/// Iterations of different functions differ in cost. Therefore the unit is a quarter of an
+/// iteration of PBKDF2 with HMAC-SHA-256, about 0.1 µs.
 struct KeyDerivationCost {
-    /// The most that is accepted, in iterations of PBKDF2 with HMAC-SHA-256.
+    /// The maximum cost, in iterations of PBKDF2 with HMAC-SHA-256; about a second of work.
     ///
-    /// It is enough for a PKCS#12 file whose MAC, certificates and key take 600,000 each, which is what OWASP recommends,
-    /// and for 1,300,000 with HMAC-SHA-1. It is about a second of work.
+    /// It's enough for a PKCS#12 file whose MAC, certificates and key take 600,000 iterations each,
+    /// which is what OWASP recommends, and for 1,300,000 iterations with HMAC-SHA-1.
     static let maximumIterations = 2_000_000
-    /// The cost of an iteration of PBKDF2 with HMAC-SHA-256, and of one of the older methods.
+    /// The cost of an iteration of PBKDF2 with HMAC-SHA-256 or of a legacy method.
     private static let iteration = 4
-    /// The cost of a block of scrypt, of which there are N · r · p.
+    /// The cost of one of scrypt's N · r · p blocks.
     private static let scryptBlock = 3
-    /// The blocks of scrypt that its two calls of PBKDF2 cost for each of r · p.
+    /// The cost of scrypt's two PBKDF2 calls for each of r · p, in scrypt blocks.
     private static let scryptOverhead = 8
 
     private let name: StaticString
     private let code: CryptoError.Code
-    /// The cost so far.
+    /// The cost so far, in quarters of an iteration.
     private var total = 0
 
-    /// Starts with nothing spent.
+    /// Creates an empty budget.
     ///
     /// - Parameters:
-    ///   - name: What asks for the key derivations, for the error.
-    ///   - code: The code of the errors to throw.
+    ///   - name: The kind of file or key, for error messages. The default is an encrypted private
+    ///     key.
+    ///   - code: The error code. The default is ``CryptoError/Code/malformedKey``.
     init(_ name: StaticString = "encrypted private key", code: CryptoError.Code = .malformedKey) {
         self.name = name
         self.code = code
@@ -35,7 +36,8 @@ struct KeyDerivationCost {
 
     /// Adds the key derivation of an EncryptedPrivateKeyInfo.
     ///
-    /// - Throws: The code if it can't be read, or the total is more than the limit.
+    /// - Throws: An error with the budget's code if the key is malformed or the total exceeds the
+    ///   limit.
     mutating func add(encryptedKey bytes: RawSpan) throws(CryptoError) {
         var whole = DERReader(bytes.byteOffsets, code: code)
         let sequence = try whole.contents(DERReader.Tag.sequence, name, in: bytes)
@@ -47,7 +49,8 @@ struct KeyDerivationCost {
 
     /// Adds the key derivation of an AlgorithmIdentifier.
     ///
-    /// - Throws: The code if it can't be read, or the total is more than the limit.
+    /// - Throws: An error with the budget's code if the algorithm is malformed or the total exceeds
+    ///   the limit.
     mutating func add(algorithm bytes: RawSpan) throws(CryptoError) {
         var whole = DERReader(bytes.byteOffsets, code: code)
         let (identifier, parameters) = try algorithm(&whole, in: bytes)
@@ -55,17 +58,18 @@ struct KeyDerivationCost {
         try add(identifier, parameters, in: bytes)
     }
 
-    /// Adds the key derivation of a PKCS#12 file's MAC ([RFC 7292 §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
+    /// Adds the key derivation of a PKCS#12 file's MAC
+    /// ([RFC 7292 §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
     ///
-    /// - Throws: The code if the total is more than the limit.
+    /// - Throws: An error with the budget's code if the total exceeds the limit.
     mutating func add(iterations: Int, digest: ObjectIdentifier) throws(CryptoError) {
         let isFast = [.sha1, .sha256, .sha384, .sha512].contains(digest)
         try add(iterations, times: isFast ? Self.iteration : 2 * Self.iteration)
     }
 
-    /// Adds the numbers of PBKDF2 and scrypt ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A),
-    /// [RFC 7914 §7](https://www.rfc-editor.org/rfc/rfc7914#section-7)) and of the older methods, which have an
-    /// iteration count in the same place as PBKDF2.
+    /// Adds the cost of PBKDF2 ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A)),
+    /// scrypt ([RFC 7914 §7](https://www.rfc-editor.org/rfc/rfc7914#section-7)) or a legacy method,
+    /// whose parameters have the iteration count at the same position as PBKDF2's.
     private mutating func add(
         _ identifier: ObjectIdentifier,
         _ parameters: DERReader,
@@ -90,9 +94,10 @@ struct KeyDerivationCost {
         }
     }
 
-    /// Reads the rest of PBKDF2's parameters, and returns the cost of an iteration for all blocks of the key.
+    /// Reads the remaining parameters of PBKDF2 and returns the cost of an iteration for all blocks
+    /// of the key.
     private func pseudorandomBlocks(_ parameters: inout DERReader, in bytes: RawSpan) throws(CryptoError) -> Int {
-        // No cipher that OpenSSL decrypts files with has a longer key.
+        // The longest key of the ciphers that OpenSSL supports for encrypted files.
         var keySize = 32
         if parameters.nextTag(in: bytes) == DERReader.Tag.integer {
             keySize = max(try parameters.smallInteger("key derivation's key length", in: bytes), 1)
@@ -109,7 +114,7 @@ struct KeyDerivationCost {
             case .hmacSHA256: (Self.iteration, 32)
             case .hmacSHA384: (8, 48)
             case .hmacSHA512: (8, 64)
-            // As much as HMAC-SHA-3 with 512 bits, which is the slowest.
+            // The cost of HMAC-SHA3-512, the slowest supported function.
             default: (12, 32)
             }
         return Self.product(cost, (keySize - 1) / size + 1)
@@ -121,8 +126,8 @@ struct KeyDerivationCost {
         guard count >= 0, total <= Self.maximumIterations * Self.iteration else {
             throw CryptoError(
                 code,
-                "The \(name) asks for key derivations that cost as much as \(total / Self.iteration) iterations of PBKDF2 "
-                    + "with SHA-256: at most \(Self.maximumIterations) are accepted"
+                "The \(name) requires key derivations as costly as \(total / Self.iteration) iterations of PBKDF2 "
+                    + "with SHA-256, but the limit is \(Self.maximumIterations)"
             )
         }
     }

@@ -1,27 +1,29 @@
-/// One block of a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+/// A block of a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
 struct PEMBlock {
-    /// The words after `BEGIN`.
+    /// The label: the text after `BEGIN`.
     let label: String
-    /// The number of the line with `BEGIN`, counted from 1.
+    /// The number of the `BEGIN` line, starting at 1.
     let line: Int
-    /// The header lines of [RFC 1421](https://www.rfc-editor.org/rfc/rfc1421), each with its line break; mostly none.
+    /// The header lines of [RFC 1421](https://www.rfc-editor.org/rfc/rfc1421) with their line
+    /// breaks; usually empty.
     let header: String
-    /// The decoded octets.
+    /// The decoded bytes.
     let contents: SecretBytes
 
-    /// The largest text that is read, in octets.
+    /// The maximum size of a text, in bytes.
     static let maximumSize = 65_536
 
-    /// Whether the contents are encrypted, by PKCS#8 or by OpenSSL's older method.
+    /// A Boolean value that indicates whether the contents are encrypted, with PKCS#8 or OpenSSL's
+    /// legacy method.
     var isEncrypted: Bool { label == "ENCRYPTED PRIVATE KEY" || !header.isEmpty }
 
-    /// Reads a text that has exactly one block.
+    /// Reads the only block of a text.
     ///
     /// - Parameters:
-    ///   - text: The text. Before the block there may be anything, after it only blank lines.
-    ///   - skippedLabel: The label of blocks that may come first and are ignored.
+    ///   - text: The text. Anything may precede the block; only blank lines may follow it.
+    ///   - skippedLabel: The label of preceding blocks to ignore. The default is `nil`, for none.
     /// - Returns: The block.
-    /// - Throws: ``CryptoError/Code/malformedKey``, naming the line.
+    /// - Throws: ``CryptoError/Code/malformedKey`` with the line number.
     static func only(in text: String, skipping skippedLabel: String? = nil) throws(CryptoError) -> PEMBlock {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
@@ -32,21 +34,21 @@ struct PEMBlock {
         guard let block else {
             throw CryptoError(
                 .malformedKey,
-                "The text has no PEM block with a key: no line is “-----BEGIN … KEY-----”. If it comes from an "
-                    + "environment variable, check that its line breaks are real ones"
+                "The text has no PEM block with a key, that is, no line “-----BEGIN … KEY-----”; if it comes from an "
+                    + "environment variable, check that it contains actual line breaks"
             )
         }
         try parser.finish(after: block)
         return block
     }
 
-    /// Reads all blocks of a text; what is around them is ignored.
+    /// Reads all blocks of a text and ignores the text between them.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - maximumSize: How many octets it may have.
-    /// - Returns: The blocks, none if there are none.
-    /// - Throws: ``CryptoError/Code/malformedKey``, naming the line.
+    ///   - maximumSize: The maximum size of the text, in bytes.
+    /// - Returns: The blocks; may be empty.
+    /// - Throws: ``CryptoError/Code/malformedKey`` with the line number.
     static func all(in text: String, maximumSize: Int) throws(CryptoError) -> [PEMBlock] {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
@@ -61,7 +63,7 @@ struct PEMBlock {
         guard text.utf8.count <= maximum else {
             throw CryptoError(
                 .malformedKey,
-                "The PEM text has \(text.utf8.count) octets: more than \(maximum) are not read"
+                "The PEM text has \(text.utf8.count) bytes, but the limit is \(maximum)"
             )
         }
     }

@@ -1,15 +1,15 @@
-/// Reads the blocks of a PEM text one after the other, strictly: only the line breaks may vary.
+/// A strict parser for the blocks of a PEM text; only the kind of line breaks may vary.
 struct PEMParser {
     private let lines: [Substring.UTF8View]
     private var index = 0
 
     init(_ text: String) {
-        // A byte order mark would make the first line another one.
+        // Drop a byte order mark, which would otherwise be part of the first line.
         let bytes = text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) ? text.utf8.dropFirst(3) : text.utf8[...]
         lines = Self.lines(of: bytes)
     }
 
-    /// Reads the next block; anything before it is ignored.
+    /// Reads the next block and ignores any text before it.
     mutating func nextBlock() throws(CryptoError) -> PEMBlock? {
         while index < lines.count {
             defer { index += 1 }
@@ -17,7 +17,7 @@ struct PEMParser {
                 return try block(label)
             }
             if try boundary(Self.end) != nil {
-                throw CryptoError(.malformedKey, "Line \(index + 1) ends a PEM block that never began")
+                throw CryptoError(.malformedKey, "Line \(index + 1) ends a PEM block that wasn't started")
             }
         }
         return nil
@@ -28,7 +28,7 @@ struct PEMParser {
         guard let next = lines[index...].firstIndex(where: { !$0.isEmpty }) else { return }
         throw CryptoError(
             .malformedKey,
-            "Line \(next + 1) goes on after the block “\(block.label)” of line \(block.line): exactly one key is taken"
+            "Line \(next + 1) has text after the block “\(block.label)” of line \(block.line); only one key is allowed"
         )
     }
 
@@ -37,7 +37,7 @@ struct PEMParser {
     private static let dashes = "-----"
     private static let maximumLabelLength = 64
 
-    /// Reads the block that begins on the current line, up to its last line.
+    /// Reads the block that starts on the current line, and stops at its last line.
     private mutating func block(_ label: String) throws(CryptoError) -> PEMBlock {
         let first = index
         index += 1
@@ -48,7 +48,7 @@ struct PEMParser {
                 guard endLabel == label else {
                     throw CryptoError(
                         .malformedKey,
-                        "Line \(index + 1) ends “\(endLabel)”, but line \(first + 1) began “\(label)”"
+                        "Line \(index + 1) ends “\(endLabel)”, but line \(first + 1) started “\(label)”"
                     )
                 }
                 let contents = try Base64Lines(lines[firstContent..<index], firstLine: firstContent + 1).decoded()
@@ -57,15 +57,15 @@ struct PEMParser {
             if lines[index].starts(with: Self.dashes.utf8) {
                 throw CryptoError(
                     .malformedKey,
-                    "Line \(index + 1) is not the end of the block “\(label)” that began on line \(first + 1)"
+                    "Line \(index + 1) isn't the end of the block “\(label)” that started on line \(first + 1)"
                 )
             }
             index += 1
         }
-        throw CryptoError(.malformedKey, "The block “\(label)” that begins on line \(first + 1) has no end")
+        throw CryptoError(.malformedKey, "The block “\(label)” that starts on line \(first + 1) has no end")
     }
 
-    /// Reads header lines, which a blank line separates from the contents.
+    /// Reads the header lines, which end with a blank line.
     private mutating func readHeader() throws(CryptoError) -> String {
         guard index < lines.count, lines[index].contains(UInt8(ascii: ":")) else { return "" }
         var header = ""
@@ -77,32 +77,33 @@ struct PEMParser {
         guard index < lines.count, lines[index].isEmpty else {
             throw CryptoError(
                 .malformedKey,
-                "Line \(index + 1): no blank line separates the PEM header from the contents"
+                "Line \(index + 1): a blank line must separate the PEM header from the contents"
             )
         }
         index += 1
         return header
     }
 
-    /// The label, if the current line is a boundary of that kind.
+    /// Returns the label if the current line is a boundary of the given kind, otherwise `nil`.
     private func boundary(_ kind: String) throws(CryptoError) -> String? {
         let line = lines[index]
         guard line.starts(with: kind.utf8), line.suffix(Self.dashes.utf8.count).elementsEqual(Self.dashes.utf8) else {
             return nil
         }
         let label = line.dropFirst(kind.utf8.count).dropLast(Self.dashes.utf8.count)
-        // Errors quote labels. With lower-case letters among them, part of a key on the same line could be one.
+        // Errors quote labels. If labels could contain lower-case letters, one might include part
+        // of a key on the same line.
         let isReadable = label.allSatisfy { character in
             character == UInt8(ascii: " ") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
                 || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(character)
         }
         guard isReadable, (1...Self.maximumLabelLength).contains(label.count) else {
-            throw CryptoError(.malformedKey, "The label of the PEM block on line \(index + 1) is not readable")
+            throw CryptoError(.malformedKey, "The label of the PEM block on line \(index + 1) is malformed")
         }
         return String(Substring(label))
     }
 
-    /// Splits at CR LF, LF or CR and drops blanks at both ends of each line.
+    /// Splits text at CR LF, LF or CR, and trims blanks from each line.
     private static func lines(of text: Substring.UTF8View) -> [Substring.UTF8View] {
         var lines: [Substring.UTF8View] = []
         var rest = text

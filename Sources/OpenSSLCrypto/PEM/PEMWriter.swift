@@ -1,8 +1,8 @@
-/// Writes PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+/// A writer for PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
 enum PEMWriter {
-    /// Writes one block, with lines of 64 characters and a line break at the end.
+    /// Returns a block with lines of 64 characters and a trailing line break.
     ///
-    /// The characters go straight into the string's storage: no further copy of a private key comes to be.
+    /// Writes directly into the string's storage to avoid another copy of a private key.
     static func text(_ label: StaticString, _ contents: RawSpan) -> String {
         let digits = (contents.byteCount + 2) / 3 * 4
         let lines = (digits + lineLength - 1) / lineLength

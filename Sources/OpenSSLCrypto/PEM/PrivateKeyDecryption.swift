@@ -1,15 +1,16 @@
 internal import COpenSSL
 
-/// Decrypts private keys.
+/// The decryption of private keys.
 enum PrivateKeyDecryption {
     /// Decrypts the contents of a block.
     ///
     /// - Parameters:
     ///   - block: An encrypted block.
-    ///   - password: The password, if there is one.
+    ///   - password: The password, or `nil`.
     /// - Returns: The DER encoding of the key.
     /// - Throws: ``CryptoError/Code/passwordRequired``, ``CryptoError/Code/incorrectPassword``,
-    ///   ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/malformedKey``, ``CryptoError/Code/openSSL``.
+    ///   ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/malformedKey``,
+    ///   ``CryptoError/Code/openSSL``.
     static func contents(of block: PEMBlock, password: SecretBytes?) throws(CryptoError) -> SecretBytes {
         guard block.header.isEmpty else {
             return try legacy(block, password: checked(password, "The private key in line \(block.line)"))
@@ -19,14 +20,15 @@ enum PrivateKeyDecryption {
         }
     }
 
-    /// Decrypts an EncryptedPrivateKeyInfo ([RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)).
+    /// Decrypts an EncryptedPrivateKeyInfo
+    /// ([RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)).
     ///
     /// - Parameters:
     ///   - der: The EncryptedPrivateKeyInfo.
-    ///   - password: The password, if there is one.
-    ///   - name: What it is, for the error.
+    ///   - password: The password, or `nil`.
+    ///   - name: The description of the key, for error messages.
     /// - Returns: The PrivateKeyInfo.
-    /// - Throws: As ``contents(of:password:)``.
+    /// - Throws: The same errors as ``contents(of:password:)``.
     static func contents(
         ofPKCS8 der: RawSpan,
         password: SecretBytes?,
@@ -35,11 +37,12 @@ enum PrivateKeyDecryption {
         try pkcs8(der, password: checked(password, name))
     }
 
-    /// What to tell where a decrypted text is no key: one wrong password in 256 leaves what looks like one.
+    /// Returns the error for decrypted data that isn't a key: the padding is valid for 1 in 256
+    /// wrong passwords.
     static func notAKey(_ name: String) -> CryptoError {
         CryptoError(
             .incorrectPassword,
-            "\(name) decrypts to something else: the password is wrong or the key is damaged"
+            "\(name) decrypts to invalid data; the password is wrong or the key is damaged"
         )
     }
 
@@ -50,13 +53,13 @@ enum PrivateKeyDecryption {
         guard password.count <= maximumPasswordSize else {
             throw CryptoError(
                 .invalidArgument,
-                "The password has \(password.count) octets: at most \(maximumPasswordSize) are possible"
+                "The password has \(password.count) bytes, but the limit is \(maximumPasswordSize)"
             )
         }
         return password
     }
 
-    /// OpenSSL's older method takes no more, so neither does the other.
+    /// The limit of OpenSSL's legacy method, applied to both methods for consistency.
     static let maximumPasswordSize = Int(PEM_BUFSIZE)
 
     private static func pkcs8(_ der: RawSpan, password: SecretBytes) throws(CryptoError) -> SecretBytes {
@@ -64,7 +67,8 @@ enum PrivateKeyDecryption {
         try cost.add(encryptedKey: der)
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.
+        // Successful decoding may still queue errors, which other code on this thread could mistake
+        // for its own.
         defer { OpenSSLLibrary.clearErrors() }
         let encrypted = unsafe der.withUnsafeBytes { bytes in
             var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -72,7 +76,7 @@ enum PrivateKeyDecryption {
         }
         defer { unsafe X509_SIG_free(encrypted) }
         guard unsafe encrypted != nil else {
-            throw CryptoError(.malformedKey, failed: "d2i_X509_SIG", "The encrypted private key can't be read")
+            throw CryptoError(.malformedKey, failed: "d2i_X509_SIG", "Can't decode the encrypted private key")
         }
         let key = unsafe password.withBytes { password in
             unsafe password.withUnsafeBytes { password in
@@ -90,7 +94,7 @@ enum PrivateKeyDecryption {
             throw CryptoError(
                 .malformedKey,
                 failed: "i2d_PKCS8_PRIV_KEY_INFO",
-                "The decrypted private key can't be read"
+                "Can't decode the decrypted private key"
             )
         }
         return SecretBytes(capacity: Int(size)) { output in
@@ -101,7 +105,7 @@ enum PrivateKeyDecryption {
         }
     }
 
-    /// Decrypts a block whose header says how, as `openssl ec -aes256` writes.
+    /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -116,7 +120,7 @@ enum PrivateKeyDecryption {
             throw CryptoError(
                 errors.contains(where: \.isUnsupported) ? .openSSL : .malformedKey,
                 failed: "PEM_get_EVP_CIPHER_INFO",
-                "The header after line \(block.line) does not say how the private key is encrypted",
+                "The header after line \(block.line) doesn't state how the private key is encrypted",
                 errors: errors
             )
         }
@@ -143,7 +147,7 @@ enum PrivateKeyDecryption {
         guard !errors.contains(where: \.isUnsupported) else {
             return CryptoError(
                 failed: function,
-                "The private key is encrypted by a method or at a cost that this OpenSSL does not offer: encrypt it again, "
+                "This OpenSSL doesn't support the private key's encryption or its cost; encrypt it again, "
                     + "for example with “openssl pkcs8 -topk8”",
                 errors: errors
             )
@@ -151,13 +155,13 @@ enum PrivateKeyDecryption {
         return CryptoError(
             .incorrectPassword,
             failed: function,
-            "The private key does not decrypt: the password is wrong or the key is damaged",
+            "Can't decrypt the private key; the password is wrong or the key is damaged",
             errors: errors
         )
     }
 }
 
-/// Hands the password to OpenSSL; without such a function it would ask on the terminal.
+/// Passes the password to OpenSSL, which would otherwise prompt on the terminal.
 private func copyPassword(
     to buffer: UnsafeMutablePointer<CChar>?,
     size: Int32,

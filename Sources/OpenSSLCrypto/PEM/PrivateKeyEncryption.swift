@@ -1,16 +1,18 @@
 internal import COpenSSL
 
-/// Encrypts private keys, in one way: PBES2 ([RFC 8018 §6.2](https://www.rfc-editor.org/rfc/rfc8018#section-6.2)) with
-/// PBKDF2 on HMAC-SHA-256, and AES-256-CBC, which every implementation can read.
+/// The encryption of private keys with PBES2
+/// ([RFC 8018 §6.2](https://www.rfc-editor.org/rfc/rfc8018#section-6.2)), using PBKDF2 with
+/// HMAC-SHA-256 and AES-256-CBC, which every implementation supports.
 package enum PrivateKeyEncryption {
-    /// What OWASP recommends for PBKDF2 with HMAC-SHA-256 since 2023.
+    /// The minimum number of iterations: OWASP's recommendation for PBKDF2 with HMAC-SHA-256 since
+    /// 2023.
     package static let minimumIterations = 600_000
 
     /// Encrypts a PrivateKeyInfo.
     ///
     /// - Parameters:
     ///   - key: The PrivateKeyInfo.
-    ///   - password: The password, 1 to 1024 octets.
+    ///   - password: The password, 1 to 1024 bytes.
     ///   - iterations: The number of iterations, ``minimumIterations`` to 2,000,000.
     /// - Returns: The EncryptedPrivateKeyInfo.
     /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/randomUnavailable``,
@@ -24,14 +26,14 @@ package enum PrivateKeyEncryption {
         guard (1...maximumPasswordSize).contains(password.count) else {
             throw CryptoError(
                 .invalidArgument,
-                "The password has \(password.count) octets: 1 to \(maximumPasswordSize) are possible"
+                "The password has \(password.count) bytes, but must have 1 to \(maximumPasswordSize)"
             )
         }
         guard (minimumIterations...KeyDerivationCost.maximumIterations).contains(iterations) else {
             throw CryptoError(
                 .invalidArgument,
-                "\(iterations) iterations were asked for: \(minimumIterations) to \(KeyDerivationCost.maximumIterations) "
-                    + "are possible"
+                "\(iterations) iterations are out of range; use \(minimumIterations) "
+                    + "to \(KeyDerivationCost.maximumIterations)"
             )
         }
         OpenSSLLibrary.prepare()
@@ -44,7 +46,7 @@ package enum PrivateKeyEncryption {
         }
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
         guard unsafe information != nil else {
-            throw CryptoError(failed: "d2i_PKCS8_PRIV_KEY_INFO", "The private key can't be encrypted")
+            throw CryptoError(failed: "d2i_PKCS8_PRIV_KEY_INFO", "Can't encrypt the private key")
         }
         let algorithm = try unsafe makeAlgorithm(iterations)
         let encrypted = unsafe password.withBytes { password in
@@ -58,13 +60,13 @@ package enum PrivateKeyEncryption {
             }
         }
         guard let encrypted = unsafe encrypted else {
-            // Only a success takes the algorithm over.
+            // Only a successful call takes ownership of the algorithm.
             unsafe X509_ALGOR_free(algorithm)
-            throw CryptoError(failed: "PKCS8_set0_pbe", "The private key can't be encrypted")
+            throw CryptoError(failed: "PKCS8_set0_pbe", "Can't encrypt the private key")
         }
         defer { unsafe X509_SIG_free(encrypted) }
         let size = unsafe i2d_X509_SIG(encrypted, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509_SIG", "The encrypted private key can't be written") }
+        guard size > 0 else { throw CryptoError(failed: "i2d_X509_SIG", "Can't encode the encrypted private key") }
         return [UInt8](capacity: Int(size)) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
                 var start = buffer.baseAddress
@@ -75,9 +77,10 @@ package enum PrivateKeyEncryption {
 
     private static let saltSize = 16
 
-    /// Makes the AlgorithmIdentifier, with a new salt and initialization vector; the caller's to free.
+    /// Creates an AlgorithmIdentifier with a new salt and initialization vector, which the caller
+    /// must free.
     private static func makeAlgorithm(_ iterations: Int) throws(CryptoError) -> UnsafeMutablePointer<X509_ALGOR> {
-        // OpenSSL 3.0 would take a salt of 8 octets.
+        // The default salt of OpenSSL 3.0 has only 8 bytes.
         var salt = try SecureRandom.bytes(count: saltSize)
         let algorithm = unsafe salt.withUnsafeMutableBufferPointer { salt in
             unsafe PKCS5_pbe2_set_iv(
@@ -90,7 +93,7 @@ package enum PrivateKeyEncryption {
             )
         }
         guard let algorithm = unsafe algorithm else {
-            throw CryptoError(failed: "PKCS5_pbe2_set_iv", "The private key can't be encrypted")
+            throw CryptoError(failed: "PKCS5_pbe2_set_iv", "Can't encrypt the private key")
         }
         return unsafe algorithm
     }

@@ -1,13 +1,15 @@
-/// Recognizes RSA moduli of the vulnerable library that CVE-2017-15361 is about.
+/// A check for RSA moduli of the library with the vulnerability CVE-2017-15361 (ROCA).
 ///
-/// It made its primes as powers of 65537 modulo a product of small primes plus a multiple of that product, so that the
-/// modulus, too, is a power of 65537 modulo each of them. Of other moduli one in 240 million is.
+/// The library computed primes as powers of 65537 modulo a product of small primes, plus a multiple
+/// of that product. So the modulus is also a power of 65537 modulo each small prime. For other
+/// moduli, the probability is 1 in 240 million.
 enum ROCA {
     static func hasFingerprint(_ modulus: BigNumber) -> Bool {
         powers.allSatisfy { prime, powers in powers.contains(modulus.remainder(dividingBy: prime)) }
     }
 
-    /// The powers of 65537 modulo the odd primes up to 167, all of which divide the product for every key size.
+    /// The powers of 65537 modulo the odd primes up to 167, which divide the product for every key
+    /// size.
     private static let powers: [(UInt, Set<UInt>)] = stride(from: UInt(3), through: 167, by: 2)
         .filter { number in !(2..<number).contains { number.isMultiple(of: $0) } }
         .map { prime in

@@ -1,16 +1,17 @@
-/// Finds the primes of an RSA modulus when both exponents are known.
+/// The recovery of an RSA modulus's primes from both exponents.
 ///
 /// This is the deterministic method of
-/// [NIST SP 800-56B, Appendix C.2](https://doi.org/10.6028/NIST.SP.800-56Br2): a fixed number of products and divisions for
-/// all numbers, and no exponentiation.
+/// [NIST SP 800-56B, Appendix C.2](https://doi.org/10.6028/NIST.SP.800-56Br2): a fixed number of
+/// multiplications and divisions for all numbers, and no exponentiation.
 ///
-/// `d · e - 1` is a multiple of the least common multiple of `p - 1` and `q - 1`. Multiplied by what it has in common with
-/// `n - 1`, it is a multiple of `(p - 1) · (q - 1)`, which is `n - (p + q - 1)`: a division by `n` finds the sum of the primes.
+/// `d · e - 1` is a multiple of the least common multiple of `p - 1` and `q - 1`. Multiplied by its
+/// greatest common divisor with `n - 1`, it becomes a multiple of `(p - 1) · (q - 1)`, which is `n
+/// - (p + q - 1)`. A division by `n` then yields the sum of the primes.
 enum RSAFactorization {
     /// Returns the primes, the larger one first.
     ///
-    /// - Throws: ``CryptoError/Code/keyMismatch`` if the exponents don't lead to two factors. Those that are found are not yet
-    ///   known to be prime.
+    /// - Throws: ``CryptoError/Code/keyMismatch`` if the exponents don't lead to two factors. The
+    ///   factors aren't yet known to be prime.
     static func primes(
         of numbers: RSAPublicNumbers,
         _ d: BigNumber,

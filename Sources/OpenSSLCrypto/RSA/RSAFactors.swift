@@ -1,7 +1,7 @@
-/// The numbers of an RSA private key that come from its two primes, with the names of
+/// The CRT parameters of an RSA private key, named as in
 /// [RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2); big-endian.
 ///
-/// They make signing four times as fast or more.
+/// They make signing at least four times as fast.
 package struct RSAFactors: Sendable {
     /// The first prime.
     package let p: SecretBytes
@@ -14,7 +14,7 @@ package struct RSAFactors: Sendable {
     /// The inverse of `q` modulo `p`.
     package let qi: SecretBytes
 
-    /// Collects the numbers; they are checked when a key is made of them.
+    /// Creates a value without checking the numbers; creating a key checks them.
     ///
     /// - Parameters:
     ///   - p: The first prime.

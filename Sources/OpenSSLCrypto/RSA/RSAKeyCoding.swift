@@ -1,16 +1,18 @@
-/// RSA keys in ASN.1: PKCS#1 ([RFC 8017 §A.1](https://www.rfc-editor.org/rfc/rfc8017#appendix-A.1)) and what PKCS#8 and
-/// SubjectPublicKeyInfo need around it ([RFC 3279 §2.3.1](https://www.rfc-editor.org/rfc/rfc3279#section-2.3.1)).
+/// The ASN.1 encodings of RSA keys: PKCS#1
+/// ([RFC 8017 §A.1](https://www.rfc-editor.org/rfc/rfc8017#appendix-A.1)), and the algorithm for
+/// PKCS#8 and SubjectPublicKeyInfo
+/// ([RFC 3279 §2.3.1](https://www.rfc-editor.org/rfc/rfc3279#section-2.3.1)).
 enum RSAKeyCoding {
     /// The contents of the algorithm's SEQUENCE.
     static let algorithm: [UInt8] =
         [Tag.objectIdentifier, UInt8(ObjectIdentifier.rsaKey.octets.count)]
         + ObjectIdentifier.rsaKey.octets + [Tag.null, 0]
 
-    /// Checks what follows the identifier of an RSA key's algorithm: NULL.
+    /// Checks that the parameters of an RSA key's algorithm are NULL.
     static func check(_ parameters: DERReader, in bytes: RawSpan) throws(CryptoError) {
         var parameters = parameters
         let null = try parameters.contents(Tag.null, "RSA key's parameters", in: bytes)
-        guard null.isEmpty else { throw CryptoError(.malformedKey, "The NULL of the RSA key has contents") }
+        guard null.isEmpty else { throw CryptoError(.malformedKey, "The NULL in the RSA key isn't empty") }
         try parameters.finish("RSA key's parameters")
     }
 
@@ -19,10 +21,10 @@ enum RSAKeyCoding {
         var reader = try DERReader.sequence("RSA private key", in: bytes, range)
         let version = try reader.smallInteger("RSA private key version", in: bytes)
         guard version != 1 else {
-            throw CryptoError(.wrongKeyType, "The RSA key has more than two primes: only keys with two are supported")
+            throw CryptoError(.wrongKeyType, "The RSA key has more than two primes, which isn't supported")
         }
         guard version == 0 else {
-            throw CryptoError(.malformedKey, "RSA private key version \(version) is not known: 0 is")
+            throw CryptoError(.malformedKey, "RSA private key version \(version) isn't supported")
         }
         let n = try reader.magnitude("RSA modulus", in: bytes)
         let e = try reader.magnitude("RSA public exponent", in: bytes)
@@ -34,7 +36,7 @@ enum RSAKeyCoding {
         let qi = try reader.magnitude("RSA coefficient", in: bytes)
         try reader.finish("RSA private key")
         func secret(_ range: Range<Int>) -> SecretBytes { SecretBytes(copying: bytes.extracting(range)) }
-        // Zeros stand for numbers that the writer did not know.
+        // Zeros stand for numbers that the writer didn't know.
         let hasFactors = [p, q, dp, dq, qi].contains { !$0.isEmpty }
         return try RSAPrivateKey(
             modulus: n.map { bytes[$0] },
@@ -54,7 +56,7 @@ enum RSAKeyCoding {
         return try RSAPublicKey(modulus: n.map { bytes[$0] }, exponent: e.map { bytes[$0] })
     }
 
-    /// Writes an RSAPrivateKey.
+    /// Encodes an RSAPrivateKey.
     static func encoding(_ key: RSAPrivateKey) throws(CryptoError) -> SecretBytes {
         let factors = try key.factors()
         let numbers = try [
@@ -75,7 +77,7 @@ enum RSAKeyCoding {
         }
     }
 
-    /// Writes an RSAPublicKey.
+    /// Encodes an RSAPublicKey.
     static func encoding(_ key: RSAPublicKey) -> [UInt8] {
         let numbers = [key.modulus, key.exponent].map { $0.first.map { $0 & 0x80 != 0 } == true ? [0] + $0 : $0 }
         let contents = numbers.reduce(0) { $0 + DERWriter.size(ofElementWith: $1.count) }
@@ -93,7 +95,8 @@ enum RSAKeyCoding {
         octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// The number of content octets: one more if the first would otherwise read as a sign.
+    /// Returns the number of content bytes, including a zero if the first byte would otherwise be a
+    /// sign.
     private static func integerSize(_ number: SecretBytes) -> Int {
         number.count + number.withBytes { $0.isEmpty ? 0 : Int($0[0] >> 7) }
     }

@@ -1,10 +1,11 @@
-/// Recognizes RSA moduli that anyone can factor in a moment.
+/// Checks for RSA moduli that anyone can factor quickly.
 ///
 /// Each check costs a fixed number of operations with numbers of the modulus's size.
 enum RSAModulusCheck {
-    /// Returns whether an odd prime below 4096 divides a modulus.
+    /// Returns whether the modulus has a prime factor below 4096 other than 2.
     ///
-    /// [NIST SP 800-89 §5.3.3](https://doi.org/10.6028/NIST.SP.800-89) demands it for the primes up to 752.
+    /// [NIST SP 800-89 §5.3.3](https://doi.org/10.6028/NIST.SP.800-89) requires this check for
+    /// primes up to 752.
     static func hasSmallFactor(_ modulus: BigNumber) -> Bool {
         primeProducts.contains { product, primes in
             let remainder = modulus.remainder(dividingBy: product)
@@ -12,8 +13,8 @@ enum RSAModulusCheck {
         }
     }
 
-    /// The odd primes below 4096, and their products as far as they fit into 32 bits: one division of the modulus checks
-    /// several of them.
+    /// The odd primes below 4096, grouped into products of up to 32 bits, so that one division of
+    /// the modulus checks several primes.
     private static let primeProducts: [(product: UInt, primes: [UInt])] = {
         var products: [(product: UInt, primes: [UInt])] = []
         var isComposite = [Bool](repeating: false, count: 4096)
@@ -31,11 +32,11 @@ enum RSAModulusCheck {
         return products
     }()
 
-    /// Returns whether Fermat's method factors a modulus within 100 steps, as it does for primes of one size whose upper
-    /// halves are the same.
+    /// Returns whether Fermat's method factors the modulus within 100 steps, as it does if both
+    /// primes have the same size and the same upper half.
     ///
-    /// If `n` is `p · q`, the square of `(p + q) / 2` is greater than `n` by a square. The method tries the numbers from the
-    /// root of `n` upward.
+    /// If `n` is `p · q`, the square of `(p + q) / 2` exceeds `n` by a square. The method tries
+    /// numbers upward from the square root of `n`.
     static func hasClosePrimes(_ modulus: BigNumber) throws(CryptoError) -> Bool {
         let arithmetic = try BigNumberArithmetic()
         let root = try arithmetic.squareRoot(of: modulus)
@@ -48,7 +49,7 @@ enum RSAModulusCheck {
                 let base = (remainders.root + step) % test.modulus
                 return test.isSquare[Int((base * base + test.modulus - remainders.n) % test.modulus)]
             }
-            // One step in 3,000 comes to this point by chance.
+            // By chance, 1 in 3,000 steps passes this test.
             guard mayBeSquare else { continue }
             let base = try arithmetic.sum(root, BigNumber(step))
             let rest = try arithmetic.difference(arithmetic.product(base, base), modulus)
@@ -60,7 +61,7 @@ enum RSAModulusCheck {
 
     private static let fermatSteps = 100
 
-    /// Small moduli, and which remainders of them a square can have.
+    /// Small moduli, and the remainders that squares can have.
     private static let squareTests: [(modulus: UInt, isSquare: [Bool])] = [64, 63, 65, 11, 17, 19, 23, 29, 31].map {
         var isSquare = [Bool](repeating: false, count: $0)
         for number in 0..<$0 { isSquare[number * number % $0] = true }

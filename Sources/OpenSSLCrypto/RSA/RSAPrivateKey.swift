@@ -1,42 +1,45 @@
-/// An RSA key pair with two primes, checked when it is made.
+/// An RSA key pair with two primes, validated on creation.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct RSAPrivateKey: Sendable {
     /// The public key.
     package let publicKey: RSAPublicKey
 
     let key: EVPKey
 
-    /// Makes a new key pair with the public exponent 65537.
+    /// Generates a key pair with the public exponent 65537.
     ///
-    /// - Parameter bitCount: The size of the modulus, 2048 to 8192 bits. 4096 take a second, 8192 ten.
+    /// - Parameter bitCount: The size of the modulus in bits, 2048 to 8192. The default is 2048.
+    ///   Generating 4096 bits takes about one second, 8192 bits about ten.
     /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/weakKey`` and ``CryptoError/Code/keyTooLarge`` for another size,
-    ///   ``CryptoError/Code/openSSL`` if the library fails, for example because it has no random numbers.
+    /// - Throws: ``CryptoError/Code/weakKey`` or ``CryptoError/Code/keyTooLarge`` for any other
+    ///   size, ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random numbers
+    ///   are available.
     package static func generate(bitCount: Int = 2048) throws(CryptoError) -> RSAPrivateKey {
         let possible = RSAPublicNumbers.bitCounts
         guard possible.contains(bitCount) else {
             throw CryptoError(
                 bitCount < possible.lowerBound ? .weakKey : .keyTooLarge,
-                "An RSA key of \(bitCount) bits was asked for: \(possible.lowerBound) to \(possible.upperBound) are possible"
+                "An RSA key can't have \(bitCount) bits; use \(possible.lowerBound) to \(possible.upperBound)"
             )
         }
         let key = try EVPKey.generateRSA(bitCount: bitCount)
         return try RSAPrivateKey(RSAPublicNumbers(generated: key.rsaNumber(.n), key.rsaNumber(.e)), key: key)
     }
 
-    /// Makes a key pair from its numbers, as a JWK has them; big-endian.
+    /// Creates a key pair from its big-endian numbers, which a JWK contains.
     ///
     /// The private numbers may have leading zeros, up to the size of the modulus.
     ///
     /// - Parameters:
     ///   - modulus: The modulus, as for ``RSAPublicKey/init(modulus:exponent:)``.
-    ///   - exponent: The public exponent, likewise.
+    ///   - exponent: The public exponent, as for ``RSAPublicKey/init(modulus:exponent:)``.
     ///   - privateExponent: The private exponent.
-    ///   - factors: The numbers that come from the primes; without them they are computed.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (also for primes of different sizes, and
-    ///   for primes that are close to each other), ``CryptoError/Code/keyTooLarge``, and
-    ///   ``CryptoError/Code/keyMismatch`` if the numbers don't belong together.
+    ///   - factors: The numbers derived from the primes. The default is `nil`: they're computed.
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (also for primes
+    ///   of different sizes and primes that are close to each other),
+    ///   ``CryptoError/Code/keyTooLarge``, and ``CryptoError/Code/keyMismatch`` if the numbers
+    ///   don't match.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],
@@ -61,18 +64,18 @@ package struct RSAPrivateKey: Sendable {
     /// The size of the modulus in bits, 2048 to 8192.
     package var bitCount: Int { publicKey.bitCount }
 
-    /// Reads the private exponent.
+    /// Returns the private exponent.
     ///
     /// - Returns: The number, big-endian and without leading zeros.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func privateExponent() throws(CryptoError) -> SecretBytes {
         try key.rsaNumber(.d).secretOctets()
     }
 
-    /// Reads the numbers that come from the primes.
+    /// Returns the numbers derived from the primes.
     ///
     /// - Returns: The numbers, big-endian and without leading zeros.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func factors() throws(CryptoError) -> RSAFactors {
         try RSAFactors(
             p: key.rsaNumber(.p).secretOctets(),
@@ -83,14 +86,14 @@ package struct RSAPrivateKey: Sendable {
         )
     }
 
-    /// Makes the key pair ready to make signatures of one kind.
+    /// Creates a signer for one kind of signature.
     ///
     /// - Parameters:
     ///   - padding: The padding.
-    ///   - hash: SHA-256, SHA-384 or SHA-512.
-    /// - Returns: The signer; make it once and keep it.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function, ``CryptoError/Code/openSSL`` if the
-    ///   library fails.
+    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
+    /// - Returns: The signer. Create it once and reuse it.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signer(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSASigner {
         try RSASigner(key, padding, hash, signatureSize: publicKey.modulusSize)
     }

@@ -1,6 +1,6 @@
-/// The public key of an RSA key pair, checked when it is made.
+/// The public key of an RSA key pair, validated on creation.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct RSAPublicKey: Sendable {
     /// The modulus, big-endian and without leading zeros.
     package let modulus: [UInt8]
@@ -11,16 +11,19 @@ package struct RSAPublicKey: Sendable {
 
     let key: EVPKey
 
-    /// Makes a key from its numbers, as a JWK has them.
+    /// Creates a key from its numbers, which a JWK contains.
     ///
     /// - Parameters:
-    ///   - modulus: The modulus, big-endian, 2048 to 8192 bits and odd. One leading zero octet, which some writers
-    ///     take over from DER, is dropped.
-    ///   - exponent: The public exponent, big-endian, odd, at least 3 and less than 2⁶⁴, likewise.
-    ///   - maximumBitCount: The largest size of the modulus in bits, at most ``maximumBitCount``, which is the default.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (a modulus under 2048 bits, one that
-    ///   the vulnerable library of CVE-2017-15361 made, one with a small factor or with primes that are close to each other;
-    ///   an exponent of 1), ``CryptoError/Code/keyTooLarge``.
+    ///   - modulus: The modulus, big-endian, 2048 to 8192 bits and odd. One leading zero byte,
+    ///     which some writers copy from DER, is ignored.
+    ///   - exponent: The public exponent, big-endian, odd, at least 3 and less than 2⁶⁴. One
+    ///     leading zero byte is ignored.
+    ///   - maximumBitCount: The maximum size of the modulus in bits. The default is
+    ///     ``maximumBitCount``, which is also the upper limit.
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (for a modulus
+    ///   below 2048 bits, from a library with the vulnerability CVE-2017-15361, with a small factor
+    ///   or with primes that are close to each other, and for the exponent 1),
+    ///   ``CryptoError/Code/keyTooLarge``.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],
@@ -29,14 +32,14 @@ package struct RSAPublicKey: Sendable {
         try self.init(RSAPublicNumbers(modulus: modulus, exponent: exponent, maximumBitCount: maximumBitCount))
     }
 
-    /// The largest modulus that any key may have: 8192 bits.
+    /// The maximum size of a modulus, in bits: 8192.
     package static let maximumBitCount = RSAPublicNumbers.bitCounts.upperBound
 
     init(_ numbers: RSAPublicNumbers) throws(CryptoError) {
         try self.init(numbers, key: EVPKey.make(numbers, nil))
     }
 
-    /// Wraps the public half of a key pair; `key` may well have the private half too, which is not used.
+    /// Creates the public half of a key pair; a private half in `key` is ignored.
     init(_ numbers: RSAPublicNumbers, key: EVPKey) throws(CryptoError) {
         modulus = try numbers.n.octets()
         exponent = try numbers.e.octets()
@@ -44,24 +47,24 @@ package struct RSAPublicKey: Sendable {
         self.key = key
     }
 
-    /// The size of the modulus, and so of a signature, in octets.
+    /// The size of the modulus and of a signature, in bytes.
     package var modulusSize: Int { modulus.count }
 
-    /// Makes the key ready to verify signatures of one kind.
+    /// Creates a verifier for one kind of signature.
     ///
     /// - Parameters:
     ///   - padding: The padding.
-    ///   - hash: SHA-256, SHA-384 or SHA-512.
-    /// - Returns: The verifier; make it once and keep it.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function, ``CryptoError/Code/openSSL`` if the
-    ///   library fails.
+    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
+    /// - Returns: The verifier. Create it once and reuse it.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func verifier(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSAVerifier {
         try RSAVerifier(key, padding, hash, signatureSize: modulusSize)
     }
 }
 
 extension RSAPublicKey: Equatable {
-    /// Whether two keys have the same numbers.
+    /// Returns a Boolean value that indicates whether two keys have the same numbers.
     package static func == (left: Self, right: Self) -> Bool {
         left.modulus == right.modulus && left.exponent == right.exponent
     }

@@ -1,12 +1,12 @@
-/// An RSA key pair that is ready to sign in one way.
+/// An RSA key pair with a padding and a hash function, ready to sign.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct RSASigner: Sendable {
     /// The padding.
     package let padding: RSASignaturePadding
-    /// How messages are hashed.
+    /// The hash function for messages.
     package let hash: HashFunction
-    /// The size of a signature in octets: that of the modulus.
+    /// The size of a signature, which is the size of the modulus, in bytes.
     package let signatureSize: Int
 
     private let signing: EVPKeyOperation
@@ -18,7 +18,7 @@ package struct RSASigner: Sendable {
         signatureSize: Int
     ) throws(CryptoError) {
         guard hash.isCollisionResistant else {
-            throw CryptoError(.invalidArgument, "Nothing is signed with \(hash.openSSLName): use SHA-256 or longer")
+            throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")
         }
         self.padding = padding
         self.hash = hash
@@ -29,8 +29,9 @@ package struct RSASigner: Sendable {
     /// Signs a message.
     ///
     /// - Parameter message: The message.
-    /// - Returns: The signature, ``signatureSize`` octets. With PSS two of the same message differ.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Returns: The signature, ``signatureSize`` bytes. PSS signatures are randomized: signing a
+    ///   message twice gives two different signatures.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try hash.hash(message).withBytes { digest throws(CryptoError) in try signing.sign(digest) }
     }

@@ -1,12 +1,12 @@
-/// An RSA public key that is ready to verify in one way.
+/// An RSA public key with a padding and a hash function, ready to verify.
 ///
-/// A value may be used from several threads at once.
+/// It's safe to use a value from several threads at once.
 package struct RSAVerifier: Sendable {
     /// The padding.
     package let padding: RSASignaturePadding
-    /// How messages are hashed.
+    /// The hash function for messages.
     package let hash: HashFunction
-    /// The size of a signature in octets: that of the modulus.
+    /// The size of a signature, which is the size of the modulus, in bytes.
     package let signatureSize: Int
 
     private let verification: EVPKeyOperation
@@ -18,7 +18,7 @@ package struct RSAVerifier: Sendable {
         signatureSize: Int
     ) throws(CryptoError) {
         guard hash.isCollisionResistant else {
-            throw CryptoError(.invalidArgument, "Nothing is verified with \(hash.openSSLName): use SHA-256 or longer")
+            throw CryptoError(.invalidArgument, "Can't verify with \(hash.openSSLName); use SHA-256 or longer")
         }
         self.padding = padding
         self.hash = hash
@@ -26,13 +26,13 @@ package struct RSAVerifier: Sendable {
         verification = try EVPKeyOperation(.verification, .rsa(padding, hash), with: key)
     }
 
-    /// Checks a signature.
+    /// Verifies a signature.
     ///
     /// - Parameters:
-    ///   - signature: The signature. Only one of exactly ``signatureSize`` octets is valid: OpenSSL itself would take a
-    ///     PSS signature whose leading zero was dropped.
+    ///   - signature: The signature. It must have exactly ``signatureSize`` bytes; OpenSSL itself
+    ///     accepts a PSS signature without its leading zero.
     ///   - message: The message.
-    /// - Returns: Whether the signature is the message's; `false` also if the library fails.
+    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         guard signature.byteCount == signatureSize, let digest = try? hash.hash(message) else { return false }
         return digest.withBytes { verification.verify(signature, of: $0) }

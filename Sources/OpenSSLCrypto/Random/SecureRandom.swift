@@ -1,16 +1,16 @@
 internal import COpenSSL
 
-/// Random values.
+/// Sources of random values.
 package enum SecureRandom {
-    /// Makes octets fit for keys, nonces and identifiers.
+    /// Returns random bytes suitable for keys, nonces and identifiers.
     ///
-    /// - Parameter count: How many; at least 0 and at most 1 MiB.
-    /// - Returns: The octets.
+    /// - Parameter count: The number of bytes, 0 to 1 MiB.
+    /// - Returns: The bytes.
     /// - Throws: ``CryptoError/Code/invalidArgument`` for a count out of range,
     ///   ``CryptoError/Code/randomUnavailable`` if the generator can't be seeded.
     package static func bytes(count: Int) throws(CryptoError) -> [UInt8] {
         guard (0...maximumCount).contains(count) else {
-            throw CryptoError(.invalidArgument, "\(count) random octets were asked for: ask for 0 to \(maximumCount)")
+            throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 0 to \(maximumCount)")
         }
         guard count > 0 else { return [] }
         OpenSSLLibrary.prepare()
@@ -22,16 +22,16 @@ package enum SecureRandom {
                 return unsafe RAND_bytes(buffer.baseAddress, Int32(count))
             }
             guard status == 1 else {
-                throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "No random octets")
+                throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
             }
         }
     }
 
-    /// Makes a number for jitter, evenly distributed.
+    /// Returns a uniformly distributed random number for jitter.
     ///
     /// It comes from the kernel's generator and can't fail.
     ///
-    /// - Returns: A number of at least 0 and less than 1.
+    /// - Returns: A number from 0 up to but not including 1.
     package static func uniform() -> Double {
         Double.random(in: 0..<1)
     }

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// Comparison that does not tell by its duration where two values differ.
+/// Comparison whose duration doesn't reveal where two values differ.
 package enum ConstantTime {
-    /// Compares octets in a time that depends on their number only.
+    /// Compares bytes in a time that depends only on their number.
     ///
     /// - Parameters:
-    ///   - left: One value.
-    ///   - right: The other.
-    /// - Returns: Whether both have the same length and contents.
+    ///   - left: A value.
+    ///   - right: Another value.
+    /// - Returns: `true` if both have the same length and contents.
     package static func areEqual(_ left: RawSpan, _ right: RawSpan) -> Bool {
         guard left.byteCount == right.byteCount else { return false }
         return unsafe left.withUnsafeBytes { leftBytes in

@@ -1,13 +1,14 @@
-/// Octets that must not be seen: key material or a password.
+/// Secret bytes: key material or a password.
 ///
-/// The one copy in memory is left out of core dumps and cleared when the last reference goes, two values compare in constant time, and no
-/// description, dump or mirror shows the contents.
+/// The single copy in memory is excluded from core dumps and cleared when the last reference is
+/// released. Two values compare in constant time, and descriptions, dumps and mirrors don't show
+/// the contents.
 package struct SecretBytes: Sendable {
     private let storage: Storage
 
-    /// Copies octets; the source is the caller's to clear.
+    /// Copies bytes; the caller must clear the source.
     ///
-    /// - Parameter bytes: The octets to keep.
+    /// - Parameter bytes: The bytes to copy.
     package init(copying bytes: RawSpan) {
         storage = Storage(capacity: bytes.byteCount)
         storage.fill { output in
@@ -17,12 +18,12 @@ package struct SecretBytes: Sendable {
         }
     }
 
-    /// Makes a value in place, so that no other copy of it exists.
+    /// Creates a value in place, without another copy.
     ///
     /// - Parameters:
-    ///   - capacity: How many octets there may be; appending more is a programming error and traps.
-    ///   - body: Appends the octets.
-    /// - Throws: What `body` throws.
+    ///   - capacity: The maximum number of bytes. Appending more traps.
+    ///   - body: A closure that appends the bytes.
+    /// - Throws: The error that `body` throws.
     init<Failure: Error>(
         capacity: Int,
         initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
@@ -31,14 +32,15 @@ package struct SecretBytes: Sendable {
         try storage.fill(body)
     }
 
-    /// The number of octets.
+    /// The number of bytes.
     package var count: Int { storage.count }
 
-    /// Lends the octets for the time of a call.
+    /// Calls a closure with the bytes.
     ///
-    /// - Parameter body: Receives the octets; it must not copy them to where they outlive this value.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Parameter body: A closure that receives the bytes. It must not store copies that outlive
+    ///   this value.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -47,7 +49,8 @@ package struct SecretBytes: Sendable {
 }
 
 extension SecretBytes: Equatable {
-    /// Whether two secrets are equal, in a time that depends on their lengths only.
+    /// Returns a Boolean value that indicates whether two secrets are equal, in a time that depends
+    /// only on their lengths.
     package static func == (left: Self, right: Self) -> Bool {
         left.withBytes { leftBytes in
             right.withBytes { rightBytes in ConstantTime.areEqual(leftBytes, rightBytes) }
@@ -56,23 +59,25 @@ extension SecretBytes: Equatable {
 }
 
 extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// A fixed text that tells nothing, not even the length.
+    /// A fixed text that reveals nothing, not even the length.
     package var description: String { "SecretBytes(redacted)" }
-    /// A fixed text that tells nothing, not even the length.
+    /// A fixed text that reveals nothing, not even the length.
     package var debugDescription: String { description }
     /// A mirror without children.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension SecretBytes {
-    /// Owns the memory.
-    // reason: filled once by the initializer that makes it and before anyone else can see it, then only read.
+    /// The owner of the memory.
+    // reason: filled once by the initializer that creates it, before it's shared; read-only
+    // afterwards.
     @safe private final class Storage: @unchecked Sendable {
         private let memory: UnsafeMutableBufferPointer<UInt8>
         private(set) var count = 0
 
         init(capacity: Int) {
-            // At least one octet, so that the address is never null: some of OpenSSL takes null to mean something else.
+            // At least one byte, so that the address is never null. Null has another meaning in
+            // some OpenSSL functions.
             unsafe memory = SecretMemory.allocate(max(capacity, 1))
         }
 

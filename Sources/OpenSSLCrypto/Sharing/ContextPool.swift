@@ -1,18 +1,19 @@
 internal import Glibc
 internal import Synchronization
 
-/// OpenSSL contexts of one key that are ready to be used again.
+/// A pool of reusable OpenSSL contexts for one key.
 ///
-/// A copy of a prepared context costs a dozen memory allocations, and as many changes of reference counts that all threads
-/// using the key share. Here a thread mostly finds the context that it gave back the last time, in a place that no other
-/// thread touches. There are never more contexts than places; what does not fit is freed.
-// reason: each place is an atomic, and whoever exchanges a pointer out of it is its only owner.
+/// Copying a prepared context costs a dozen memory allocations, and as many changes of reference
+/// counts that all threads using the key share. With the pool, a thread usually finds the context
+/// that it returned last, in a slot that no other thread touches. The number of slots is fixed;
+/// surplus contexts are freed.
+// reason: each slot is an atomic, and the thread that swaps a pointer out of it is its only owner.
 @safe final class ContextPool: @unchecked Sendable {
     private static let size = 16
     private let places: InlineArray<16, Place>
     private let free: @Sendable (OpaquePointer) -> Void
 
-    /// - Parameter free: Frees a context.
+    /// - Parameter free: A closure that frees a context.
     init(free: @escaping @Sendable (OpaquePointer) -> Void) {
         places = InlineArray { _ in Place() }
         unsafe self.free = unsafe free
@@ -24,27 +25,28 @@ internal import Synchronization
         }
     }
 
-    /// A context that nobody else uses, or `nil` if there is none at hand.
+    /// Returns a context for exclusive use, or `nil` if no context is available.
     func take() -> OpaquePointer? {
         let index = Self.threadIndex
         if let context = unsafe places[index].exchange(nil) { return unsafe context }
         return unsafe places[index ^ 1].exchange(nil)
     }
 
-    /// Keeps a context that is ready for the next one.
+    /// Returns a context to the pool, ready for the next operation.
     func give(_ context: OpaquePointer) {
         let index = Self.threadIndex
         guard let other = unsafe places[index].exchange(context) else { return }
         if let surplus = unsafe places[index ^ 1].exchange(other) { unsafe free(surplus) }
     }
 
-    /// A number below ``size`` that two threads seldom have in common.
+    /// A number below ``size`` that rarely coincides for two threads.
     private static var threadIndex: Int {
-        // Addresses of threads differ in their middle bits; the product's highest ones depend on all of them.
+        // The addresses of threads differ in their middle bits. The product's highest bits depend
+        // on all of them.
         Int(truncatingIfNeeded: (UInt64(pthread_self()) &* 0x9E37_79B9_7F4A_7C15) >> 60)
     }
 
-    /// Room for one context, as large as a cache line so that threads don't wait for each other's.
+    /// A slot for one context, as large as a cache line to prevent false sharing.
     private struct Place: ~Copyable {
         private let address = Atomic<UInt>(0)
         private let padding = (0, 0, 0, 0, 0, 0, 0)

@@ -1,17 +1,18 @@
-// reason for @safe: the unchecked variables are private to this type, and `withValue`, the only access to the value, lets nobody
-// in while it is lent. The type is not Sendable.
+// reason for @safe: the unchecked variables are private to this type, and `withValue`, the only
+// access to the value, traps on reentrance. The type isn't Sendable.
 
-/// A value that several holders of one reference change in turn.
+/// A mutable value behind a shared reference, for access by one caller at a time.
 ///
-/// Every access to a variable of a class is entered in a list by the runtime, which takes longer than most of what is done
-/// here with one. A flag of the box's own keeps the same rule: an access inside of another one traps.
+/// The runtime registers each access to a class's variable, which takes longer than most operations
+/// here. Instead, the box's own flag enforces the same rule: overlapping access traps.
 ///
-/// It is public, in a module that no product offers, because the compiler inlines no member of a `package` type elsewhere.
+/// The type is public, in a module that isn't part of any product, because the compiler doesn't
+/// inline members of `package` types across modules.
 @safe public final class ExclusiveBox<Value> {
     @usableFromInline @exclusivity(unchecked) internal var value: Value
     @usableFromInline @exclusivity(unchecked) internal var isLent = false
 
-    /// Puts a value into a new box.
+    /// Creates a box with a value.
     ///
     /// - Parameter value: The value.
     @inlinable
@@ -19,17 +20,18 @@
         unsafe self.value = value
     }
 
-    /// Lends the value for the time of a call.
+    /// Calls a closure with exclusive access to the value.
     ///
-    /// - Parameter body: Reads or changes it, without coming back to the box.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Parameter body: A closure that reads or changes the value. It must not access the box
+    ///   again.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
     @inlinable
     @inline(__always)
     package func withValue<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        precondition(unsafe !isLent)  // reason: two who change one value at a time is a programming error
+        precondition(unsafe !isLent)  // reason: overlapping access is a programming error
         unsafe isLent = true
         defer { unsafe isLent = false }
         return try unsafe body(&value)

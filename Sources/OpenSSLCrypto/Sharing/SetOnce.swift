@@ -1,17 +1,19 @@
 public import Synchronization
 
-// reason for @safe: the address is that of an object which the place has retained, from when it was set until the place goes.
+// reason for @safe: the address belongs to an object that the holder retains until its
+// deinitialization.
 
-/// A place for an object that is set once, and looked at by many threads without a lock.
+/// A holder for an object that's set once and then read by many threads without a lock.
 ///
-/// The object is lent, not handed out: an object that every thread uses for every token would otherwise have its reference
-/// count changed by all of them, and processors would wait for each other.
+/// The object is only accessible inside a closure: if every thread retained it for every token, the
+/// processors would contend for its reference count.
 ///
-/// It is public, in a module that no product offers, because the compiler inlines no member of a `package` type elsewhere.
+/// The type is public, in a module that isn't part of any product, because the compiler doesn't
+/// inline members of `package` types across modules.
 @safe public struct SetOnce<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     @usableFromInline internal let address = Atomic<UInt>(0)
 
-    /// Makes an empty place.
+    /// Creates an empty holder.
     @inlinable
     package init() {}
 
@@ -20,10 +22,10 @@ public import Synchronization
         unsafe Self.object(at: address.load(ordering: .acquiring))?.release()
     }
 
-    /// Lends the object for the time of a call.
+    /// Calls a closure with the object.
     ///
-    /// - Parameter body: Uses the object.
-    /// - Returns: What `body` returns, or `nil` if no object was set.
+    /// - Parameter body: A closure that uses the object.
+    /// - Returns: The result of `body`, or `nil` if the object isn't set.
     @inlinable
     @inline(__always)
     package borrowing func withObject<Result>(_ body: (Object) -> Result) -> Result? {
@@ -31,10 +33,10 @@ public import Synchronization
         return unsafe object._withUnsafeGuaranteedRef { body($0) }
     }
 
-    /// Sets the object, unless one was set before.
+    /// Sets the object unless it's already set.
     ///
     /// - Parameter object: The object.
-    /// - Returns: Whether it was set.
+    /// - Returns: `true` if the object was set by this call.
     @inlinable
     package borrowing func set(_ object: Object) -> Bool {
         let retained = unsafe Unmanaged.passRetained(object)

@@ -2,10 +2,10 @@ internal import Glibc
 
 /// An IPv4 or IPv6 address.
 package struct IPAddress: Hashable, Sendable {
-    /// 4 or 16 octets, in the network's order.
+    /// The 4 or 16 bytes of the address, in network byte order.
     package let octets: [UInt8]
 
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// - Parameter text: Four decimal numbers, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
@@ -13,12 +13,13 @@ package struct IPAddress: Hashable, Sendable {
         self.octets = octets
     }
 
-    /// Reads an IPv4 address as resolvers do, which also take fewer than four numbers, and octal and hexadecimal ones.
+    /// Parses an IPv4 address like a resolver, which also accepts fewer than four numbers, and
+    /// octal and hexadecimal numbers.
     ///
     /// - Parameter text: An address, such as `127.1` or `0x7f000001`.
     package init?(resolving text: String) {
         var address = in_addr()
-        // What comes after a blank would be passed over.
+        // inet_aton ignores anything after a blank.
         guard !text.utf8.contains(where: { $0 <= 0x20 }), unsafe inet_aton(text, &address) == 1 else { return nil }
         octets = unsafe withUnsafeBytes(of: address.s_addr) { unsafe Array($0) }
     }

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The contents of a file: the owner of a key, its certificate and others.
+/// The contents of a PKCS#12 file: the owner of a key, its certificate and other certificates.
 @safe struct PKCS12Contents: ~Copyable {
     private var key: OpaquePointer?
     private var certificates: OpaquePointer?
@@ -12,31 +12,31 @@ internal import COpenSSL
         unsafe OPENSSL_sk_pop_free(certificates) { unsafe X509_free(OpaquePointer($0)) }
     }
 
-    /// A Boolean value that indicates whether there is a private key.
+    /// A Boolean value that indicates whether a private key was added.
     ///
-    /// Only the first one counts.
+    /// Only the first key of a file is used.
     var hasKey: Bool { unsafe key != nil }
 
-    /// Takes a private key.
+    /// Adds the private key.
     mutating func add(_ information: OpaquePointer?) throws(CryptoError) {
         let added = unsafe EVP_PKCS82PKEY(information)
         guard unsafe added != nil else {
             throw CryptoError(
                 .malformedCertificate,
                 failed: "EVP_PKCS82PKEY",
-                "The PKCS#12 file's private key can't be read"
+                "Can't decode the PKCS#12 file's private key"
             )
         }
         unsafe key = added
     }
 
-    /// Takes a certificate and its ownership.
+    /// Adds a certificate and takes ownership of it.
     mutating func add(takingOwnershipOf certificate: OpaquePointer?) throws(CryptoError) {
         guard let certificate = unsafe certificate else {
             throw CryptoError(
                 .malformedCertificate,
                 failed: "PKCS12_SAFEBAG_get1_cert",
-                "A certificate of the PKCS#12 file can't be read"
+                "Can't decode a certificate in the PKCS#12 file"
             )
         }
         if unsafe certificates == nil { unsafe certificates = OPENSSL_sk_new_null() }
@@ -46,7 +46,7 @@ internal import COpenSSL
         }
     }
 
-    /// The key, checked like any other.
+    /// Returns the key after the usual checks.
     func privateKey() throws(CryptoError) -> PrivateKey {
         guard let key = unsafe key else {
             throw CryptoError(.malformedCertificate, "The PKCS#12 file has no private key")
@@ -56,7 +56,7 @@ internal import COpenSSL
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
         let size = unsafe information == nil ? 0 : i2d_PKCS8_PRIV_KEY_INFO(information, nil)
         guard size > 0 else {
-            throw CryptoError(.malformedKey, failed: "EVP_PKEY2PKCS8", "The PKCS#12 file's private key can't be read")
+            throw CryptoError(.malformedKey, failed: "EVP_PKEY2PKCS8", "Can't decode the PKCS#12 file's private key")
         }
         let der = SecretBytes(capacity: Int(size)) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
@@ -67,10 +67,10 @@ internal import COpenSSL
         return try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes) }
     }
 
-    /// The certificate, then those of its issuers as far as the file has them.
+    /// Returns the key's certificate, then those of its issuers that the file contains.
     func chain() throws(CryptoError) -> [Certificate] {
         guard var last = unsafe keyCertificate else {
-            throw CryptoError(.malformedCertificate, "The PKCS#12 file has no certificate of its private key")
+            throw CryptoError(.malformedCertificate, "The PKCS#12 file has no certificate for its private key")
         }
         var chain = [try unsafe Certificate(copying: last)]
         while chain.count < CertificateChain.maximumCount, let issuer = unsafe issuer(of: last) {
@@ -80,7 +80,7 @@ internal import COpenSSL
         return chain
     }
 
-    /// The first certificate whose key is the file's.
+    /// The first certificate with the file's key.
     private var keyCertificate: OpaquePointer? {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
@@ -96,7 +96,7 @@ internal import COpenSSL
     private func issuer(of certificate: OpaquePointer) -> OpaquePointer? {
         for index in 0..<max(unsafe OPENSSL_sk_num(certificates), 0) {
             guard let other = unsafe OPENSSL_sk_value(certificates, index).map({ OpaquePointer($0) }) else { continue }
-            // A root issued itself, and comes last.
+            // A root is its own issuer and ends the chain.
             let isItself = unsafe X509_cmp(other, certificate) == 0
             if !isItself, unsafe X509_check_issued(other, certificate) == X509_V_OK { return unsafe other }
         }

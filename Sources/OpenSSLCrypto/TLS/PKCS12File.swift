@@ -1,9 +1,9 @@
 internal import COpenSSL
 
-/// A decoded file: the owner of a `PKCS12`.
+/// A decoded PKCS#12 file: the owner of a `PKCS12`.
 ///
-/// `PKCS12_parse` would derive keys with any count that the file asks for. So the file is read stage by stage, and each
-/// count is checked before OpenSSL computes with it.
+/// `PKCS12_parse` would derive keys with any iteration count in the file. Therefore the file is
+/// read in stages, and each count is checked before OpenSSL uses it.
 @safe struct PKCS12File: ~Copyable {
     private let pointer: OpaquePointer
 
@@ -11,7 +11,7 @@ internal import COpenSSL
         guard octets.count <= TLSIdentity.maximumPKCS12Size else {
             throw CryptoError(
                 .malformedCertificate,
-                "The PKCS#12 file has \(octets.count) octets: more than \(TLSIdentity.maximumPKCS12Size) are not read"
+                "The PKCS#12 file has \(octets.count) bytes, but the limit is \(TLSIdentity.maximumPKCS12Size)"
             )
         }
         OpenSSLLibrary.prepare()
@@ -24,11 +24,11 @@ internal import COpenSSL
             return unsafe pointer
         }
         guard let pointer = unsafe pointer else {
-            throw CryptoError(.malformedCertificate, failed: "d2i_PKCS12", "The octets are no PKCS#12 file")
+            throw CryptoError(.malformedCertificate, failed: "d2i_PKCS12", "The data isn't a PKCS#12 file")
         }
         guard rest == 0 else {
             unsafe PKCS12_free(pointer)
-            throw CryptoError(.malformedCertificate, "\(rest) octets follow the PKCS#12 file")
+            throw CryptoError(.malformedCertificate, "The PKCS#12 file has \(rest) extra bytes at its end")
         }
         unsafe self.pointer = pointer
     }
@@ -39,9 +39,9 @@ internal import COpenSSL
 
     /// Opens the file.
     ///
-    /// - Parameter password: The password with a zero at the end, if there is one.
+    /// - Parameter password: The password with a terminating zero, or `nil`.
     /// - Returns: The contents.
-    /// - Throws: ``CryptoError``, as for ``TLSIdentity/init(pkcs12:password:)``.
+    /// - Throws: The same errors as ``TLSIdentity/init(pkcs12:password:)``.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
@@ -68,13 +68,13 @@ internal import COpenSSL
         try unsafe reading.read(pointer, into: &contents)
     }
 
-    /// The password as a C string.
+    /// Returns the password as a C string.
     static func terminated(_ password: SecretBytes) throws(CryptoError) -> SecretBytes {
         let hasZero = password.withBytes { bytes in bytes.byteOffsets.contains { bytes[$0] == 0 } }
         guard !hasZero, password.count <= PrivateKeyDecryption.maximumPasswordSize else {
             throw CryptoError(
                 .incorrectPassword,
-                "The password has a NUL or more than \(PrivateKeyDecryption.maximumPasswordSize) octets"
+                "The password has a NUL or more than \(PrivateKeyDecryption.maximumPasswordSize) bytes"
             )
         }
         return SecretBytes(capacity: password.count + 1) { output in
@@ -85,9 +85,9 @@ internal import COpenSSL
 }
 
 extension PKCS12File {
-    /// One pass through a file, with what it has cost so far.
+    /// A pass through a file, with its total cost so far.
     @safe fileprivate struct Reading: ~Copyable {
-        /// The most levels of contents inside contents.
+        /// The maximum nesting depth of contents.
         private static let maximumDepth = 4
 
         private var password: UnsafePointer<CChar>?
@@ -100,9 +100,10 @@ extension PKCS12File {
             hasPassword = unsafe password != nil
         }
 
-        /// Verifies the MAC, if there is one.
+        /// Verifies the MAC, if present.
         ///
-        /// No password and an empty one are two things in PKCS#12, and there are files of both kinds.
+        /// PKCS#12 distinguishes between no password and an empty one, and both kinds of files
+        /// exist.
         mutating func checkMAC(of file: OpaquePointer) throws(CryptoError) {
             let isEmpty = unsafe password == nil || password?.pointee == 0
             if isEmpty { unsafe password = nil }
@@ -129,13 +130,13 @@ extension PKCS12File {
                 octets: Array(UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name)))
             )
             try cost.add(iterations: Int(number), digest: identifier)
-            // The parameters of PBMAC1 have a separate count (RFC 9579 §4).
+            // PBMAC1 has an additional count in its parameters (RFC 9579 §4).
             if identifier == .pbmac1 { try unsafe add(algorithm) }
             OpenSSLLibrary.clearErrors()
             return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1
         }
 
-        /// Reads everything that the MAC covers.
+        /// Reads the contents, which the MAC covers.
         mutating func read(_ file: OpaquePointer, into contents: inout PKCS12Contents) throws(CryptoError) {
             OpenSSLLibrary.clearErrors()
             let parts = unsafe PKCS12_unpack_authsafes(file)
@@ -181,7 +182,7 @@ extension PKCS12File {
             guard depth <= Self.maximumDepth else {
                 throw CryptoError(
                     .malformedCertificate,
-                    "The PKCS#12 file has contents inside contents, more than \(Self.maximumDepth) levels deep"
+                    "The PKCS#12 file has contents nested more than \(Self.maximumDepth) levels deep"
                 )
             }
             for index in 0..<max(unsafe OPENSSL_sk_num(bags), 0) {
@@ -216,11 +217,11 @@ extension PKCS12File {
             try unsafe contents.add(information)
         }
 
-        /// Adds what an encryption asks for, before it is done.
+        /// Adds the cost of an encryption before it's decrypted.
         private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
             let size = unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, nil)
             guard size > 0 else {
-                throw CryptoError(.malformedCertificate, "The PKCS#12 file does not say how it is encrypted")
+                throw CryptoError(.malformedCertificate, "The PKCS#12 file doesn't state how it's encrypted")
             }
             let der = [UInt8](capacity: Int(size)) { output in
                 unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
@@ -252,7 +253,7 @@ extension PKCS12File {
                     ? CryptoError(
                         .incorrectPassword,
                         failed: function,
-                        "The PKCS#12 file does not open: the password is wrong or the file is damaged",
+                        "Can't open the PKCS#12 file; the password is wrong or the file is damaged",
                         errors: errors
                     )
                     : CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
@@ -261,13 +262,13 @@ extension PKCS12File {
                 return CryptoError(
                     .malformedCertificate,
                     failed: function,
-                    "The PKCS#12 file can't be read",
+                    "Can't read the PKCS#12 file",
                     errors: errors
                 )
             }
             return CryptoError(
                 failed: function,
-                "The PKCS#12 file is encrypted by a method that this OpenSSL does not offer: write it again with "
+                "This OpenSSL doesn't support the PKCS#12 file's encryption; convert the file with "
                     + "“openssl pkcs12 -in OLD -legacy -nodes | openssl pkcs12 -export -out NEW”",
                 errors: errors
             )

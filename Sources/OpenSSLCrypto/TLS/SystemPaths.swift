@@ -1,12 +1,12 @@
 internal import COpenSSL
 internal import Glibc
 
-/// Where this OpenSSL looks for the certificates that the system trusts.
+/// The paths of the certificates that the system trusts.
 struct SystemPaths {
     let file: String?
     let directory: String?
 
-    /// What the environment says, and otherwise what OpenSSL was built with.
+    /// The paths from the environment, otherwise the defaults that OpenSSL was built with.
     static var current: SystemPaths {
         unsafe SystemPaths(
             file: text(getenv(X509_get_default_cert_file_env())) ?? text(X509_get_default_cert_file()),
@@ -14,11 +14,11 @@ struct SystemPaths {
         )
     }
 
-    /// Whether there is a file, or a folder with something in it.
+    /// A Boolean value that indicates whether the file is readable or a directory isn't empty.
     var exist: Bool {
         if let file, unsafe access(file, R_OK) == 0 { return true }
         guard let directory else { return false }
-        // A list of folders, separated by colons.
+        // The value may list several directories, separated by colons.
         return directory.split(separator: ":").contains { Self.hasEntries(String($0)) }
     }
 
@@ -26,7 +26,7 @@ struct SystemPaths {
         guard let folder = unsafe opendir(path) else { return false }
         defer { unsafe closedir(folder) }
         while let entry = unsafe readdir(folder) {
-            // Every folder has “.” and “..”.
+            // Every directory contains “.” and “..”.
             if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return true }
         }
         return false

@@ -1,28 +1,30 @@
-/// How a client's TLS connections are made, and whom they may reach.
+/// The settings for a client's TLS connections, and the decision which servers to accept.
 package struct TLSClientPolicy: Sendable {
-    /// The certificates under which servers are trusted.
+    /// Provides the trusted root certificates.
     package var trust: @Sendable () throws(CryptoError) -> TrustStore
-    /// The oldest version that is spoken.
+    /// The oldest TLS version to use.
     package var minimumVersion: TLSProtocolVersion
-    /// The newest version that is spoken; `nil` for the newest that OpenSSL has.
+    /// The newest TLS version to use, or `nil` for the newest that OpenSSL supports.
     package var maximumVersion: TLSProtocolVersion?
-    /// Who the process is; asked when a server wants to know, for each connection.
+    /// Provides the client's identity for each connection to a server that requests a certificate.
     package var identity: (@Sendable () throws -> TLSIdentity?)?
-    /// Asked about each server whose chain and name are verified; an error refuses it.
+    /// Evaluates each server whose chain and name are verified; an error rejects the server.
     ///
-    /// It is called on the thread that makes the connection, before anything but the handshake is sent.
+    /// It runs on the connection's thread, before any data other than the handshake is sent.
     package var evaluate: (@Sendable (TLSPeer) throws -> Void)?
-    /// Whether a later connection may resume the session of an earlier one, which then is not evaluated again.
+    /// A Boolean value that indicates whether a connection may resume an earlier session, which
+    /// isn't evaluated again.
     package var allowsResumption: Bool { evaluate == nil && identity == nil }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - trust: The certificates under which servers are trusted.
-    ///   - minimumVersion: The oldest version that is spoken.
-    ///   - maximumVersion: The newest version that is spoken.
-    ///   - identity: Who the process is.
-    ///   - evaluate: Asked about each server.
+    ///   - trust: Provides the trusted root certificates.
+    ///   - minimumVersion: The oldest TLS version to use. The default is 1.2.
+    ///   - maximumVersion: The newest TLS version to use. The default is `nil`, for the newest that
+    ///     OpenSSL supports.
+    ///   - identity: Provides the client's identity. The default is `nil`, for none.
+    ///   - evaluate: Evaluates each verified server. The default is `nil`, to accept all of them.
     package init(
         trust: @escaping @Sendable () throws(CryptoError) -> TrustStore,
         minimumVersion: TLSProtocolVersion = .tls12,

@@ -1,33 +1,34 @@
 internal import COpenSSL
 
 extension TLSHandshake {
-    /// Applies the policy to the `SSL_CTX` of a connection that is about to be made.
+    /// Applies the policy to the `SSL_CTX` of a new connection.
     ///
-    /// - Parameter pointer: The `SSL_CTX`, of which there must be no `SSL` yet.
-    /// - Throws: ``CryptoError/Code/openSSL`` if it belongs to another TLS library than this process's own, or if the library
-    ///   fails; the connection must not be made then.
+    /// - Parameter pointer: The `SSL_CTX`, which must not have an `SSL` yet.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the context belongs to another copy of the TLS
+    ///   library or if OpenSSL fails. The connection must not be opened then.
     package func apply(to pointer: UnsafeMutableRawPointer) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        // What an earlier user of the thread left would make the handshake look failed.
+        // Errors that earlier calls on this thread left would make the handshake appear to fail.
         defer { OpenSSLLibrary.clearErrors() }
         let context = OpaquePointer(pointer)
         guard unsafe Self.isOurs(context) else {
-            throw CryptoError(.openSSL, "The connection belongs to another copy of the TLS library than this process's")
+            throw CryptoError(.openSSL, "The connection uses a different copy of the TLS library")
         }
         let store = try policy.trust()
         var isSet = unsafe store.withPointer { store in
             unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_VERIFY_CERT_STORE, 1, UnsafeMutableRawPointer(store)) == 1
         }
         isSet = unsafe Self.set(SSL_CTRL_SET_MIN_PROTO_VERSION, policy.minimumVersion.number, on: context) == 1 && isSet
-        // 0 is the newest that the library has.
+        // 0 means the newest version that the library supports.
         let maximum = policy.maximumVersion?.number ?? 0
         isSet = unsafe Self.set(SSL_CTRL_SET_MAX_PROTO_VERSION, maximum, on: context) == 1 && isSet
-        guard isSet else { throw CryptoError(failed: "SSL_CTX_ctrl", "The connection can't be prepared") }
+        guard isSet else { throw CryptoError(failed: "SSL_CTX_ctrl", "Can't prepare the connection") }
         if !policy.allowsResumption {
             _ = unsafe Self.set(SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), on: context)
         }
-        // The issuers that are sent are the identity's; otherwise OpenSSL would look for them among the trusted ones.
+        // Send the identity's issuers only. Otherwise OpenSSL would search for issuers among the
+        // trusted certificates.
         _ = unsafe Self.set(SSL_CTRL_MODE, Int(SSL_MODE_NO_AUTO_CHAIN), on: context)
         try unsafe attach(to: context)
     }
@@ -36,20 +37,20 @@ extension TLSHandshake {
         unsafe SSL_CTX_ctrl(context, command, value, nil)
     }
 
-    /// Whether the context was made by the library that this process's calls reach.
+    /// Returns whether the context was created by the library that this process calls.
     ///
-    /// Each copy of the library has its tables of functions at addresses of its own.
+    /// Each copy of the library has its own function tables at different addresses.
     private static func isOurs(_ context: OpaquePointer) -> Bool {
         let method = unsafe SSL_CTX_get_ssl_method(context)
         return unsafe method == TLS_client_method() || method == TLS_method()
     }
 
-    /// Sets the functions that OpenSSL calls, and gives it a reference to this object.
+    /// Sets the callbacks and gives OpenSSL a reference to this object.
     private func attach(to context: OpaquePointer) throws(CryptoError) {
         let reference = unsafe Unmanaged.passRetained(self)
         guard Self.index >= 0, unsafe SSL_CTX_set_ex_data(context, Self.index, reference.toOpaque()) == 1 else {
             unsafe reference.release()
-            throw CryptoError(failed: "SSL_CTX_set_ex_data", "The connection can't be prepared")
+            throw CryptoError(failed: "SSL_CTX_set_ex_data", "Can't prepare the connection")
         }
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
@@ -79,7 +80,7 @@ extension TLSHandshake {
         }
     }
 
-    /// Where an `SSL_CTX` has its reference; negative if there was no memory for it.
+    /// The index of the reference in an `SSL_CTX`; negative if memory ran out.
     private static let index = unsafe CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX,
         0,

@@ -1,18 +1,18 @@
 internal import COpenSSL
 
-// What OpenSSL asks in the middle of a handshake.
+// OpenSSL's callbacks during a handshake.
 extension TLSHandshake {
-    /// Whether the server is who it says, and one that the policy accepts.
+    /// Returns whether the server's certificate is valid for its name and the policy accepts it.
     func accepts(verifying context: OpaquePointer) -> Bool {
         let connection = unsafe X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx())
         let peer = unsafe peerName(OpaquePointer(connection))
         guard unsafe peer.isEmpty || Self.expect(peer, of: context) else {
-            refuse(.untrusted("the name can't be verified"))
+            refuse(.untrusted("can't verify the name"))
             return false
         }
         guard unsafe X509_verify_cert(context) == 1 else {
             let code = unsafe X509_STORE_CTX_get_error(context)
-            // Without a reason it is OpenSSL that failed.
+            // If there's no reason, OpenSSL itself failed.
             refuse(TLSProblem(verification: code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code))
             if code == X509_V_OK { unsafe X509_STORE_CTX_set_error(context, X509_V_ERR_UNSPECIFIED) }
             return false
@@ -26,15 +26,16 @@ extension TLSHandshake {
             unsafe X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
             return false
         }
-        // OpenSSL would take what is left in its queue for errors of the next reading.
+        // OpenSSL would attribute remaining errors in its queue to the next read.
         OpenSSLLibrary.clearErrors()
         return true
     }
 
-    /// Whether the handshake may go on now that the server wants a certificate; it may have to without one.
+    /// Returns whether to continue the handshake after the server requested a certificate, possibly
+    /// without sending one.
     func identifies(on connection: OpaquePointer) -> Bool {
         defer { OpenSSLLibrary.clearErrors() }
-        // A proxy has no claim to who the process is to the server.
+        // A proxy doesn't get the identity that's meant for the server.
         guard unsafe peerName(connection) == host, let identity = policy.identity else {
             noteQuestion(isAnswered: false)
             return true
@@ -45,7 +46,7 @@ extension TLSHandshake {
                 return true
             }
             guard unsafe identity.use(on: connection) else {
-                throw CryptoError(failed: "SSL_use_cert_and_key", "The client certificate is not accepted by OpenSSL")
+                throw CryptoError(failed: "SSL_use_cert_and_key", "OpenSSL rejected the client certificate")
             }
             noteQuestion(isAnswered: true)
             return true
@@ -55,16 +56,16 @@ extension TLSHandshake {
         }
     }
 
-    /// The name or address of the other side, which may be a proxy's; empty if it is not known.
+    /// Returns the name or address of the peer, which may be a proxy; empty if unknown.
     private func peerName(_ connection: OpaquePointer?) -> String {
         if let name = unsafe SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name) {
             return Self.normalized(unsafe String(cString: name))
         }
-        // Only for an address is there no name to send.
+        // The handshake contains a name unless the host is an address.
         return [host, proxyHost].compactMap(\.self).first { IPAddress($0) != nil } ?? ""
     }
 
-    /// Demands that the certificate is issued to a name or address.
+    /// Requires the certificate to match a name or address.
     private static func expect(_ peer: String, of context: OpaquePointer) -> Bool {
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
         guard IPAddress(peer) == nil else { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, peer) == 1 }

@@ -1,9 +1,10 @@
 internal import COpenSSL
 internal import Synchronization
 
-/// The handshake of one connection, held to a policy: it decides about the server and remembers why it refused.
+/// The handshake of one connection, which enforces a policy and records the reason for a rejection.
 ///
-/// OpenSSL keeps a reference for as long as it has the `SSL_CTX`, because a server may start another handshake at any time.
+/// OpenSSL holds a reference for as long as the `SSL_CTX` exists, because a server may start
+/// another handshake at any time.
 package final class TLSHandshake: Sendable {
     let policy: TLSClientPolicy
     let host: String?
@@ -18,19 +19,20 @@ package final class TLSHandshake: Sendable {
         var sent: UInt8?
     }
 
-    /// Prepares a handshake.
+    /// Creates a handshake.
     ///
     /// - Parameters:
-    ///   - policy: What holds for it.
-    ///   - host: The name or address of the server: ASCII, without brackets; `nil` if only a proxy is spoken to over TLS.
-    ///   - proxyHost: The name or address of a proxy that the other side may be.
+    ///   - policy: The policy to enforce.
+    ///   - host: The name or address of the server, in ASCII and without brackets, or `nil` if only
+    ///     the proxy connection uses TLS.
+    ///   - proxyHost: The name or address of a proxy that may be the peer. The default is `nil`.
     package init(policy: TLSClientPolicy, host: String?, proxyHost: String? = nil) {
         self.policy = policy
         self.host = host.map(Self.normalized)
         self.proxyHost = proxyHost.map(Self.normalized)
     }
 
-    /// Why the handshake failed, as far as it is known; `nil` if nothing speaks against it.
+    /// The known reason for a failed handshake, or `nil`.
     package var problem: TLSProblem? {
         state.withLock { state in
             if let refusal = state.refusal { return refusal }
@@ -41,10 +43,12 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// The one form of a name or an IPv4 address: libcurl connects to `127.1` as to 127.0.0.1, and names neither in the handshake.
+    /// Returns the canonical form of a name or an IPv4 address.
+    ///
+    /// libcurl connects to `127.1` as to 127.0.0.1, and sends neither in the handshake.
     ///
     /// - Parameter host: A name or an address, without brackets.
-    /// - Returns: The host in lower case, without a final dot; an IPv4 address as four numbers.
+    /// - Returns: The host in lower case, without a trailing dot; an IPv4 address as four numbers.
     package static func normalized(_ host: String) -> String {
         var host = host.lowercased()
         if host.hasSuffix(".") { host.removeLast() }
@@ -63,10 +67,10 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// Remembers an alert, level and description, that ends a connection.
+    /// Records an alert, given as level and description, that terminates the connection.
     func noteAlert(_ alert: Int32, isReceived: Bool) {
         let description = UInt8(truncatingIfNeeded: alert)
-        // These two are how a connection is closed in good order.
+        // These two alerts are part of an orderly close.
         guard ![SSL3_AD_CLOSE_NOTIFY, TLS1_AD_USER_CANCELLED].contains(Int32(description)) else { return }
         let isFatal = alert >> 8 == SSL3_AL_FATAL
         state.withLock { state in

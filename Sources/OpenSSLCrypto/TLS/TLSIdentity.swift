@@ -1,37 +1,38 @@
 internal import COpenSSL
 
-/// Who a process is to a TLS peer: a certificate, those of its issuers, and the private key.
+/// The identity of a TLS client: a certificate, those of its issuers, and the private key.
 ///
-/// A value may be used from several threads and for any number of connections at once.
+/// It's safe to use a value from several threads and for any number of connections at once.
 package struct TLSIdentity: Sendable {
-    /// The certificates, the process's own first.
+    /// The certificates, starting with the client's own.
     package let certificates: [Certificate]
 
     let key: EVPKey
 
-    /// Joins certificates and a key.
+    /// Creates an identity.
     ///
     /// - Parameters:
-    ///   - certificates: The process's own certificate, then those of its issuers, as they are sent to the peer; the root
-    ///     may be missing. At most ten.
-    ///   - privateKey: The key of the first certificate.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for no or too many certificates, ``CryptoError/Code/keyMismatch`` if
-    ///   the key is not the first certificate's, and what ``Certificate/publicKey()`` throws.
+    ///   - certificates: The client's certificate, then those of its issuers, as sent to the peer.
+    ///     At most ten; the root may be missing.
+    ///   - privateKey: The private key of the first certificate.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for no or too many certificates,
+    ///   ``CryptoError/Code/keyMismatch`` if the key doesn't belong to the first certificate, and
+    ///   the errors of ``Certificate/publicKey()``.
     package init(certificates: [Certificate], privateKey: PrivateKey) throws(CryptoError) {
         let chain = try CertificateChain(certificates)
         guard try chain.certificates[0].publicKey() == privateKey.publicKey else {
             throw CryptoError(
                 .keyMismatch,
-                "The private key is not the key of the first certificate “\(chain.certificates[0].subject.prefix(128))”"
+                "The private key doesn't belong to the first certificate “\(chain.certificates[0].subject.prefix(128))”"
             )
         }
         self.certificates = chain.certificates
         key = try EVPKey.make(privateKey)
     }
 
-    /// Gives certificates and key to a connection; OpenSSL then holds references of its own.
+    /// Sets a connection's certificates and key, to which OpenSSL then holds its own references.
     func use(on connection: OpaquePointer) -> Bool {
-        // The stack only borrows.
+        // The stack doesn't own its elements.
         let issuers = unsafe OPENSSL_sk_new_null()
         defer { unsafe OPENSSL_sk_free(issuers) }
         for certificate in certificates.dropFirst() {

@@ -1,30 +1,30 @@
 internal import COpenSSL
 
-/// A TLS server whose certificates are verified.
+/// A TLS server with verified certificates.
 package struct TLSPeer: Sendable {
-    /// One certificate of the verified chain.
+    /// A certificate of the verified chain.
     package struct ChainLink: Sendable {
         /// The certificate's DER encoding.
         package let der: [UInt8]
-        /// The SHA-256 hash of its SubjectPublicKeyInfo, whatever the kind of key.
+        /// The SHA-256 hash of its SubjectPublicKeyInfo, for any kind of key.
         package let publicKeyHash: [UInt8]
     }
 
-    /// The name or address by which the server was asked for, in lower case and without brackets or a final dot; empty for
-    /// a proxy that is known by its address only.
+    /// The requested name or address of the server, in lower case and without brackets or a
+    /// trailing dot; empty for a proxy that's only known by its address.
     package let host: String
-    /// The chain that leads from the server's certificate, which comes first, to a trusted one.
+    /// The verified chain, from the server's certificate to a trusted one.
     ///
-    /// It is not always what the server sent.
+    /// It may differ from the certificates that the server sent.
     package let chain: [ChainLink]
 }
 
 extension TLSPeer.ChainLink {
-    /// Reads a certificate that OpenSSL has decoded and keeps.
+    /// Reads a certificate that OpenSSL has decoded and still owns.
     init(borrowing certificate: OpaquePointer) throws(CryptoError) {
         der = try unsafe Certificate.octets(of: certificate)
         let size = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509_PUBKEY", "A certificate's key can't be read") }
+        guard size > 0 else { throw CryptoError(failed: "i2d_X509_PUBKEY", "Can't read a certificate's key") }
         let key = [UInt8](capacity: Int(size)) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
                 var start = buffer.baseAddress
@@ -41,11 +41,11 @@ extension Certificate {
         try self.init(der: unsafe Self.octets(of: certificate))
     }
 
-    /// The DER encoding, as it was read.
+    /// Returns the original DER encoding.
     static func octets(of certificate: OpaquePointer) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let size = unsafe i2d_X509(certificate, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "A certificate can't be written") }
+        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "Can't encode a certificate") }
         return [UInt8](capacity: Int(size)) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
                 var start = buffer.baseAddress

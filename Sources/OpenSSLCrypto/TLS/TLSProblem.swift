@@ -1,29 +1,31 @@
 internal import COpenSSL
 
-/// Why a TLS handshake came to nothing.
+/// The reason for a failed TLS handshake.
 package enum TLSProblem: Error, Sendable {
-    /// No chain of certificates leads to a trusted one, or one of them does not allow its use; with OpenSSL's words.
+    /// The certificate chain doesn't lead to a trusted one, or a certificate doesn't permit its
+    /// use; with OpenSSL's message.
     case untrusted(String)
     /// A certificate of the chain has expired.
     case expired
     /// A certificate of the chain is not valid yet.
     case notYetValid
-    /// The certificate is another host's.
+    /// The certificate belongs to another host.
     case wrongHost
-    /// The policy's own evaluation refused the peer.
+    /// The policy's evaluation rejected the peer.
     case refused(any Error)
-    /// The policy could not provide the identity that the server asked for.
+    /// The policy couldn't provide the identity that the server requested.
     case identityUnavailable(any Error)
-    /// The server wants a certificate and was given none.
+    /// The server requires a certificate, but the client didn't send one.
     case clientCertificateRequired
-    /// The server does not accept the certificate that it was given.
+    /// The server rejected the client's certificate.
     case clientCertificateRefused
-    /// Both sides have no version of TLS in common.
+    /// Both sides have no TLS version in common.
     case protocolVersion
-    /// The server ended the handshake with another alert ([RFC 8446 §6](https://www.rfc-editor.org/rfc/rfc8446#section-6)).
+    /// The server ended the handshake with another alert
+    /// ([RFC 8446 §6](https://www.rfc-editor.org/rfc/rfc8446#section-6)).
     case alert(UInt8)
 
-    /// Reads the result of a verification.
+    /// Creates a problem from a verification result.
     init(verification code: Int32) {
         switch code {
         case X509_V_ERR_CERT_HAS_EXPIRED: self = .expired
@@ -35,12 +37,12 @@ package enum TLSProblem: Error, Sendable {
         }
     }
 
-    /// Reads an alert that the server sent.
+    /// Creates a problem from an alert that the server sent.
     ///
     /// - Parameters:
     ///   - description: The alert's description.
-    ///   - wasAsked: Whether the server had asked for a certificate.
-    ///   - hasAnswered: Whether it was given one.
+    ///   - wasAsked: A Boolean value that indicates whether the server requested a certificate.
+    ///   - hasAnswered: A Boolean value that indicates whether the client sent one.
     init(alert description: UInt8, wasAsked: Bool, hasAnswered: Bool) {
         switch Int32(description) {
         case SSL3_AD_BAD_CERTIFICATE, SSL3_AD_UNSUPPORTED_CERTIFICATE, SSL3_AD_CERTIFICATE_REVOKED,
@@ -49,14 +51,14 @@ package enum TLSProblem: Error, Sendable {
             self =
                 !wasAsked ? .alert(description) : hasAnswered ? .clientCertificateRefused : .clientCertificateRequired
         case TLS13_AD_CERTIFICATE_REQUIRED: self = .clientCertificateRequired
-        // What TLS 1.2 has instead of certificate_required.
+        // TLS 1.2 doesn't have certificate_required.
         case SSL3_AD_HANDSHAKE_FAILURE where wasAsked && !hasAnswered: self = .clientCertificateRequired
         case TLS1_AD_PROTOCOL_VERSION: self = .protocolVersion
         default: self = .alert(description)
         }
     }
 
-    /// The usual name of an alert, such as `unrecognized name`.
+    /// Returns the name of an alert, such as `unrecognized name`.
     package static func name(ofAlert description: UInt8) -> String {
         unsafe SSL_alert_desc_string_long(Int32(description)).map { unsafe String(cString: $0) }
             ?? "alert \(description)"

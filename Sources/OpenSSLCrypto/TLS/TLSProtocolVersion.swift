@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// A version of TLS that is fit for use.
+/// A secure version of TLS.
 package enum TLSProtocolVersion: Sendable {
     /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
     case tls12
     /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
     case tls13
 
-    /// OpenSSL's number for it.
+    /// OpenSSL's number for the version.
     var number: Int {
         switch self {
         case .tls12: Int(TLS1_2_VERSION)

@@ -1,25 +1,27 @@
-/// What a TLS server shows, asks for and accepts.
+/// The settings of a TLS server.
 package struct TLSServerConfiguration: Sendable {
-    /// A version of TLS, by the number on the wire.
+    /// A version of TLS; the raw value is its number in the protocol.
     package enum Version: UInt16, Sendable, Comparable, CaseIterable {
-        /// TLS 1.1, which nobody may use ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)): to show that clients don't.
+        /// TLS 1.1, which is deprecated ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)); for
+        /// testing that clients reject it.
         case insecureTLS11 = 0x0302
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         case tls12 = 0x0303
         /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
         case tls13 = 0x0304
 
-        /// Whether one version is older than the other.
+        /// Returns a Boolean value that indicates whether one version is older than the other.
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Whether clients have to show a certificate.
+    /// The policy for client certificates.
     package enum ClientAuthentication: Sendable {
-        /// They aren't asked.
+        /// The server doesn't request a certificate.
         case none
-        /// They are asked and may decline; a certificate that does not lead to one of the roots ends the handshake.
+        /// The server requests a certificate, which is optional; one that doesn't lead to one of
+        /// the roots ends the handshake.
         case requested(roots: [Certificate])
-        /// Without a certificate that leads to one of the roots, the handshake fails.
+        /// The handshake fails without a certificate that leads to one of the roots.
         case required(roots: [Certificate])
     }
 
@@ -27,16 +29,24 @@ package struct TLSServerConfiguration: Sendable {
     package var chain: CertificateChain
     /// The key pair of the first certificate.
     package var key: PrivateKey
-    /// Whether clients have to show a certificate.
+    /// The policy for client certificates.
+    ///
+    /// The default is to request none.
     package var clientAuthentication = ClientAuthentication.none
-    /// The oldest version that is spoken.
+    /// The oldest TLS version to accept.
+    ///
+    /// The default is 1.2.
     package var minimumVersion = Version.tls12
-    /// The newest version that is spoken.
+    /// The newest TLS version to accept.
+    ///
+    /// The default is 1.3.
     package var maximumVersion = Version.tls13
-    /// Whether clients get tickets, with which their next handshake is a short one.
+    /// A Boolean value that indicates whether clients get tickets for resuming sessions.
+    ///
+    /// The default is `true`.
     package var issuesSessionTickets = true
 
-    /// Describes a server that speaks TLS 1.2 and 1.3 and asks for no certificate.
+    /// Creates a configuration for TLS 1.2 and 1.3 that doesn't request client certificates.
     ///
     /// - Parameters:
     ///   - chain: The server's certificate, then those of its issuers; the root may be missing.

@@ -1,29 +1,30 @@
 internal import COpenSSL
 
-/// The server's end of one TLS connection, without a socket: the owner of an `SSL`.
+/// The server side of a TLS connection without a socket: the owner of an `SSL`.
 ///
-/// What comes from the network goes in by ``receive(_:)``, what has to go there comes out of ``takeCiphertext()``, and
-/// nothing ever waits. It belongs to one thread at a time.
+/// Pass data from the network to ``receive(_:)`` and send the data from ``takeCiphertext()``. No
+/// method blocks. Use a connection from one thread at a time.
 @safe package final class TLSServerConnection {
-    /// What reading or writing achieved.
+    /// The result of reading or writing.
     package enum Outcome: Sendable {
-        /// So many octets of plaintext.
+        /// The number of plaintext bytes transferred.
         case transferred(Int)
-        /// Nothing can be done before more comes from the network.
+        /// Continuing requires more data from the network.
         case needsInput
-        /// The client has said that it sends nothing more
+        /// The client closed its side of the connection
         /// ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
         case ended
-        /// The connection is of no more use; an alert that tells the client why may wait in ``takeCiphertext()``.
+        /// The connection failed; ``takeCiphertext()`` may return an alert that tells the client
+        /// the reason.
         case failed(CryptoError)
     }
 
     private let pointer: OpaquePointer
     private var failure: CryptoError?
 
-    /// Begins a handshake, which reading carries on.
+    /// Creates a connection; reading from it performs the handshake.
     ///
-    /// - Parameter context: What the server shows, asks for and accepts.
+    /// - Parameter context: The server's settings.
     /// - Throws: ``CryptoError/Code/openSSL``.
     package init(_ context: TLSServerContext) throws(CryptoError) {
         unsafe pointer = try context.makeConnection()
@@ -34,7 +35,7 @@ internal import COpenSSL
             unsafe BIO_free(output)
             throw CryptoError(failed: "BIO_new", "No memory")
         }
-        // The connection takes both over.
+        // The connection takes ownership of both.
         unsafe SSL_set_bio(pointer, input, output)
         unsafe SSL_set_accept_state(pointer)
     }
@@ -43,9 +44,9 @@ internal import COpenSSL
         unsafe SSL_free(pointer)
     }
 
-    /// Takes what came from the network.
+    /// Adds data received from the network.
     ///
-    /// - Parameter ciphertext: The octets, any number of them.
+    /// - Parameter ciphertext: The data, of any length.
     package func receive(_ ciphertext: RawSpan) {
         OpenSSLLibrary.clearErrors()
         let isTaken = unsafe ciphertext.withUnsafeBytes { bytes in
@@ -53,14 +54,14 @@ internal import COpenSSL
             return unsafe BIO_write_ex(SSL_get_rbio(pointer), bytes.baseAddress, bytes.count, &written) == 1
         }
         if !isTaken, !ciphertext.isEmpty, failure == nil {
-            failure = CryptoError(failed: "BIO_write_ex", "What was received can't be kept")
+            failure = CryptoError(failed: "BIO_write_ex", "Can't store the received data")
         }
     }
 
-    /// Reads what the client sent, and does the handshake first.
+    /// Reads data from the client, after performing the handshake.
     ///
-    /// - Parameter buffer: Where the octets are put, from its beginning; not empty.
-    /// - Returns: How many, or why none.
+    /// - Parameter buffer: The buffer to fill from its start; not empty.
+    /// - Returns: The number of bytes, or the reason for a failure.
     package func read(into buffer: inout [UInt8]) -> Outcome {
         if let failure { return .failed(failure) }
         OpenSSLLibrary.clearErrors()
@@ -71,10 +72,10 @@ internal import COpenSSL
         return status == 1 ? .transferred(count) : outcome(of: status, "SSL_read_ex")
     }
 
-    /// Encrypts octets for the client.
+    /// Encrypts data for the client.
     ///
-    /// - Parameter plaintext: The octets; not empty.
-    /// - Returns: How many were encrypted, all of them if any, or why none.
+    /// - Parameter plaintext: The data; not empty.
+    /// - Returns: The number of bytes encrypted, which is all or none, or the reason for a failure.
     package func write(_ plaintext: RawSpan) -> Outcome {
         if let failure { return .failed(failure) }
         OpenSSLLibrary.clearErrors()
@@ -85,34 +86,34 @@ internal import COpenSSL
         return status == 1 ? .transferred(count) : outcome(of: status, "SSL_write_ex")
     }
 
-    /// Says that nothing more will be sent, if there is anybody to understand it.
+    /// Tells the client that no more data follows, unless the handshake didn't succeed.
     package func finish() {
         guard failure == nil, isHandshakeFinished else { return }
         OpenSSLLibrary.clearErrors()
-        // Its result tells whether the client has said so too, which nobody waits for.
+        // Ignore whether the client has closed its side too.
         _ = unsafe SSL_shutdown(pointer)
         OpenSSLLibrary.clearErrors()
     }
 
-    /// Takes what has to go to the network.
+    /// Returns the data to send to the network and removes it from the buffer.
     ///
-    /// - Returns: The octets; empty if there are none.
+    /// - Returns: The data; may be empty.
     package func takeCiphertext() -> [UInt8] {
         let output = unsafe SSL_get_wbio(pointer)
         let size = unsafe BIO_ctrl_pending(output)
         guard size > 0 else { return [] }
         return [UInt8](capacity: size) { span in
             unsafe span.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                // A memory BIO gives all that it has.
+                // A memory BIO returns all its data at once.
                 _ = unsafe BIO_read_ex(output, buffer.baseAddress, size, &initializedCount)
             }
         }
     }
 
-    /// Whether the handshake is over, and well.
+    /// A Boolean value that indicates whether the handshake succeeded.
     package var isHandshakeFinished: Bool { unsafe SSL_is_init_finished(pointer) == 1 }
 
-    /// What the handshake agreed on; `nil` as long as it is not finished.
+    /// The result of the handshake, or `nil` if it hasn't finished.
     package var session: TLSServerSession? {
         guard isHandshakeFinished else { return nil }
         return TLSServerSession(
@@ -149,13 +150,13 @@ internal import COpenSSL
 
     private func outcome(of status: Int32, _ function: StaticString) -> Outcome {
         switch unsafe SSL_get_error(pointer, status) {
-        // A memory BIO takes everything, so writing never waits.
+        // A memory BIO accepts any amount of data, so writing never blocks.
         case SSL_ERROR_WANT_READ: return .needsInput
         case SSL_ERROR_ZERO_RETURN: return .ended
         default:
             let failure = CryptoError(
                 failed: function,
-                isHandshakeFinished ? "The TLS connection is broken" : "The TLS handshake failed"
+                isHandshakeFinished ? "The TLS connection failed" : "The TLS handshake failed"
             )
             self.failure = failure
             return .failed(failure)

@@ -1,24 +1,25 @@
 internal import COpenSSL
 
-/// What all connections of a TLS server have in common: the owner of an `SSL_CTX`.
+/// The state that a TLS server's connections share: the owner of an `SSL_CTX`.
 ///
-/// It speaks HTTP/1.1 in ALPN ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)) if the client offers it, and goes on
-/// without ALPN if not. Clients can't renegotiate.
-// reason: the pointer is set once and, after the initializer, is only the source of SSL_new; what OpenSSL changes in the
-// context then (ticket keys, counters) it guards by the context's own lock.
+/// It selects HTTP/1.1 with ALPN ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)) if the client
+/// offers it, and otherwise continues without ALPN. Clients can't renegotiate.
+// reason: the pointer is set once. After initialization it's only passed to SSL_new, and the
+// context's own lock guards what OpenSSL changes then (ticket keys, counters).
 @safe package final class TLSServerContext: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// Makes a context.
+    /// Creates a context.
     ///
-    /// - Parameter configuration: What the server shows, asks for and accepts.
-    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for versions in the wrong order or a
-    ///   certificate that this OpenSSL does not let a server use, ``CryptoError/Code/openSSL``.
+    /// - Parameter configuration: The server's settings.
+    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for
+    ///   versions in the wrong order or a certificate that this OpenSSL rejects for servers,
+    ///   ``CryptoError/Code/openSSL``.
     package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe SSL_CTX_new(TLS_server_method()) else {
-            throw CryptoError(failed: "SSL_CTX_new", "No TLS server")
+            throw CryptoError(failed: "SSL_CTX_new", "Can't create a TLS context")
         }
         unsafe self.pointer = pointer
         try setVersions(configuration.minimumVersion, configuration.maximumVersion)
@@ -33,10 +34,10 @@ internal import COpenSSL
         unsafe SSL_CTX_free(pointer)
     }
 
-    /// Makes the state of a new connection, which is the caller's to free.
+    /// Creates the state of a new connection, which the caller must free.
     func makeConnection() throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
-        guard let connection = unsafe SSL_new(pointer) else { throw CryptoError(failed: "SSL_new", "No connection") }
+        guard let connection = unsafe SSL_new(pointer) else { throw CryptoError(failed: "SSL_new", "No memory") }
         return unsafe connection
     }
 
@@ -45,18 +46,19 @@ internal import COpenSSL
         _ maximum: TLSServerConfiguration.Version
     ) throws(CryptoError) {
         guard minimum <= maximum else {
-            throw CryptoError(.invalidArgument, "The oldest TLS version is newer than the newest")
+            throw CryptoError(.invalidArgument, "The minimum TLS version is newer than the maximum")
         }
-        // At its usual level OpenSSL makes no signature with SHA-1, as the old versions have to.
+        // OpenSSL's default security level forbids SHA-1 signatures, which the old versions
+        // require.
         if minimum < .tls12 { unsafe SSL_CTX_set_security_level(pointer, 0) }
         guard unsafe COpenSSL_server_set_versions(pointer, Int32(minimum.rawValue), Int32(maximum.rawValue)) == 1 else {
-            throw CryptoError(failed: "SSL_CTX_set_min_proto_version", "OpenSSL does not speak these TLS versions")
+            throw CryptoError(failed: "SSL_CTX_set_min_proto_version", "OpenSSL doesn't support these TLS versions")
         }
     }
 
     private func setIdentity(_ chain: CertificateChain, _ key: PrivateKey) throws(CryptoError) {
         guard key.publicKey.spkiDER() == chain.certificates[0].subjectPublicKeyInfo else {
-            throw CryptoError(.keyMismatch, "The server's key is not that of its certificate")
+            throw CryptoError(.keyMismatch, "The server's key doesn't belong to its certificate")
         }
         let evpKey = try EVPKey.make(key)
         OpenSSLLibrary.clearErrors()
@@ -96,23 +98,26 @@ internal import COpenSSL
             unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         }
         for root in roots {
-            // The store and the list of names keep references and copies of their own.
+            // The store and the list of names hold their own references and copies.
             let isAdded = unsafe root.x509.withPointer { root in
                 unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), root) == 1
                     && SSL_CTX_add_client_CA(pointer, root) == 1
             }
-            guard isAdded else { throw CryptoError(failed: "X509_STORE_add_cert", "A root is not accepted") }
+            guard isAdded else { throw CryptoError(failed: "X509_STORE_add_cert", "OpenSSL rejected a root") }
         }
-        // A root may be an intermediate authority, which is trusted for what it issues and not for what its issuer does.
+        // A root may be an intermediate authority. It's trusted for the certificates it issued, but
+        // its issuer isn't.
         unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
-        // Without one, OpenSSL refuses to resume a session in which a client was asked for its certificate.
+        // Without a session ID context, OpenSSL refuses to resume sessions with client
+        // authentication.
         let name = Array("OpenSSLCrypto".utf8)
         guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
-            throw CryptoError(failed: "SSL_CTX_set_session_id_context", "Sessions can't be resumed")
+            throw CryptoError(failed: "SSL_CTX_set_session_id_context", "Can't enable session resumption")
         }
     }
 
-    /// Picks `http/1.1` from the client's list of names, each after an octet with its length (RFC 7301 §3.1).
+    /// Selects `http/1.1` from the client's list of names, each preceded by a length byte (RFC 7301
+    /// §3.1).
     private static let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, name, size, offers, offersSize, _ in
         let supported = Array("http/1.1".utf8)
         let list = unsafe UnsafeBufferPointer(start: offers, count: Int(offersSize))

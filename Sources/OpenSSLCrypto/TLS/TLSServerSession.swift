@@ -1,15 +1,17 @@
-/// What a handshake agreed on.
+/// The result of a handshake.
 package struct TLSServerSession: Sendable {
-    /// The version; `nil` for one that ``TLSServerConfiguration/Version`` does not name.
+    /// The TLS version, or `nil` if ``TLSServerConfiguration/Version`` doesn't include it.
     package let version: TLSServerConfiguration.Version?
-    /// The cipher suite's name, as OpenSSL writes it.
+    /// The cipher suite's name in OpenSSL.
     package let cipherSuite: String
-    /// Whether an earlier session was resumed, without certificates being shown again.
+    /// A Boolean value that indicates whether the handshake resumed an earlier session, without
+    /// exchanging certificates.
     package let isResumed: Bool
-    /// The name that the client asked for ([RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    /// The server name that the client requested
+    /// ([RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
     package let serverName: String?
-    /// What ALPN chose.
+    /// The application protocol selected with ALPN.
     package let applicationProtocol: String?
-    /// The certificate that the client showed, in this session or in the one that was resumed.
+    /// The client's certificate, sent in this session or in the resumed one.
     package let clientCertificate: Certificate?
 }

@@ -1,4 +1,4 @@
-// The entry point of libFuzzer, which the toolchain's clang_rt.fuzzer has and no header declares.
+// The entry point of libFuzzer in the toolchain's clang_rt.fuzzer, which lacks a header.
 #ifndef CLIBFUZZER_LIBFUZZER_H
 #define CLIBFUZZER_LIBFUZZER_H
 

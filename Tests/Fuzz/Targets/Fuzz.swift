@@ -1,7 +1,10 @@
 import CLibFuzzer
 import Foundation
 
-/// `fuzz seeds FOLDER` writes a folder of seeds per target; `fuzz TARGET [libFuzzer's options and folders]` runs one.
+/// The `fuzz` program.
+///
+/// `fuzz seeds FOLDER` writes the seeds of each target, and `fuzz TARGET [OPTION…]` runs a target
+/// with libFuzzer's options and folders.
 @main
 struct Fuzz {
     static func main() throws {
@@ -16,17 +19,18 @@ struct Fuzz {
             exit(64)
         }
         unsafe chosenTarget = target
-        // libFuzzer's first argument is the program, so that the target's name is dropped by moving the rest.
+        // Moves the arguments, so the target's name takes the position of the program.
         var count = CommandLine.argc - 1
         var values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = unsafe CommandLine.unsafeArgv + 1
         exit(unsafe LLVMFuzzerRunDriver(&count, &values, testOneInput))
     }
 }
 
-/// Set once, before the first input.
+/// The target, set once before the first input.
 nonisolated(unsafe) private var chosenTarget = FuzzTarget.json
 
-/// The name is libFuzzer's: its own `main`, which is linked but not used, asks for it.
+/// Runs the target. The symbol name is required by libFuzzer's `main`, which is linked but not
+/// used.
 #if compiler(>=6.3)
     @c(LLVMFuzzerTestOneInput)
 #else

@@ -2,25 +2,27 @@ import Foundation
 import TokenGeneration
 
 extension FuzzTarget {
-    /// Three lines: the URL of a request, and the header and the claims of a proof, which are signed here so that what
-    /// comes after the signature is reached, too. The last line is also taken for a whole proof.
+    /// Checks three lines: a request's URL, and a proof's header and claims.
+    ///
+    /// They are signed here, so the checks after the signature are reached, too. The last line is
+    /// also verified as a complete proof.
     static func dpop(_ text: String) {
         let lines = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard lines.count == 3 else { return }
         let url = lines[0]
         if let target = HTTPTarget(url) {
-            require(HTTPTarget(target.text) == target, "normalizing what is normalized changes it")
-            require(HTTPTarget.withoutQuery(url).flatMap(HTTPTarget.init) == target, "the query takes part")
+            require(HTTPTarget(target.text) == target, "normalization isn't idempotent")
+            require(HTTPTarget.withoutQuery(url).flatMap(HTTPTarget.init) == target, "the query affects the target")
         } else {
-            require(HTTPTarget.withoutQuery(url) == nil, "what is no URL has lost its query")
+            require(HTTPTarget.withoutQuery(url) == nil, "withoutQuery accepts an invalid URL")
         }
         if let proof = check(lines[2], url: url) {
-            require(Seeds.proofs.contains { $0.proof == lines[2] }, "a proof was accepted that nobody signed")
+            require(Seeds.proofs.contains { $0.proof == lines[2] }, "an unsigned proof was accepted")
             require(proof.thumbprint == Seeds.proofThumbprint, "the proof has another key")
         }
-        // Whatever is signed, a header that is no JSON is refused before anything else.
+        // A header that isn't JSON is rejected before the signature is verified.
         guard (try? JSONObject(parsing: Data(lines[1].utf8))) != nil else {
-            require(check("\(Base64URL.encode(Array(lines[1].utf8)))..", url: url) == nil, "a header that is no JSON")
+            require(check("\(Base64URL.encode(Array(lines[1].utf8)))..", url: url) == nil, "the header isn't JSON")
             return
         }
         let input = "\(Base64URL.encode(Array(lines[1].utf8))).\(Base64URL.encode(Array(lines[2].utf8)))"
@@ -30,7 +32,7 @@ extension FuzzTarget {
         require(HTTPTarget(proof.url) != nil && HTTPTarget(proof.url) == HTTPTarget(url), "another URL was accepted")
         require(abs(proof.issuedAt.timeIntervalSince(Seeds.proofDate)) <= 120, "another time was accepted")
         require(proof.thumbprint == Seeds.keyThumbprint, "another key was accepted")
-        require(!proof.jwtID.isEmpty && !proof.key.algorithm.isSymmetric, "what a proof needs is not there")
+        require(!proof.jwtID.isEmpty && !proof.key.algorithm.isSymmetric, "a required part of the proof is missing")
     }
 
     private static func check(_ proof: String, url: String) -> DPoPProof? {

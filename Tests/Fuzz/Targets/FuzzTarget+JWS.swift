@@ -2,15 +2,15 @@ import Foundation
 import TokenGeneration
 
 extension FuzzTarget {
-    /// Reads a text as a compact JWS, with its payload and with one given apart.
+    /// Reads a text as a compact JWS, with an attached and with a detached payload.
     static func compact(_ text: String) {
         let verified = try? Seeds.jwsVerifier.verify(compact: text)
         guard let view = try? UnverifiedJWS(compact: text) else {
-            require(verified == nil, "what can be verified can't be looked at")
+            require(verified == nil, "a verifiable JWS has no unverified view")
             return
         }
         if let verified {
-            require(Seeds.payloads.contains(verified.payload), "a payload was accepted that nobody signed")
+            require(Seeds.payloads.contains(verified.payload), "an unsigned payload was accepted")
             require((view.unverifiedPayload ?? Data()) == verified.payload, "two payloads in one text")
             require(
                 view.unverifiedSignatures.map(\.unverifiedProtectedHeader) == [verified.header],
@@ -23,20 +23,20 @@ extension FuzzTarget {
                 continue
             }
             require(view.unverifiedPayload == nil, "attached and detached at once")
-            require(detached.payload == payload, "another payload than the one that was given")
-            require(payload.isEmpty == (verified != nil), "only an empty payload looks the same in both forms")
+            require(detached.payload == payload, "the payload differs from the detached one")
+            require(payload.isEmpty == (verified != nil), "only an empty payload is identical in both forms")
         }
     }
 
-    /// Reads a text as a JWS in JSON, with its payload and with one given apart.
+    /// Reads a text as a JSON JWS, with an attached and with a detached payload.
     static func jws(_ text: Data) {
         let verified = try? Seeds.jwsVerifier.verify(json: text, requiring: .any)
         guard let view = try? UnverifiedJWS(json: text) else {
-            require(verified == nil, "what can be verified can't be looked at")
+            require(verified == nil, "a verifiable JWS has no unverified view")
             return
         }
         if let verified {
-            require(Seeds.payloads.contains(verified.payload), "a payload was accepted that nobody signed")
+            require(Seeds.payloads.contains(verified.payload), "an unsigned payload was accepted")
             require(view.unverifiedPayload == verified.payload, "two payloads in one text")
             require(
                 verified.signatures.count + verified.refusals.count == view.unverifiedSignatures.count,
@@ -45,7 +45,7 @@ extension FuzzTarget {
             for signature in verified.signatures {
                 let shown = view.unverifiedSignatures[signature.index]
                 require(shown.unverifiedProtectedHeader == signature.protectedHeader, "two headers in one text")
-                require(shown.unprotectedHeader["alg"] == nil, "an algorithm that nobody protects was used")
+                require(shown.unprotectedHeader["alg"] == nil, "an unprotected algorithm was used")
             }
             let isWhole = (try? Seeds.jwsVerifier.verify(json: text, requiring: .all)) != nil
             require(isWhole == verified.refusals.isEmpty, "“all” and “any” contradict each other")

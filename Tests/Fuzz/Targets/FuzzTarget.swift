@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// What is fed with inputs; each checks more than "does not trap".
+/// A fuzzing target, which checks more than the absence of traps.
 enum FuzzTarget: String, CaseIterable {
     /// JSON text.
     case json
@@ -17,7 +17,7 @@ enum FuzzTarget: String, CaseIterable {
     case jwk
     /// PEM text.
     case pem
-    /// Keys and certificates in DER, and the same octets between the lines of a PEM of each type.
+    /// Keys and certificates in DER, and the same bytes in PEM.
     case der
 
     func run(_ bytes: [UInt8]) {
@@ -31,8 +31,8 @@ enum FuzzTarget: String, CaseIterable {
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
         case .der:
             KeyFuzzing.run(bytes)
-            // All else is refused alike whatever the PEM says that it is. One type for each input: all of them for each would
-            // cost seven times as much and reach nothing more.
+            // Anything else is rejected regardless of the PEM type. One type per input is enough:
+            // all types would take seven times as long and reach the same code.
             guard KeyFuzzing.isSequence(bytes) else { return }
             let type = Self.types[bytes.reduce(0) { ($0 + Int($1)) % Self.types.count }]
             let base64 = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
@@ -40,7 +40,7 @@ enum FuzzTarget: String, CaseIterable {
         }
     }
 
-    /// The types of PEM blocks that are read.
+    /// The supported types of PEM blocks.
     private static let types = [
         "PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "RSA PUBLIC KEY",
         "CERTIFICATE",
@@ -48,16 +48,16 @@ enum FuzzTarget: String, CaseIterable {
 
     private static func json(_ bytes: [UInt8]) {
         guard let object = try? JSONObject(parsing: Data(bytes)) else { return }
-        // Writing what was read must give JSON that says the same, and writing that again the same text.
+        // The JSON that is written must be equal when read, and the same text when written again.
         let text = object.serialized()
-        guard let again = try? JSONObject(parsing: text) else { defect("the writer's JSON is not readable") }
-        require(again == object, "reading what was written gives something else")
-        require(again.serialized() == text, "the writer is not deterministic")
+        guard let again = try? JSONObject(parsing: text) else { defect("the writer's JSON isn't readable") }
+        require(again == object, "the object differs after writing and reading")
+        require(again.serialized() == text, "the writer isn't deterministic")
         guard let pretty = try? JSONObject(parsing: object.prettyPrinted()) else {
-            defect("the pretty JSON is not readable")
+            defect("the pretty-printed JSON isn't readable")
         }
-        require(pretty == object, "reading the pretty JSON gives something else")
-        // Foundation is laxer but for numbers that no `Double` holds: it must read all else that the strict parser does.
+        require(pretty == object, "the object differs after pretty-printing and reading")
+        // Foundation is more lenient, except for numbers that a `Double` can't represent.
         if holdsDoubles(.object(object)) {
             require((try? JSONSerialization.jsonObject(with: Data(text.utf8))) != nil, "Foundation can't read it")
         }
@@ -81,16 +81,16 @@ enum FuzzTarget: String, CaseIterable {
         let token = String(decoding: bytes, as: UTF8.self)
         let view = try? UnverifiedToken(token)
         guard let verified = try? Seeds.verifier.verify(token) else { return }
-        require(token == Seeds.vector.token, "a token was accepted that nobody signed")
+        require(token == Seeds.vector.token, "an unsigned token was accepted")
         require(view?.unverifiedClaims == verified.claims, "verified and unverified claims differ")
     }
 
     private static func jwk(_ bytes: [UInt8]) {
         if let set = try? JWKSet(parsing: Data(bytes)) {
             let published = set.serialized()
-            guard let again = try? JWKSet(parsing: published) else { defect("the JWK Set is not readable") }
-            require(again.rejections.isEmpty, "a published key is not readable")
-            require(again.serialized() == published, "publishing what was published gives something else")
+            guard let again = try? JWKSet(parsing: published) else { defect("the JWK Set isn't readable") }
+            require(again.rejections.isEmpty, "a published key isn't readable")
+            require(again.serialized() == published, "publishing isn't deterministic")
             require(again.keys.allSatisfy { !$0.isPrivate && $0.keyType != "oct" }, "a secret is published")
         }
         guard let jwk = try? JWK(parsing: Data(bytes)) else { return }
@@ -109,13 +109,13 @@ enum FuzzTarget: String, CaseIterable {
 
     private static func check(_ key: SigningKey) {
         guard let jwk = try? key.privateJWK(), let third = try? SigningKey(jwk: jwk) else {
-            defect("a key that was accepted can't be written and read")
+            defect("an accepted key can't be written and read")
         }
         var keys = [key, third].map(\.verificationKey)
-        // PEM says nothing of the algorithm, and a secret has none.
+        // PEM lacks the algorithm, and a secret has no PEM form.
         if !key.algorithm.isSymmetric {
             guard let pem = try? key.pem(), let again = try? SigningKey(pem: pem, algorithm: key.algorithm) else {
-                defect("a key that was accepted can't be written as PEM and read")
+                defect("an accepted key can't be written as PEM and read")
             }
             keys.append(again.verificationKey)
         }
@@ -125,11 +125,11 @@ enum FuzzTarget: String, CaseIterable {
 
     private static func check(_ key: VerificationKey) {
         require(!key.jwk.isPrivate, "a verification key has private members")
-        // What is published of a secret can't be read back: that is the point.
+        // The public part of a secret can't be read as a key.
         guard !key.algorithm.isSymmetric else { return }
         guard let again = try? VerificationKey(pem: key.pem(), algorithm: key.algorithm),
             let third = try? VerificationKey(jwk: key.jwk)
-        else { defect("a key that was accepted can't be written and read") }
+        else { defect("an accepted key can't be written and read") }
         require(again.thumbprint == key.thumbprint && third.thumbprint == key.thumbprint, "the key changes")
     }
 
@@ -138,6 +138,6 @@ enum FuzzTarget: String, CaseIterable {
     }
 
     static func defect(_ text: String) -> Never {
-        fatalError(text)  // reason: a trap is how libFuzzer learns of a defect and keeps the input.
+        fatalError(text)  // reason: a trap reports a defect to libFuzzer, which saves the input.
     }
 }

@@ -2,9 +2,10 @@ import Foundation
 import OpenSSLCrypto
 import TestVectors
 
-/// Keys and certificates in DER, below what the public types make of them.
+/// Keys and certificates in DER, below the public types.
 enum KeyFuzzing {
-    /// Reads octets as each of the things they could be, and what was read again after it was written.
+    /// Reads bytes as each type of key and as a certificate, and reads the result again after
+    /// writing it.
     static func run(_ bytes: [UInt8]) {
         let password = Array("password".utf8).withBytes { SecretBytes(copying: $0) }
         if let key = try? PrivateKey(der: bytes, password: password) { check(key) }
@@ -17,11 +18,12 @@ enum KeyFuzzing {
         if let key = try? certificate.publicKey() { check(key) }
         let chain = try? CertificateChain([certificate])
         if let path = try? chain?.verified(roots: [certificate], at: certificate.notBefore), path != [certificate] {
-            defect("a chain has a certificate that was not given")
+            defect("a chain has an unknown certificate")
         }
     }
 
-    /// Whether the octets are one SEQUENCE from the first to the last, as every key and certificate is.
+    /// Returns a Boolean value that indicates whether the bytes are a single SEQUENCE, like every
+    /// key and certificate.
     static func isSequence(_ bytes: [UInt8]) -> Bool {
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
         guard bytes[1] >= 0x80 else { return bytes.count == 2 + Int(bytes[1]) }
@@ -30,7 +32,7 @@ enum KeyFuzzing {
         return bytes.count == 2 + count + bytes[2..<2 + count].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Keys in each of their formats, and a certificate.
+    /// Returns keys in each format and a certificate.
     static func seeds() throws -> [Data] {
         let rsa = try rsaKey()
         let edwards = try EdwardsPrivateKey(curve: .ed448, seed: secret([UInt8](repeating: 7, count: 57)))
@@ -46,7 +48,7 @@ enum KeyFuzzing {
         return seeds.map { Data($0) } + [certificate, encrypted]
     }
 
-    /// An Ed25519 key encrypted with the password `password` and one iteration, so that no time is lost.
+    /// An Ed25519 key, encrypted with the password `password` and, for speed, one iteration.
     private static let encryptedKey = """
         MIGaMFYGCSqGSIb3DQEFDTBJMCgGCSqGSIb3DQEFDDAbBAhnPN7f9UNTlwIBATAMBggqhkiG9w0CCQUAMB0GCWCGSAFlAwQBKgQQ
         5PpiSE1qPPH1NBb5Fiu/kwRAxW7ajwpfUfGzfS5qYZrpd3SeRPi55z6zBIhhykC2p+1To2YYvzYAAlbLKnvEPIYk5uW/7uuUEY3m
@@ -56,17 +58,17 @@ enum KeyFuzzing {
     private static func check(_ key: PrivateKey) {
         guard let der = try? key.pkcs8DER().withBytes({ bytes throws(CryptoError) in try PrivateKey(der: bytes) }),
             der.publicKey == key.publicKey
-        else { defect("a key pair that was accepted can't be written and read") }
+        else { defect("an accepted key pair can't be written and read") }
         check(key.publicKey)
     }
 
     private static func check(_ key: PublicKey) {
         guard (try? PublicKey(der: key.spkiDER())) == key, (try? PublicKey(pem: key.spkiPEM())) == key else {
-            defect("a key that was accepted can't be written and read")
+            defect("an accepted key can't be written and read")
         }
     }
 
-    /// The key of RFC 7515 A.2.
+    /// Returns the key of RFC 7515 A.2.
     private static func rsaKey() throws -> RSAPrivateKey {
         let members = try Vector.object("rfc7515-a2-rs256")["key"] as? [String: String] ?? [:]
         func number(_ name: String) -> [UInt8] {
@@ -85,6 +87,6 @@ enum KeyFuzzing {
     }
 
     private static func defect(_ text: String) -> Never {
-        fatalError(text)  // reason: a trap is how libFuzzer learns of a defect and keeps the input.
+        fatalError(text)  // reason: a trap reports a defect to libFuzzer, which saves the input.
     }
 }

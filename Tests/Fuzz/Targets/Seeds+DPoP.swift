@@ -26,11 +26,11 @@ extension Seeds {
 
     static let proofThumbprint = (try? JSONObject(parsing: Vector.data("rfc9449-dpop")))?["jkt"]?.string ?? ""
 
-    /// The thumbprint of the key that signs what is fuzzed.
+    /// The thumbprint of the key that signs the fuzzed proofs.
     static let keyThumbprint = (try? vector.key.thumbprint) ?? ""
 
-    /// Signs with a key that is made each time where LeakSanitizer looks, for it does not find the pointers inside of a
-    /// key that is kept.
+    /// Signs with a new key each time in debug builds, where LeakSanitizer would report a stored
+    /// key.
     static func proofSignature(for input: String) -> [UInt8]? {
         #if DEBUG
             let key = try? SigningKey(jwk: vector.key)

@@ -3,21 +3,21 @@ import TestVectors
 import TokenGeneration
 
 extension Seeds {
-    /// The key of RFC 7515 A.1 and RFC 7797, whose signatures cost so little that the fuzzer sees many texts.
+    /// The key of RFC 7515 A.1 and RFC 7797, with fast signatures.
     static let jwsKey: SigningKey = {
         do {
             let object = try JSONObject(parsing: Vector.data("rfc7515-a1-hs256"))
             guard let key = object["key"]?.object else { throw TokenError(.malformedJSON, "the vector has no “key”") }
             return try SigningKey(jwk: JWK(key), algorithm: .hs256)
         } catch {
-            fatalError("rfc7515-a1-hs256: \(error)")  // reason: without its key the target would be blind.
+            fatalError("rfc7515-a1-hs256: \(error)")  // reason: the target requires the key.
         }
     }()
 
-    /// Accepts what that key has signed.
+    /// A verifier for that key.
     static let jwsVerifier = JWSVerifier(key: jwsKey.verificationKey, understoodExtensions: ["ext"])
 
-    /// All payloads that it has signed: those of RFC 7515 A.1 and RFC 7797, and those of the seeds.
+    /// All signed payloads: those of RFC 7515 A.1, RFC 7797 and the seeds.
     static let payloads: [Data] = {
         let claims = "{\"iss\":\"joe\",\r\n \"exp\":1300819380,\r\n \"http://example.com/is_root\":true}"
         return [Data(claims.utf8), Data("$.02".utf8), Data("a payload".utf8), Data()]

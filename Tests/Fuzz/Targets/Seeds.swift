@@ -2,9 +2,9 @@ import Foundation
 import TestVectors
 import TokenGeneration
 
-/// Inputs to start from, out of `Vectors/`.
+/// The initial inputs, from `Vectors/`.
 enum Seeds {
-    /// A token that the verifier accepts, and its key: RFC 7515 A.3.
+    /// A valid token and its key, from RFC 7515 A.3.
     struct SignedVector {
         let token: String
         let key: JWK
@@ -18,11 +18,11 @@ enum Seeds {
             }
             return SignedVector(token: token, key: try JWK(key))
         } catch {
-            fatalError("rfc7515-a3-es256: \(error)")  // reason: without its vector the fuzzer has nothing to check.
+            fatalError("rfc7515-a3-es256: \(error)")  // reason: the fuzzer requires the vector.
         }
     }()
 
-    /// Accepts the vector's token, which expired in 2011.
+    /// A verifier for the vector's token, which expired in 2011.
     static let verifier: JWTVerifier = {
         do {
             let year2010 = Date(timeIntervalSince1970: 1_262_304_000)
@@ -31,7 +31,7 @@ enum Seeds {
             _ = try verifier.verify(vector.token)
             return verifier
         } catch {
-            fatalError("rfc7515-a3-es256: \(error)")  // reason: a verifier that refuses it would make the target blind.
+            fatalError("rfc7515-a3-es256: \(error)")  // reason: the target requires a working verifier.
         }
     }()
 
@@ -67,7 +67,7 @@ enum Seeds {
             .filter { $0.hasSuffix(".json") }.map { String($0.dropLast(".json".count)) }.sorted()
     }
 
-    /// Tokens and keys, wherever they stand in a vector.
+    /// Collects the tokens and keys anywhere in a vector.
     private static func collect(_ value: Any, into seeds: inout [FuzzTarget: [Data]]) {
         if let text = value as? String, text.split(separator: ".", omittingEmptySubsequences: false).count == 3 {
             seeds[.token, default: []].append(Data(text.utf8))

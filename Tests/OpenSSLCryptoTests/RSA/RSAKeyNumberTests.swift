@@ -170,7 +170,7 @@ import Testing
         let composite = CompositeFactorKey()
         let error = error { _ = try composite.numbers.key() }
         #expect(error?.code == .keyMismatch)
-        #expect(error?.message.contains("not prime") == true)
+        #expect(error?.message.contains("isn't prime") == true)
     }
 
     @Test("a modulus of the largest size is accepted, and of any smaller one that the caller sets")

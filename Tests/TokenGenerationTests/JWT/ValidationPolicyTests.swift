@@ -61,17 +61,24 @@ struct ValidationPolicyTests {
             (#"{"exp":1699827200}"#, "the token expired 2 days ago"),
             (#"{"exp":-62135596800}"#, "the token expired 738838 days ago"),
             (#"{"exp":1800000000,"nbf":1700000012.5}"#, "the claim “nbf” is 12 s in the future"),
-            (#"{"exp":253402300799,"iat":253402300798}"#, "the claim “iat” is 2913215 days in the future; check the clocks"),
+            (
+                #"{"exp":253402300799,"iat":253402300798}"#,
+                "the claim “iat” is 2913215 days in the future; check the clocks"
+            ),
             (#"{"exp":1700000010,"iat":1699999000}"#, "the token is 16 min old, but the policy accepts 5 min"),
             (#"{"exp":1700007200,"iat":1700000000}"#, "the token's lifetime is 2 h, but the policy accepts 60 min"),
         ]
     )
     func times(payload: String, message: String) throws {
-        let policy = ValidationPolicy(leeway: .zero, maximumAge: .seconds(300), maximumLifetime: .seconds(3600))
-        let verifier = try Fixture.verifier(payload.contains("iat") ? policy : ValidationPolicy(leeway: .zero))
+        var policy = ValidationPolicy(leeway: .zero)
+        if payload.contains("iat") {
+            policy.maximumAge = .seconds(300)
+            policy.maximumLifetime = .seconds(3600)
+        }
+        let verifier = try Fixture.verifier(policy)
         let token = try Fixture.token(payload: payload)
-        #expect(throws: TokenError.self) { try verifier.verify(token) }
-        do { _ = try verifier.verify(token) } catch let error as TokenError { #expect(error.message == message) }
+        let error = #expect(throws: TokenError.self) { try verifier.verify(token) }
+        #expect(error?.message == message)
     }
 
     @Test("Rejects missing claims that are required, and only those")

@@ -3,10 +3,10 @@
 
 #include <stdbool.h>
 
-/// Starts or stops counting; starting sets the count to zero.
+/// Starts or stops counting. Starting resets the count to zero.
 void allocations_count(bool on);
 
-/// How often memory was asked for, in all threads, since counting was started.
+/// Returns the number of allocations in all threads since counting started.
 unsigned long allocations_counted(void);
 
 #endif

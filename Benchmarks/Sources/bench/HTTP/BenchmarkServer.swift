@@ -1,17 +1,15 @@
 import Foundation
 
-/// An nginx on loopback that answers every request with a small JSON body, without a log.
-///
-/// It ends with ``stop()``.
+/// An nginx on loopback that responds to every request with a small JSON body, without a log.
 struct BenchmarkServer {
     let plain: URL
     let secure: URL
-    /// The certificate that signed the server's own, in PEM.
+    /// The PEM file with the server's self-signed certificate.
     let certificate: URL
     private let process: Process
     private let folder: URL
 
-    /// Starts the server in a folder of its own.
+    /// Starts the server in a temporary folder.
     init() throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "bench-http-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -40,13 +38,13 @@ struct BenchmarkServer {
         try Self.waitForPorts(ports, of: process, log: folder.appending(path: "error.log"))
     }
 
-    /// Reads a URL.
+    /// Parses a URL.
     static func url(_ text: String) throws -> URL {
-        guard let url = URL(string: text) else { throw UsageError(text: "bench: \(text) is no URL") }
+        guard let url = URL(string: text) else { throw UsageError(text: "bench: \(text) isn't a URL.") }
         return url
     }
 
-    /// Ends the server and removes its folder.
+    /// Stops the server and removes its folder.
     func stop() {
         process.terminate()
         process.waitUntilExit()
@@ -92,7 +90,7 @@ struct BenchmarkServer {
         try process.run()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
-            throw UsageError(text: "bench: \(name) failed; install it (apt-get install openssl nginx)")
+            throw UsageError(text: "bench: \(name) failed. Install it with “apt-get install openssl nginx”.")
         }
     }
 
@@ -104,11 +102,11 @@ struct BenchmarkServer {
         }
         process.terminate()
         let words = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-        throw UsageError(text: "bench: nginx does not run (apt-get install nginx-light): \(words)")
+        throw UsageError(text: "bench: nginx didn't start. Install it with “apt-get install nginx-light”. \(words)")
     }
 
     private static func freePorts(_ count: Int) throws -> [Int] {
-        // All are held until all are known, so that they differ.
+        // All sockets stay open until all ports are known, so the ports differ.
         let sockets = (0..<count).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         defer { for socket in sockets { close(socket) } }
         return try sockets.map { socket in
@@ -119,7 +117,7 @@ struct BenchmarkServer {
                     bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
                 }
             }
-            guard isBound else { throw UsageError(text: "bench: no free port") }
+            guard isBound else { throw UsageError(text: "bench: No free port.") }
             return Int(in_port_t(bigEndian: address.sin_port))
         }
     }

@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import Networking
 
-/// What `NetworkClient` costs by itself: the same exchange with and without it, on a transport that answers at once.
+/// The cost of `NetworkClient` alone: the same request with and without it, on an instant
+/// transport.
 struct ChainCase {
     let name: String
-    /// How many tasks share the client: what they count references to together costs more.
+    /// The number of tasks that share the client, and so the reference counts.
     private let tasks: Int
     private let client: NetworkClient
 
@@ -26,7 +27,7 @@ struct ChainCase {
         try BenchmarkServer.url("https://api.example.com/v1/status")
     }
 
-    /// Sends so many requests through the client.
+    /// Sends requests through the client.
     func run(times: Int) async throws {
         let client = client
         try await share(times) { count in
@@ -35,7 +36,7 @@ struct ChainCase {
         }
     }
 
-    /// Sends so many requests through the transport alone.
+    /// Sends requests through the transport alone.
     private func runTransport(times: Int) async throws {
         try await share(times) { count in
             let transport: any HTTPTransport = InstantTransport()
@@ -46,7 +47,7 @@ struct ChainCase {
         }
     }
 
-    /// Has each of the tasks do its part.
+    /// Distributes a number of operations over the tasks.
     private func share(_ times: Int, _ part: @escaping @Sendable (_ count: Int) async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<tasks {
@@ -57,7 +58,7 @@ struct ChainCase {
         }
     }
 
-    /// The CPU time that the client adds to an exchange, in microseconds: the median of so many rounds.
+    /// Returns the median CPU time that the client adds to a request, in microseconds.
     func measure(rounds: Int) async throws -> Double {
         let ours = Side { try await run(times: $0) }
         let bare = Side { try await runTransport(times: $0) }
@@ -70,7 +71,7 @@ struct ChainCase {
     }
 }
 
-/// Answers at once with what nginx sends.
+/// A transport that returns nginx's response at once.
 struct InstantTransport: HTTPTransport {
     private static let response = HTTPTransportResponse(
         status: 200,
@@ -86,7 +87,7 @@ struct InstantTransport: HTTPTransport {
     }
 }
 
-/// An interceptor that does nothing, in as many places as there are.
+/// An interceptor that does nothing.
 struct Onlooker: RequestInterceptor {
     func interceptResponse(
         _ response: HTTPResponse,

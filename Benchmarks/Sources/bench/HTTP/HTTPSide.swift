@@ -5,22 +5,22 @@ import NIOCore
 import NIOHTTP1
 import Networking
 
-/// One of the clients that are compared: does one exchange and looks at the answer.
+/// One of the compared clients, which sends a request and checks the response.
 struct HTTPSide: Sendable {
     let name: String
     let exchange: @Sendable () async throws -> Void
     let stop: @Sendable () async throws -> Void
 
-    /// What the server answers with.
+    /// The size of the server's response body, in bytes.
     static let bodySize = 78
 
-    /// `CurlTransport` by itself.
+    /// Returns `CurlTransport` alone.
     ///
     /// - Parameters:
-    ///   - url: What to get.
-    ///   - headers: The header fields; none by default, as the other clients send none.
+    ///   - url: The URL to request.
+    ///   - headers: The header fields. Empty by default, as for the other clients.
     /// - Returns: The side.
-    /// - Throws: What `CurlTransport` throws.
+    /// - Throws: The errors of `CurlTransport`.
     static func transport(_ url: URL, headers: Networking.HTTPHeaders = [:]) throws -> Self {
         let transport = try CurlTransport()
         let request = HTTPTransportRequest(url: url, headers: headers)
@@ -38,7 +38,7 @@ struct HTTPSide: Sendable {
         "Authorization": FixedToken.credentials, "User-Agent": UserAgent().description,
     ]
 
-    /// `NetworkClient` on a transport of its own, with an authenticator and what a service would have beside it.
+    /// Returns `NetworkClient` with an authenticator and a retry policy.
     static func client(_ url: URL) throws -> Self {
         let transport = try CurlTransport()
         let client = NetworkClient(transport: transport, interceptors: [FixedToken(), Retry.Policy.maxRetries(2)])
@@ -51,11 +51,11 @@ struct HTTPSide: Sendable {
         }
     }
 
-    /// async-http-client as its users call it.
+    /// Returns async-http-client, called as in its documentation.
     ///
     /// - Parameters:
-    ///   - url: What to get.
-    ///   - connections: The most connections; `nil` for its default, 8.
+    ///   - url: The URL to request.
+    ///   - connections: The maximum number of connections. The default is `nil`, which means 8.
     /// - Returns: The side.
     static func asyncHTTPClient(_ url: URL, connections: Int? = nil) -> Self {
         var configuration = HTTPClient.Configuration()
@@ -71,7 +71,7 @@ struct HTTPSide: Sendable {
         }
     }
 
-    /// URLSession as its users call it.
+    /// Returns `URLSession`.
     static func urlSession(_ url: URL) -> Self {
         let session = URLSession(configuration: .ephemeral)
         return Self(name: "URLSession") {
@@ -84,13 +84,13 @@ struct HTTPSide: Sendable {
 
     private static func check(_ status: Int, _ size: Int) throws {
         guard status == 200, size == bodySize else {
-            throw UsageError(text: "bench: answered \(status) with \(size) octets")
+            throw UsageError(text: "bench: Unexpected response with status \(status) and \(size) bytes.")
         }
     }
 
-    /// Sends for a while with so many tasks.
+    /// Sends requests with a number of tasks for a duration.
     ///
-    /// - Returns: What that took.
+    /// - Returns: The figures.
     func run(tasks: Int, nanoseconds: UInt64) async throws -> HTTPFigures {
         let (wall, processor) = (WallClock.now, CPUClock.now)
         let end = wall + nanoseconds
@@ -119,18 +119,20 @@ struct HTTPSide: Sendable {
     }
 }
 
-/// What one turn of a side took.
+/// The figures of one turn of a side.
 struct HTTPFigures {
     var perSecond: Double
     var perProcessorSecond: Double
-    /// In microseconds.
+    /// The median latency, in microseconds.
     var medianLatency: Double
 }
 
 extension HTTPFigures {
-    /// The mean of the middle half of each figure: a median would say nothing of a client that has a fast way and a slow one.
+    /// Creates the mean of the middle half of each figure, because the median misrepresents a
+    /// client
+    /// that is either fast or slow.
     ///
-    /// - Parameter turns: At least one.
+    /// - Parameter turns: The turns, at least one.
     init(middleOf turns: [HTTPFigures]) {
         func middle(_ figure: (HTTPFigures) -> Double) -> Double {
             let sorted = turns.map(figure).sorted().dropFirst(turns.count / 4).dropLast(turns.count / 4)
@@ -144,7 +146,7 @@ extension HTTPFigures {
     }
 }
 
-/// The least that an authenticator does.
+/// The simplest authenticator.
 struct FixedToken: URLRequestAuthenticator {
     static let credentials = "Bearer 2YotnFZFEjr1zCsicMWpAA"
     let credentialFields: Set = ["Authorization"]

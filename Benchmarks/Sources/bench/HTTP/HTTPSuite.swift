@@ -1,6 +1,6 @@
 import Foundation
 
-/// Small JSON answers over kept connections: ours against async-http-client and URLSession, taking turns in one process.
+/// Small JSON responses over keep-alive connections: ours against async-http-client and URLSession.
 struct HTTPSuite {
     private let arguments: Arguments
 
@@ -32,10 +32,10 @@ struct HTTPSuite {
         }
     }
 
-    /// How many rounds a client lives for.
+    /// The number of rounds before all clients are recreated.
     ///
-    /// Chance has a part in how a client spreads its connections over its threads, and async-http-client has a fast way and a slow one: what
-    /// it is like, several clients say, and one does not.
+    /// async-http-client is fast or slow depending on how it distributes its connections over its
+    /// threads, so one instance isn't representative.
     private static let roundsPerClient = 3
 
     private func measure(_ name: String, url: URL, tasks: Int) async throws -> HTTPComparison {
@@ -56,7 +56,8 @@ struct HTTPSuite {
         )
     }
 
-    /// Some rounds of new clients: ours, async-http-client as it is, the same with 64 connections, URLSession.
+    /// Measures new clients: ours, async-http-client with its defaults and with 64 connections,
+    /// URLSession.
     private func compare(url: URL, tasks: Int) async throws -> [[HTTPFigures]] {
         let sides = [
             try HTTPSide.transport(url),
@@ -75,7 +76,8 @@ struct HTTPSuite {
         return turns
     }
 
-    /// NetworkClient and its transport, which differ by so little that they take many short turns, each as often first as second.
+    /// Measures NetworkClient and its transport in many short turns, each equally often first,
+    /// because they differ little.
     private func compareLayer(url: URL, tasks: Int) async throws -> [HTTPLayer.Pair] {
         let (client, base) = (try HTTPSide.client(url), try HTTPSide.transport(url, headers: HTTPSide.clientFields))
         var pairs: [HTTPLayer.Pair] = []
@@ -99,28 +101,27 @@ struct HTTPComparison {
     let layer: HTTPLayer
     /// async-http-client with its default of 8 connections.
     let peer: HTTPFigures
-    /// async-http-client with the 64 connections that ours has by default.
+    /// async-http-client with 64 connections, our default.
     let tunedPeer: HTTPFigures
     let session: HTTPFigures
 
-    /// How many times as many exchanges per CPU-second as async-http-client.
+    /// Our requests per CPU second divided by those of async-http-client.
     var againstPeer: Double { ours.perProcessorSecond / peer.perProcessorSecond }
-    /// The same with as many connections as ours.
+    /// Our requests per CPU second divided by those of async-http-client with 64 connections.
     var againstTunedPeer: Double { ours.perProcessorSecond / tunedPeer.perProcessorSecond }
-    /// How many times as many exchanges per CPU-second as URLSession.
+    /// Our requests per CPU second divided by those of URLSession.
     var againstSession: Double { ours.perProcessorSecond / session.perProcessorSecond }
 }
 
-/// NetworkClient beside the transport under it.
+/// NetworkClient compared with its transport.
 struct HTTPLayer {
     let client: HTTPFigures
-    /// The transport with the header fields that the client sends, which cost what they cost whoever makes them.
+    /// The transport with the header fields that the client sends.
     let base: HTTPFigures
-    /// What the client adds to the transport's CPU time, in microseconds per exchange: the median of what each pair says, because the
-    /// machine is not the same for long.
+    /// The CPU time that the client adds to a request, in microseconds: the median of the pairs.
     let cost: Double
 
-    /// Two turns, one right after the other.
+    /// Two consecutive turns.
     typealias Pair = (client: HTTPFigures, base: HTTPFigures)
 
     init(_ pairs: [Pair]) {
@@ -130,22 +131,22 @@ struct HTTPLayer {
         cost = costs.sorted()[costs.count / 2]
     }
 
-    /// The cost as a part of the transport's: 0.1 is a tenth.
+    /// The cost divided by that of the transport.
     var overhead: Double { cost * base.perProcessorSecond / 1e6 }
 }
 
-/// A table for people, or one JSON object per line.
+/// A table, or one JSON object per line.
 struct HTTPReport {
     let isJSON: Bool
 
     func begin(hasTrust: Bool) {
         guard !isJSON else { return }
-        print("exchanges per second, per CPU-second of the client, and median latency in µs; one nginx on loopback")
+        print("requests per second, per CPU second of the client, and median latency in µs; one nginx on loopback")
         if !hasTrust {
-            print("No TLS: URLSession trusts only the system's certificates; run as root, with unshare and mount.")
+            print("Without TLS: URLSession trusts only system certificates. Run as root, with unshare and mount.")
         }
         print(
-            "AHC: async-http-client, first with its default of 8 connections, then with 64, as ours; per CPU-s where not said otherwise"
+            "AHC: async-http-client with 8 connections, its default, and with 64; per CPU second unless marked /s"
         )
         print(
             row(
@@ -164,7 +165,7 @@ struct HTTPReport {
         print(
             isJSON
                 ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"#
-                : "\(name): \(figure) µs of CPU time beside the transport's"
+                : "\(name): \(figure) µs of CPU time in addition to the transport's"
         )
         fflush(nil)
     }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A server on loopback that sends as many octets as it is asked for, and takes in whatever comes, without a disk.
+/// A server on loopback that sends a number of bytes or discards what it receives, without a disk.
 ///
-/// Each connection has a thread, and carries one message.
+/// Each connection has its own thread and carries one message.
 final class TransferServer: Sendable {
     let url: URL
     private let listener: Int32
     private static let partSize = 1 << 20
 
-    /// Starts to listen.
+    /// Starts the server.
     init(octets: Int) throws {
         let loopback = try LoopbackSocket()
         let listener = loopback.descriptor
         guard let url = URL(string: "http://127.0.0.1:\(loopback.port)/file") else {
-            throw UsageError(text: "bench: no free port")
+            throw UsageError(text: "bench: No free port.")
         }
         self.url = url
         self.listener = listener
@@ -54,7 +54,7 @@ final class TransferServer: Sendable {
         } else {
             if head.lowercased().contains("expect:") { send(connection, "HTTP/1.1 100 Continue\r\n\r\n") }
             while rest > 0 {
-                // What comes is thrown away by the kernel.
+                // The kernel discards the bytes.
                 let count = recv(connection, nil, min(partSize, rest), Int32(MSG_TRUNC))
                 guard count > 0 else { return }
                 rest -= count

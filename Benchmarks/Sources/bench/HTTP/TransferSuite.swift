@@ -1,10 +1,10 @@
 import Foundation
 import Networking
 
-/// One large file down and up: `client.download` and `client.upload` against the curl command, taking turns.
+/// One large file: `client.download` and `client.upload` against the curl command.
 ///
-/// Both are processes of their own, with the same server, and say how long the transfer itself took. No disk is measured: what is downloaded
-/// goes to `/dev/shm`, and what is uploaded is a file that the system has in memory.
+/// Each runs in a separate process with the same server and reports the duration of the transfer.
+/// Downloads go to `/dev/shm`, and uploads read a file that is in memory, to exclude the disk.
 struct TransferSuite {
     private let arguments: Arguments
 
@@ -16,7 +16,7 @@ struct TransferSuite {
         let server = try TransferServer(octets: arguments.mebibytes << 20)
         defer { server.stop() }
         let (url, ours) = (server.url.absoluteString, CommandLine.arguments[0])
-        if !arguments.isJSON { print("megabytes per second, and the most memory that ours ever had") }
+        if !arguments.isJSON { print("megabytes per second, and our peak memory") }
         if arguments.wants("download") {
             try await withFolder(in: URL(filePath: "/dev/shm")) { file in
                 try await compare("download", file: file, isKept: false) {
@@ -41,7 +41,7 @@ struct TransferSuite {
         try await body(folder.appending(path: "file").path)
     }
 
-    /// Makes the file for uploads, and waits until it needs no disk any more.
+    /// Writes the file for uploads and waits until it's on the disk.
     private func fill(_ file: String) throws {
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         let handle = try FileHandle(forWritingTo: URL(filePath: file))
@@ -51,7 +51,7 @@ struct TransferSuite {
         try handle.close()
     }
 
-    /// The command, which prints how many seconds it took, and nothing of a size.
+    /// The curl command, which prints its duration in seconds and 0 instead of a size.
     private static let curl = ["curl", "-sS", "--fail", "-w", "%{time_total} 0"]
 
     private func compare(
@@ -66,7 +66,7 @@ struct TransferSuite {
         for round in 0...min(arguments.rounds, 15) {
             for (side, command) in commands().enumerated() {
                 let output = try Self.run(command).split(separator: " ").compactMap { Double($0) }
-                guard output.count == 2 else { throw UsageError(text: "bench: \(command[0]) said something else") }
+                guard output.count == 2 else { throw UsageError(text: "bench: Unexpected output of \(command[0]).") }
                 if round > 0 { speeds[side].append(Double(arguments.mebibytes << 20) / output[0] / 1e6) }
                 peak = max(peak, Int(output[1]))
                 if !isKept { try FileManager.default.removeItem(atPath: file) }
@@ -91,7 +91,7 @@ struct TransferSuite {
         fflush(nil)
     }
 
-    /// Runs a command to its end, and returns what it printed.
+    /// Runs a command and returns its output.
     private static func run(_ command: [String]) throws -> String {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
@@ -102,13 +102,14 @@ struct TransferSuite {
         let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
-            throw UsageError(text: "bench: \(command[0]) failed; is curl installed?")
+            throw UsageError(text: "bench: \(command[0]) failed. Check that curl is installed.")
         }
         return String(decoding: output, as: UTF8.self)
     }
 }
 
-/// The process that transfers one file with ours, and prints how many seconds that took, and how much memory it had at most, in KiB.
+/// The child process, which transfers one file and prints its duration in seconds and its peak
+/// memory in KiB.
 enum TransferChild {
     static func run(_ arguments: [String]) async -> Never {
         do {

@@ -1,14 +1,15 @@
 import Foundation
 import TokenGeneration
 
-/// Input that an attacker chooses to make its reader work for long.
+/// Expensive input that an attacker could send.
 enum HostileInput {
     /// The public exponent of the RSA keys.
     private static let exponent = 65_537
 
-    /// An RSA key with private members whose modulus is a Mersenne prime.
+    /// Returns an RSA key with private members whose modulus is a Mersenne prime.
     ///
-    /// The exponents fit the modulus, but no number of attempts finds a factor, because a prime has none.
+    /// The exponents fit the modulus, but a search for factors never ends, because the modulus is
+    /// prime.
     ///
     /// - Parameters:
     ///   - bits: The size of the modulus: the exponent of a Mersenne prime, such as 3217 or 11213.
@@ -16,7 +17,7 @@ enum HostileInput {
     /// - Returns: The JWK as JSON text.
     static func privateKey(bits: Int, keyID: String) -> String {
         let modulus = mersenne(bits)
-        // n − 1 = 2ᵇⁱᵗˢ − 2, and d = (k · (n − 1) + 1) / e for the k that leaves no remainder.
+        // n − 1 = 2ᵇⁱᵗˢ − 2, and d = (k · (n − 1) + 1) / e for the k without a remainder.
         var predecessor = modulus
         predecessor[predecessor.count - 1] -= 1
         let remainder = predecessor.reduce(0) { ($0 * 256 + Int($1)) % exponent }
@@ -28,23 +29,24 @@ enum HostileInput {
             """
     }
 
-    /// An RSA public key with random bits for a modulus.
+    /// Returns an RSA public key with a random modulus.
     ///
     /// - Parameters:
     ///   - bits: The size of the modulus, a multiple of 8.
     ///   - keyID: The `kid`.
-    ///   - more: Further members, each with a comma before it.
+    ///   - more: Additional members, each with a preceding comma.
     /// - Returns: The JWK as JSON text.
     static func publicKey(bits: Int, keyID: String, more: String = "") -> String {
         #"{"kty":"RSA","alg":"RS256","use":"sig","kid":"\#(keyID)","e":"AQAB","n":"\#(base64URL(oddNumber(bits)))"\#(more)}"#
     }
 
-    /// A key set around a good key, as long as a fetched one may be.
+    /// Returns a key set with one valid key, as long as a fetched set can be.
     ///
     /// - Parameters:
     ///   - good: The key that the token names.
-    ///   - entry: Makes the text of another entry.
+    ///   - entry: Returns the text of another entry.
     /// - Returns: The set as JSON text of at most 512 KiB and 1,000 entries, the good key last.
+    /// - Throws: The errors of `entry`.
     static func keySet(around good: JWK, _ entry: (Int) throws -> String) throws -> Data {
         var text = "{\"keys\":["
         var entries = 1
@@ -57,7 +59,7 @@ enum HostileInput {
         return Data((text + good.members.serialized() + "]}").utf8)
     }
 
-    /// Combining marks in an order that Unicode normalization has to sort.
+    /// Returns combining marks in an order that Unicode normalization must sort.
     ///
     /// - Parameter bytes: The size in UTF-8.
     /// - Returns: The text.
@@ -65,20 +67,21 @@ enum HostileInput {
         "a" + String(repeating: "\u{301}\u{316}", count: bytes / 4)
     }
 
-    /// An object with enough names to be hashed, of which two are long and differ in length.
+    /// Returns an object with enough names to be hashed, two of them long and with different
+    /// lengths.
     static func object(bytes: Int) -> String {
         let short = (10..<30).map { "\"\($0)\":1," }.joined()
         let size = (bytes - short.utf8.count - 20) / 2
         return "{\(short)\"\(combiningMarks(bytes: size))\":1,\"\(combiningMarks(bytes: size + 4))\":2}"
     }
 
-    /// A token of 64 KiB without a valid signature.
+    /// Returns a token of 64 KiB with an invalid signature.
     static func token() -> String {
         let parts = [#"{"alg":"ES256"}"#, object(bytes: 49_000)].map { base64URL(Array($0.utf8)) }
         return "\(parts[0]).\(parts[1]).\(base64URL([UInt8](repeating: 1, count: 64)))"
     }
 
-    /// A DPoP proof with a key as large as the limit allows and with a random signature.
+    /// Returns a DPoP proof with a large key and a random signature.
     static func proof(bits: Int) -> String {
         let key = publicKey(bits: bits, keyID: "1").replacing(#","alg":"RS256","use":"sig","kid":"1""#, with: "")
         let header = #"{"typ":"dpop+jwt","alg":"RS256","jwk":\#(key)}"#
@@ -88,12 +91,13 @@ enum HostileInput {
         return [Array(header.utf8), Array(claims.utf8), signature].map(base64URL).joined(separator: ".")
     }
 
-    /// Makes a PKCS#12 file.
+    /// Creates a PKCS#12 file.
     ///
-    /// - Parameter options: Options of `openssl pkcs12`. Without them, every iteration count is 8,388,607, the largest
+    /// - Parameter options: Options of `openssl pkcs12`. Without them, every iteration count is
+    ///   8,388,607, the largest
     ///   number of three bytes.
     /// - Returns: The file, for the password `secret`.
-    /// - Throws: ``UsageError`` if the `openssl` command can't make a file.
+    /// - Throws: ``UsageError`` if the `openssl` command can't create a file.
     static func pkcs12(options: String? = nil) throws -> Data {
         let folder = FileManager.default.temporaryDirectory.appending(path: "bench-pkcs12-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -119,7 +123,7 @@ enum HostileInput {
             file.replaceSubrange(start..<start + count.count, with: [0x02, 0x03, 0x7F, 0xFF, 0xFF])
             found += 1
         }
-        guard found > 0 else { throw UsageError(text: "bench: no iteration count in the PKCS#12 file") }
+        guard found > 0 else { throw UsageError(text: "bench: The PKCS#12 file has no iteration count.") }
         return Data(file)
     }
 

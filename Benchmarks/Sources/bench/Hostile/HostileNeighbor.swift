@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 
-/// Requests to a healthy server, while the same client receives a hostile server's response.
+/// The latency of requests to a healthy server while the same client receives a hostile response.
 enum HostileNeighbor {
     /// The results of a measurement.
     struct Figures {
@@ -46,12 +46,12 @@ enum HostileNeighbor {
                     ends.insert((error as? NetworkError).map { "\($0.code)" } ?? "\(type(of: error))")
                 }
                 lateness = max(lateness, (ContinuousClock.now - start - timeout) / .milliseconds(1))
-                // One response after the other, and not a storm of new connections.
+                // Avoids a storm of new connections.
                 try? await Task.sleep(for: .milliseconds(20))
             }
             return (lateness, ends)
         }
-        // The hostile response is on its way.
+        // Waits until the hostile response has started.
         try await Task.sleep(for: .milliseconds(200))
         var latencies: [Double] = []
         let end = ContinuousClock.now + length

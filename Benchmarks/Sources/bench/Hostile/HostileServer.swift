@@ -4,7 +4,7 @@ import Foundation
 ///
 /// It runs in a separate process.
 enum HostileServer {
-    /// The kind of data that the server sends without end after the request.
+    /// The kind of data that the server sends endlessly after the request.
     enum Behavior: String, CaseIterable {
         case nothing = "no other server"
         case chunks = "one-byte chunks"
@@ -71,7 +71,7 @@ struct LoopbackSocket {
                 bind(listener, $0, size) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &size) == 0
             }
         }
-        guard isBound else { throw UsageError(text: "bench: no free port") }
+        guard isBound else { throw UsageError(text: "bench: No free port.") }
         descriptor = listener
         port = Int(in_port_t(bigEndian: address.sin_port))
     }

@@ -3,7 +3,8 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// The cost of the worst input of each kind, and the latency of other requests while a hostile server responds.
+/// The cost of the worst input of each kind, and the latency of other requests while a hostile
+/// server responds.
 struct HostileSuite {
     private let arguments: Arguments
 
@@ -57,7 +58,7 @@ struct HostileSuite {
 /// A piece of work that an attacker's input causes.
 struct HostileWork: Sendable {
     let name: String
-    /// Makes the input, and returns what reads it. Errors are an expected outcome.
+    /// Creates the input and returns the operation that reads it, which ignores errors.
     let prepare: @Sendable () throws -> @Sendable () async -> Void
 
     static let all = [
@@ -104,7 +105,7 @@ struct HostileWork: Sendable {
         },
     ]
 
-    /// Reads a key set and verifies the first token, which the last key signed.
+    /// Returns work that reads a key set and verifies a token of the last key.
     private static func keySet(_ name: String, _ entry: @escaping @Sendable (Int) throws -> String) -> Self {
         Self(name: name) {
             let key = try SigningKey.generate(.es256)
@@ -139,12 +140,13 @@ struct HostileWork: Sendable {
     }
 }
 
-/// A process for one piece of work, which may take too long to wait for.
+/// A child process for work that can take too long.
 enum HostileChild {
-    /// The longest time that a piece of work gets, in seconds.
+    /// The maximum duration of the work, in seconds.
     static let longest = 60
 
-    /// The CPU time of a piece of work in milliseconds, or `nil` if it was ended.
+    /// Returns the CPU time of the work in milliseconds, or `nil` if it exceeded the maximum
+    /// duration.
     static func cost(of name: String) throws -> Double? {
         let child = try start(["hostile-work", name])
         let timer = DispatchSource.makeTimerSource()
@@ -156,7 +158,7 @@ enum HostileChild {
         child.process.waitUntilExit()
         guard child.process.terminationReason == .exit else { return nil }
         guard child.process.terminationStatus == 0, let cost = Double(String(decoding: output, as: UTF8.self)) else {
-            throw UsageError(text: "bench: \(name) failed")
+            throw UsageError(text: "bench: \(name) failed.")
         }
         return cost
     }
@@ -172,13 +174,13 @@ enum HostileChild {
         return (process, pipe.fileHandleForReading)
     }
 
-    /// Ends a child, even one that handles or ignores other signals.
+    /// Kills a child, even if it ignores other signals.
     static func end(_ process: Process) {
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// Runs in the child: does the work once, and prints its CPU time.
+    /// Runs in the child: does the work once and prints its CPU time, in milliseconds.
     static func work(_ name: String) async -> Never {
         do {
             guard let work = HostileWork.all.first(where: { $0.name == name }) else { exit(64) }

@@ -134,7 +134,7 @@ struct ClientAuthenticationTests {
             let mixed = try await scene.jwt(
                 command + ["--client-id", "subject", "--cert", chain, "--cert-key", strangers]
             )
-            let words = "The private key is not the key of the first certificate “CN=reports”"
+            let words = "The private key doesn't belong to the first certificate “CN=reports”"
             #expect(mixed == ProcessResult(status: 2, output: "", errors: "jwt token: \(chain): \(words)\n"))
             let keyless = try await scene.jwt(command + ["--client-id", "subject", "--cert", chain])
             #expect(
