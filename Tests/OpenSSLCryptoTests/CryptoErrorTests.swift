@@ -2,17 +2,17 @@ import OpenSSLCrypto
 import Testing
 
 @Suite("CryptoError") struct CryptoErrorTests {
-    @Test("errors are equal if their codes are") func equality() {
+    @Test("Errors are equal if their codes are equal") func equality() {
         #expect(CryptoError(.malformedKey, "one") == CryptoError(.malformedKey, "another", reasons: ["x"]))
         #expect(CryptoError(.malformedKey, "one") != CryptoError(.keyMismatch, "one"))
     }
 
-    @Test("the description has the code, the message and OpenSSL's reasons") func description() {
+    @Test("Describes an error with code, message and OpenSSL's reasons") func description() {
         #expect(CryptoError(.keyMismatch, "No.").description == "keyMismatch: No.")
         #expect(CryptoError(.openSSL, "No.", reasons: ["a", "b"]).description == "openSSL: No. (a; b)")
     }
 
-    @Test("a failed OpenSSL call is told with the function and the reason from its queue") func reasons() throws {
+    @Test("Reports the function and the queued reason of a failed OpenSSL call") func reasons() throws {
         let wrong = [UInt8](repeating: 1, count: 32)
         let error = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
         #expect(error.code == .pointNotOnCurve)
@@ -20,7 +20,7 @@ import Testing
         #expect(error.reasons == ["elliptic curve routines: point is not on curve"])
     }
 
-    @Test("the reasons of one failure don't turn up in the next") func drained() throws {
+    @Test("Doesn't mix the reasons of consecutive failures") func drained() throws {
         let wrong = [UInt8](repeating: 1, count: 32)
         let first = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
         let second = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
@@ -29,7 +29,7 @@ import Testing
 }
 
 @Suite("OpenSSLLibrary") struct OpenSSLLibraryTests {
-    @Test("tells its version and can be prepared more than once") func version() {
+    @Test("Returns its version and can be prepared more than once") func version() {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.prepare()
         #expect(OpenSSLLibrary.version.hasPrefix("OpenSSL 3."))

@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 
 extension [UInt8] {
-    /// Reads hexadecimal digits, left-padded with zeros to `size` octets if one is given.
+    /// Creates bytes from hexadecimal digits, left-padded with zeros to `size` bytes if given.
     init(hex: String, size: Int? = nil) {
         let digits = String(repeating: "0", count: Swift.max(0, (size ?? 0) * 2 - hex.count)) + hex
         self = stride(from: 0, to: digits.count, by: 2).map { offset in
@@ -17,7 +17,7 @@ extension [UInt8] {
         self = [UInt8](Data(base64Encoded: standard + padding)!)
     }
 
-    /// Reads the contents of a PEM text with one block.
+    /// Creates bytes from the contents of a PEM text with one block.
     init(pem: String) {
         let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }
         self = [UInt8](Data(base64Encoded: lines.joined())!)
@@ -27,13 +27,13 @@ extension [UInt8] {
 
     var secret: SecretBytes { withBytes { SecretBytes(copying: $0) } }
 
-    /// Puts the octets in a PEM block.
+    /// Returns a PEM block with the bytes.
     func pem(_ label: String) -> String {
         let lines = Data(self).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
         return "-----BEGIN \(label)-----\n\(lines)\n-----END \(label)-----\n"
     }
 
-    /// Makes a DER element.
+    /// Creates a DER element.
     static func der(_ tag: UInt8, _ contents: [UInt8]...) -> [UInt8] {
         let contents = contents.flatMap { $0 }
         let length: [UInt8]
@@ -82,7 +82,7 @@ extension HMAC {
     }
 }
 
-/// The error a call throws, if it throws one.
+/// Returns the error that a closure throws, or `nil`.
 func error(of body: () throws -> Void) -> CryptoError? {
     do {
         try body()

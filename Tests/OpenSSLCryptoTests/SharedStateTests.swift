@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Synchronization
 import Testing
 
-@Suite("State that several hold") struct SharedStateTests {
+@Suite("Shared state") struct SharedStateTests {
     private final class Watched: Sendable {
         let number: Int
         private let ends: @Sendable () -> Void
@@ -21,14 +21,14 @@ import Testing
         func increment() { count.add(1, ordering: .relaxed) }
     }
 
-    /// A place where several tasks can reach it.
+    /// A holder that several tasks can access.
     private final class Holder: Sendable {
         private let place = SetOnce<Watched>()
         var number: Int? { place.withObject { $0.number } }
         func set(_ object: Watched) -> Bool { place.set(object) }
     }
 
-    @Test("A place keeps the first object, lends it, and lets go of all of them once")
+    @Test("SetOnce keeps the first object and releases every object once")
     func setOnce() {
         let ended = Counter()
         do {
@@ -42,7 +42,7 @@ import Testing
         #expect(ended.value == 2)
     }
 
-    @Test("Of many tasks one sets the object, and all see that one")
+    @Test("SetOnce lets one of many tasks set the object that all see")
     func concurrently() async {
         let ended = Counter()
         let count = 200
@@ -64,7 +64,7 @@ import Testing
         #expect(ended.value == count)
     }
 
-    @Test("A box lends its value to change it, and takes it back when the body throws")
+    @Test("ExclusiveBox provides its value, also after the closure throws")
     func box() throws {
         struct Failure: Error, Equatable {}
         let box = ExclusiveBox([1])
@@ -79,7 +79,7 @@ import Testing
         #expect(box.withValue { $0 } == [1, 2, 3])
     }
 
-    @Test("A box that is asked for its value while it is lent ends the process")
+    @Test("ExclusiveBox traps on overlapping access")
     func nested() async {
         await #expect(processExitsWith: .failure) {
             let box = ExclusiveBox(1)

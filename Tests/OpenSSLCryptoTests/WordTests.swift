@@ -1,8 +1,8 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Words of octets") struct WordTests {
-    @Test("Eight octets are one number, the first the highest, at every place")
+@Suite("Words of bytes") struct WordTests {
+    @Test("Reads and writes eight big-endian bytes at any offset")
     func words() {
         let octets = (0..<24).map { UInt8($0 * 11 & 0xFF) }
         for offset in 0...16 {
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("Two spans are equal if all octets are", arguments: 0...40)
+    @Test("Compares all bytes of two spans", arguments: 0...40)
     func equality(count: Int) {
         let octets = (0..<count).map { UInt8($0) }
         #expect(areEqual(octets, Array(octets)))
@@ -29,7 +29,7 @@ import Testing
         #expect(!areEqual(octets, octets + [0]))
     }
 
-    // The macro can't take a span.
+    // The macro doesn't support spans.
     private func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.span.isEqual(to: right.span)
     }

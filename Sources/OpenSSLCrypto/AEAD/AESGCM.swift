@@ -27,8 +27,7 @@ package struct AESGCM: Sendable {
     ///   - plaintext: The message.
     ///   - context: Additional data to authenticate. The result doesn't contain it.
     /// - Returns: The nonce, the ciphertext and the tag, concatenated.
-    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the
-    ///   library fails.
+    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable``.
     package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
         try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.nonceSize))
     }
@@ -52,7 +51,7 @@ package struct AESGCM: Sendable {
     ///   - sealed: The result of ``seal(_:authenticating:)``.
     ///   - context: The additional data that was authenticated.
     /// - Returns: The message, or `nil` if the ciphertext, the context or the key differs.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
         guard sealed.count >= Self.nonceSize + Self.tagSize else { return nil }
         let nonce = Array(sealed.prefix(Self.nonceSize))

@@ -3,8 +3,6 @@ extension [UInt8] {
     ///
     /// The standard library's initializer looks up the array's type at run time on each call, which
     /// takes several times as long as the allocation.
-    ///
-    /// - Parameter count: The number of zeros.
     @inlinable
     @inline(__always)
     package init(zeros count: Int) {

@@ -8,25 +8,16 @@ package struct ByteComparedString: Hashable, Sendable {
     package let text: String
 
     /// Wraps a string.
-    ///
-    /// - Parameter text: The string.
     package init(_ text: String) {
         self.text = text
     }
 
-    /// Returns a Boolean value that indicates whether two strings have the same UTF-8 bytes.
-    ///
-    /// - Parameters:
-    ///   - left: A string.
-    ///   - right: Another string.
-    /// - Returns: `true` if the bytes are equal.
+    /// Compares the UTF-8 bytes of two strings.
     package static func == (left: Self, right: Self) -> Bool {
         left.text.utf8.span.isEqual(to: right.text.utf8.span)
     }
 
     /// Feeds the UTF-8 bytes to a hasher, whose random seed prevents chosen collisions.
-    ///
-    /// - Parameter hasher: The hasher.
     package func hash(into hasher: inout Hasher) {
         let bytes = text.utf8.span
         unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }

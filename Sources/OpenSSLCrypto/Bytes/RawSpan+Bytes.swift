@@ -20,11 +20,7 @@ extension OutputSpan<UInt8> {
 }
 
 extension [UInt8] {
-    /// Calls a closure with the array's bytes as a raw span.
-    ///
-    /// - Parameter body: A closure that receives the bytes.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// Calls a closure with the bytes as a raw span.
     @inlinable
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result

@@ -1,7 +1,5 @@
 /// An X.509 certificate ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)) that hasn't been
 /// verified.
-///
-/// It's safe to use a value from several threads at once.
 package struct Certificate: Sendable {
     /// The original DER encoding.
     package let der: [UInt8]
@@ -26,10 +24,7 @@ package struct Certificate: Sendable {
         (notBefore, notAfter) = try x509.validity()
     }
 
-    /// Reads a certificate from DER.
-    ///
-    /// - Parameter der: The certificate without any other data, at most 64 KiB.
-    /// - Throws: ``CryptoError/Code/malformedCertificate``.
+    /// Reads a certificate from DER, like the initializer with an array.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der: [UInt8](capacity: der.byteCount) { $0.append(der) })
     }
@@ -95,16 +90,14 @@ package struct Certificate: Sendable {
     /// The issuer's name, in the same format as ``subject``.
     package var issuer: String { x509.issuer }
 
-    /// Encodes the certificate as PEM.
-    ///
-    /// - Returns: A `CERTIFICATE` block.
+    /// Returns the certificate as a PEM block with the label `CERTIFICATE`.
     package func pem() -> String {
         der.withBytes { PEMWriter.text("CERTIFICATE", $0) }
     }
 }
 
 extension Certificate: Equatable {
-    /// Returns a Boolean value that indicates whether two certificates have the same bytes.
+    /// Compares the bytes of two certificates.
     package static func == (left: Self, right: Self) -> Bool { left.der == right.der }
 }
 

@@ -6,15 +6,9 @@ internal import COpenSSL
     private let template: CertificateIssuingTemplate
     private let isRSA: Bool
 
-    /// Starts a certificate.
+    /// Starts a certificate for a public key or a key pair.
     ///
-    /// - Parameters:
-    ///   - template: The certificate's contents.
-    ///   - key: The subject's public key, or its key pair.
-    ///   - isRSA: A Boolean value that indicates whether it's an RSA key. TLS 1.2 may use those for
-    ///     key encipherment.
-    /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/openSSL``,
-    ///   ``CryptoError/Code/randomUnavailable``.
+    /// TLS 1.2 may use RSA keys for key encipherment.
     init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
@@ -37,11 +31,10 @@ internal import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// Sets the issuer and adds the extensions.
+    /// Sets the issuer, or `nil` for a self-signed certificate, and adds the extensions.
     ///
-    /// - Parameter issuer: The issuer's certificate, or `nil` for a self-signed certificate.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a malformed host,
-    ///   ``CryptoError/Code/openSSL``.
+    /// - Throws:
+    ///   ``CryptoError/Code/invalidArgument`` for a malformed host, ``CryptoError/Code/openSSL``.
     func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
         guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
         let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in
@@ -50,13 +43,8 @@ internal import COpenSSL
         try result.get()
     }
 
-    /// Signs the certificate.
-    ///
-    /// - Parameters:
-    ///   - key: The issuer's key pair.
-    ///   - hash: The hash function, or `nil` if the key's algorithm includes one.
-    /// - Returns: The certificate.
-    /// - Throws: ``CryptoError/Code/openSSL``.
+    /// Signs the certificate with the issuer's key; `hash` is `nil` if the key's algorithm includes
+    /// one.
     func signed(with key: EVPKey, hash: HashFunction?) throws(CryptoError) -> Certificate {
         OpenSSLLibrary.clearErrors()
         func sign(_ digest: OpaquePointer?) -> Bool {

@@ -22,12 +22,6 @@ package struct CertificateIssuingTemplate: Sendable {
     package var notAfter: Int64
 
     /// Creates a template.
-    ///
-    /// - Parameters:
-    ///   - commonName: The subject's common name, 1 to 64 characters.
-    ///   - role: The certificate's purpose.
-    ///   - notBefore: The start of the validity period, in seconds since 1970 (UTC).
-    ///   - notAfter: The last second of the validity period, in seconds since 1970 (UTC).
     package init(commonName: String, role: Role, notBefore: Int64, notAfter: Int64) {
         self.commonName = commonName
         self.role = role

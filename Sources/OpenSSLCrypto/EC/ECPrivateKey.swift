@@ -1,6 +1,4 @@
 /// An elliptic-curve key pair, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct ECPrivateKey: Sendable {
     /// The curve.
     package let curve: EllipticCurve

@@ -30,16 +30,13 @@ extension ECPublicKey {
         }
     }
 
-    /// Encodes the key as PEM.
-    ///
-    /// - Returns: A `PUBLIC KEY` block, identical to the output of `openssl pkey -pubout`.
+    /// Returns a PEM block with the label `PUBLIC KEY`, identical to the output of
+    /// `openssl pkey -pubout`.
     package func spkiPEM() -> String {
         spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
     }
 
-    /// Encodes the key as DER.
-    ///
-    /// - Returns: The SubjectPublicKeyInfo, with a named curve and an uncompressed point.
+    /// Returns the SubjectPublicKeyInfo, with a named curve and an uncompressed point.
     package func spkiDER() -> [UInt8] {
         ECKeyWriter(curve: curve, point: point).publicKey()
     }

@@ -1,6 +1,4 @@
 /// The public key of an elliptic-curve key pair, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct ECPublicKey: Sendable {
     /// The curve.
     package let curve: EllipticCurve
@@ -64,8 +62,7 @@ package struct ECPublicKey: Sendable {
 }
 
 extension ECPublicKey: Equatable {
-    /// Returns a Boolean value that indicates whether two keys are the same point on the same
-    /// curve.
+    /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.x == right.x && left.y == right.y
     }

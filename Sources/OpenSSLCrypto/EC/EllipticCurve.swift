@@ -48,9 +48,7 @@ package struct EllipticCurve: Hashable, Sendable {
         identifier: ObjectIdentifier(1, 3, 132, 0, 10)
     )
 
-    /// Finds a curve by its JWK name, which is case-sensitive.
-    ///
-    /// - Parameter name: The name. The result is `nil` if it isn't one of the four.
+    /// Finds one of the four curves by its JWK name, which is case-sensitive.
     package init?(name: String) {
         guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
         self = curve

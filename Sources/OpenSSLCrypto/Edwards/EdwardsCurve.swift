@@ -51,9 +51,7 @@ package struct EdwardsCurve: Hashable, Sendable {
         hashing: .extendable(.shake256, size: 114)
     )
 
-    /// Finds a curve by its JWK name, which is case-sensitive.
-    ///
-    /// - Parameter name: The name. The result is `nil` if it isn't one of the two.
+    /// Finds one of the two curves by its JWK name, which is case-sensitive.
     package init?(name: String) {
         guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
         self = curve

@@ -1,6 +1,4 @@
 /// An Edwards-curve key pair, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct EdwardsPrivateKey: Sendable {
     /// The curve.
     package let curve: EdwardsCurve

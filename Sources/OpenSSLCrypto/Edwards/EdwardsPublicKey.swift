@@ -1,6 +1,4 @@
 /// The public key of an Edwards-curve key pair, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct EdwardsPublicKey: Sendable {
     /// The curve.
     package let curve: EdwardsCurve
@@ -47,8 +45,7 @@ package struct EdwardsPublicKey: Sendable {
 }
 
 extension EdwardsPublicKey: Equatable {
-    /// Returns a Boolean value that indicates whether two keys are the same point on the same
-    /// curve.
+    /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.octets == right.octets
     }

@@ -17,14 +17,10 @@ extension EVPKey {
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Creates a key from its parts, which the caller must check for consistency: OpenSSL doesn't.
+    /// Creates a key pair, or a public key without `scalar`, from parts that the caller must check
+    /// for consistency: OpenSSL doesn't.
     ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - point: The public point.
-    ///   - scalar: The private scalar, big-endian, for a key pair, or `nil` for a public key.
-    /// - Returns: The key.
-    /// - Throws: ``CryptoError/Code/openSSL``.
+    /// The scalar is big-endian.
     static func make(
         _ curve: EllipticCurve,
         point: CurvePoint,

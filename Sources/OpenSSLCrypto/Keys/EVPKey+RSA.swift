@@ -24,13 +24,8 @@ extension EVPKey {
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Creates an RSA key from its numbers, which the caller must check: OpenSSL doesn't.
-    ///
-    /// - Parameters:
-    ///   - numbers: The public numbers.
-    ///   - privateNumbers: The private numbers for a key pair, or `nil` for a public key.
-    /// - Returns: The key.
-    /// - Throws: ``CryptoError/Code/openSSL``.
+    /// Creates a key pair, or a public key without private numbers, from numbers that the caller
+    /// must check: OpenSSL doesn't.
     static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()

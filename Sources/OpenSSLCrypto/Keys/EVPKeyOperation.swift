@@ -92,7 +92,7 @@ internal import COpenSSL
     }
 
     /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
-    /// µs), or a new one (2 µs) if a provider can't copy, such as one for a hardware module.
+    /// µs), or, if a provider such as a hardware module's can't copy, a new one (2 µs).
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }

@@ -37,14 +37,8 @@ extension PrivateKey {
         try PrivateKeyEncryption.encrypt(pkcs8DER(), password: password, iterations: iterations)
     }
 
-    /// Encodes the key pair as encrypted PKCS#8 PEM.
-    ///
-    /// - Parameters:
-    ///   - password: The password, 1 to 1024 bytes.
-    ///   - iterations: The number of PBKDF2 iterations, 600,000 to 2,000,000. The default is
-    ///     600,000.
-    /// - Returns: An `ENCRYPTED PRIVATE KEY` block.
-    /// - Throws: The same errors as ``encryptedPKCS8DER(password:iterations:)``.
+    /// Encodes the key pair as PEM with the label `ENCRYPTED PRIVATE KEY`, like
+    /// ``encryptedPKCS8DER(password:iterations:)``.
     package func encryptedPKCS8PEM(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations

@@ -1,10 +1,10 @@
 extension PrivateKey {
     /// Reads a key pair from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
     ///
-    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8 (`ENCRYPTED PRIVATE
-    /// KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`, optionally after an `EC
-    /// PARAMETERS` block, which is ignored). The last two may be encrypted with OpenSSL's legacy
-    /// method.
+    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8
+    /// (`ENCRYPTED PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`,
+    /// optionally after an `EC PARAMETERS` block, which is ignored). The last two may be encrypted
+    /// with OpenSSL's legacy method.
     ///
     /// - Parameters:
     ///   - pem: Text with exactly one key, at most 64 KiB. Lines before the key are ignored; lines
@@ -49,12 +49,7 @@ extension PrivateKey {
         try self.init(decrypted: contents, in: .pkcs8, "The private key")
     }
 
-    /// Reads a key pair from DER.
-    ///
-    /// - Parameters:
-    ///   - der: The key, as for the initializer with a `RawSpan`.
-    ///   - password: The password of an encrypted key, as for ``init(pem:password:)``.
-    /// - Throws: The same errors as ``init(pem:password:)``.
+    /// Reads a key pair from DER, like the initializer with a `RawSpan`.
     package init(der: [UInt8], password: SecretBytes? = nil) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes, password: password) }
     }

@@ -30,12 +30,7 @@ struct PrivateKeyInfo {
         try reader.finish("PKCS#8 key")
     }
 
-    /// Encodes a key.
-    ///
-    /// - Parameters:
-    ///   - algorithm: The contents of the algorithm's SEQUENCE.
-    ///   - key: The bytes of the private key.
-    /// - Returns: The PrivateKeyInfo.
+    /// Returns a PrivateKeyInfo; `algorithm` is the contents of the algorithm's SEQUENCE.
     static func encoding(algorithm: [UInt8], key: SecretBytes) -> SecretBytes {
         let contents =
             3 + DERWriter.size(ofElementWith: algorithm.count) + DERWriter.size(ofElementWith: key.count)

@@ -30,17 +30,12 @@ extension PublicKey {
         try self.init(der, in: KeyFormat(detectedIn: der))
     }
 
-    /// Reads a key from DER.
-    ///
-    /// - Parameter der: The key, as for the initializer with a `RawSpan`.
-    /// - Throws: The same errors as ``init(pem:)``.
+    /// Reads a key from DER, like the initializer with a `RawSpan`.
     package init(der: [UInt8]) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PublicKey(der: bytes) }
     }
 
-    /// Encodes the key as DER.
-    ///
-    /// - Returns: The SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
+    /// Returns the SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
     package func spkiDER() -> [UInt8] {
         switch self {
         case .rsa(let key):
@@ -51,24 +46,19 @@ extension PublicKey {
         }
     }
 
-    /// Encodes the key as PEM.
-    ///
-    /// - Returns: A `PUBLIC KEY` block.
+    /// Returns a PEM block with the label `PUBLIC KEY`.
     package func spkiPEM() -> String {
         spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
     }
 
-    /// Encodes an RSA key in its legacy format, PKCS#1, as DER.
-    ///
-    /// - Returns: The RSAPublicKey, or `nil` for other keys, which don't have a legacy format.
+    /// Returns an RSA key in its legacy format, a PKCS#1 RSAPublicKey, or `nil` for other keys,
+    /// which don't have one.
     package func traditionalDER() -> [UInt8]? {
         guard case .rsa(let key) = self else { return nil }
         return RSAKeyCoding.encoding(key)
     }
 
-    /// Encodes an RSA key in its legacy format, PKCS#1, as PEM.
-    ///
-    /// - Returns: An `RSA PUBLIC KEY` block, or `nil` for other keys.
+    /// Returns an RSA key as a PEM block with the label `RSA PUBLIC KEY`, or `nil` for other keys.
     package func traditionalPEM() -> String? {
         traditionalDER()?.withBytes { PEMWriter.text("RSA PUBLIC KEY", $0) }
     }

@@ -25,12 +25,7 @@ struct SubjectPublicKeyInfo {
         return (identifier, parameters)
     }
 
-    /// Encodes a key.
-    ///
-    /// - Parameters:
-    ///   - algorithm: The contents of the algorithm's SEQUENCE.
-    ///   - key: The bytes of the public key.
-    /// - Returns: The SubjectPublicKeyInfo.
+    /// Returns a SubjectPublicKeyInfo; `algorithm` is the contents of the algorithm's SEQUENCE.
     static func encoding(algorithm: [UInt8], key: [UInt8]) -> [UInt8] {
         let contents =
             DERWriter.size(ofElementWith: algorithm.count) + DERWriter.size(ofElementWith: 1 + key.count)

@@ -19,7 +19,7 @@ package struct CryptoError: Error, Sendable {
     ///   - code: The kind of failure.
     ///   - message: A message that states what failed, where, and what to do about it. It must not
     ///     contain secrets.
-    ///   - reasons: The entries of OpenSSL's error queue. The default is none.
+    ///   - reasons: The entries of OpenSSL's error queue. The default is an empty array.
     package init(_ code: Code, _ message: String, reasons: [String] = []) {
         self.code = code
         self.message = message
@@ -88,7 +88,7 @@ extension CryptoError {
 }
 
 extension CryptoError: Equatable {
-    /// Returns a Boolean value that indicates whether two errors have the same code.
+    /// Compares the codes of two errors.
     package static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

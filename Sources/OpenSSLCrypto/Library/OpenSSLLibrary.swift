@@ -36,8 +36,8 @@ extension OpenSSLLibrary {
     ///   - backend: The other library's description of its TLS library, such as `OpenSSL/3.0.19`.
     ///   - functionAddress: The address at which the other library finds ``tellingFunction``, or
     ///     `nil` if it's unknown, as in a statically linked program.
-    /// - Returns: `true` if there are no signs of a different copy. ``TLSHandshake/apply(to:)``
-    ///   checks each connection again.
+    /// - Returns: `true` if nothing indicates a different copy. ``TLSHandshake/apply(to:)`` checks
+    ///   each connection again.
     package static func isShared(backend: String, functionAddress: UnsafeRawPointer?) -> Bool {
         guard let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING) else { return false }
         guard backend == "OpenSSL/" + (unsafe String(cString: version)) else { return false }

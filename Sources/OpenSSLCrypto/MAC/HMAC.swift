@@ -1,8 +1,7 @@
 /// Message authentication with HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)) and a
 /// fixed key.
 ///
-/// The key is processed once; each computation starts from a copy of that state. It's safe to use a
-/// value from several threads at once.
+/// The key is processed once; each computation starts from a copy of that state.
 package struct HMAC: Sendable {
     private let hash: HashFunction
     private let context: MACContext

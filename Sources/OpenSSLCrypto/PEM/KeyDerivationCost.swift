@@ -23,12 +23,7 @@ struct KeyDerivationCost {
     /// The cost so far, in quarters of an iteration.
     private var total = 0
 
-    /// Creates an empty budget.
-    ///
-    /// - Parameters:
-    ///   - name: The kind of file or key, for error messages. The default is an encrypted private
-    ///     key.
-    ///   - code: The error code. The default is ``CryptoError/Code/malformedKey``.
+    /// Creates an empty budget; `name` is for error messages.
     init(_ name: StaticString = "encrypted private key", code: CryptoError.Code = .malformedKey) {
         self.name = name
         self.code = code

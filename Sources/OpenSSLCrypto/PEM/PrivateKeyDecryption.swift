@@ -37,8 +37,8 @@ enum PrivateKeyDecryption {
         try pkcs8(der, password: checked(password, name))
     }
 
-    /// Returns the error for decrypted data that isn't a key: the padding is valid for 1 in 256
-    /// wrong passwords.
+    /// Returns the error for decrypted data that isn't a key; 1 in 256 wrong passwords gives valid
+    /// padding.
     static func notAKey(_ name: String) -> CryptoError {
         CryptoError(
             .incorrectPassword,

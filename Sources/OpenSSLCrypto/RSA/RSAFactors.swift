@@ -15,13 +15,6 @@ package struct RSAFactors: Sendable {
     package let qi: SecretBytes
 
     /// Creates a value without checking the numbers; creating a key checks them.
-    ///
-    /// - Parameters:
-    ///   - p: The first prime.
-    ///   - q: The second prime.
-    ///   - dp: The private exponent modulo `p - 1`.
-    ///   - dq: The private exponent modulo `q - 1`.
-    ///   - qi: The inverse of `q` modulo `p`.
     package init(p: SecretBytes, q: SecretBytes, dp: SecretBytes, dq: SecretBytes, qi: SecretBytes) {
         self.p = p
         self.q = q

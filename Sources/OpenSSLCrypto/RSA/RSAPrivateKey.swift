@@ -1,6 +1,4 @@
 /// An RSA key pair with two primes, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct RSAPrivateKey: Sendable {
     /// The public key.
     package let publicKey: RSAPublicKey

@@ -1,6 +1,4 @@
 /// The public key of an RSA key pair, validated on creation.
-///
-/// It's safe to use a value from several threads at once.
 package struct RSAPublicKey: Sendable {
     /// The modulus, big-endian and without leading zeros.
     package let modulus: [UInt8]
@@ -64,7 +62,7 @@ package struct RSAPublicKey: Sendable {
 }
 
 extension RSAPublicKey: Equatable {
-    /// Returns a Boolean value that indicates whether two keys have the same numbers.
+    /// Compares the numbers of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.modulus == right.modulus && left.exponent == right.exponent
     }

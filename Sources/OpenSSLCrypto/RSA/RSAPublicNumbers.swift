@@ -12,15 +12,10 @@ struct RSAPublicNumbers {
     /// moduli of at most 3072 bits.
     static let maximumExponentSize = 8
 
-    /// Creates the numbers after checking them, starting with their sizes.
+    /// Creates the numbers from big-endian bytes after checking them, starting with their sizes.
     ///
-    /// - Parameters:
-    ///   - modulus: The modulus, big-endian.
-    ///   - exponent: The public exponent, big-endian.
-    ///   - maximumBitCount: The maximum size of the modulus in bits, if lower than that of
-    ///     ``bitCounts``.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` or
-    ///   ``CryptoError/Code/keyTooLarge``.
+    /// - Throws:
+    ///   ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` or ``CryptoError/Code/keyTooLarge``, also above `maximumBitCount`.
     init(modulus: [UInt8], exponent: [UInt8], maximumBitCount: Int = bitCounts.upperBound) throws(CryptoError) {
         let modulus = try Self.significant(modulus, "modulus")
         let exponent = try Self.significant(exponent, "public exponent")

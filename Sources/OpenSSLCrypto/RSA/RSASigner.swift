@@ -1,6 +1,4 @@
 /// An RSA key pair with a padding and a hash function, ready to sign.
-///
-/// It's safe to use a value from several threads at once.
 package struct RSASigner: Sendable {
     /// The padding.
     package let padding: RSASignaturePadding

@@ -1,6 +1,4 @@
 /// An RSA public key with a padding and a hash function, ready to verify.
-///
-/// It's safe to use a value from several threads at once.
 package struct RSAVerifier: Sendable {
     /// The padding.
     package let padding: RSASignaturePadding

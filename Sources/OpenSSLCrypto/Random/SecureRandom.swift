@@ -27,11 +27,9 @@ package enum SecureRandom {
         }
     }
 
-    /// Returns a uniformly distributed random number for jitter.
+    /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.
     ///
     /// It comes from the kernel's generator and can't fail.
-    ///
-    /// - Returns: A number from 0 up to but not including 1.
     package static func uniform() -> Double {
         Double.random(in: 0..<1)
     }

@@ -2,12 +2,7 @@ internal import COpenSSL
 
 /// Comparison whose duration doesn't reveal where two values differ.
 package enum ConstantTime {
-    /// Compares bytes in a time that depends only on their number.
-    ///
-    /// - Parameters:
-    ///   - left: A value.
-    ///   - right: Another value.
-    /// - Returns: `true` if both have the same length and contents.
+    /// Compares the lengths and contents in a time that depends only on the lengths.
     package static func areEqual(_ left: RawSpan, _ right: RawSpan) -> Bool {
         guard left.byteCount == right.byteCount else { return false }
         return unsafe left.withUnsafeBytes { leftBytes in

@@ -7,8 +7,6 @@ package struct SecretBytes: Sendable {
     private let storage: Storage
 
     /// Copies bytes; the caller must clear the source.
-    ///
-    /// - Parameter bytes: The bytes to copy.
     package init(copying bytes: RawSpan) {
         storage = Storage(capacity: bytes.byteCount)
         storage.fill { output in
@@ -35,12 +33,7 @@ package struct SecretBytes: Sendable {
     /// The number of bytes.
     package var count: Int { storage.count }
 
-    /// Calls a closure with the bytes.
-    ///
-    /// - Parameter body: A closure that receives the bytes. It must not store copies that outlive
-    ///   this value.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// Calls a closure with the bytes; the closure must not store copies that outlive this value.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -49,8 +42,7 @@ package struct SecretBytes: Sendable {
 }
 
 extension SecretBytes: Equatable {
-    /// Returns a Boolean value that indicates whether two secrets are equal, in a time that depends
-    /// only on their lengths.
+    /// Compares two secrets in a time that depends only on their lengths.
     package static func == (left: Self, right: Self) -> Bool {
         left.withBytes { leftBytes in
             right.withBytes { rightBytes in ConstantTime.areEqual(leftBytes, rightBytes) }

@@ -38,9 +38,7 @@ enum SecretMemory {
         return unsafe UnsafeMutableBufferPointer(start: UnsafeMutablePointer(bitPattern: address), count: count)
     }
 
-    /// Clears and frees memory.
-    ///
-    /// - Parameter memory: The memory from ``allocate(_:)``.
+    /// Clears and frees memory from ``allocate(_:)``.
     static func deallocate(_ memory: UnsafeMutableBufferPointer<UInt8>) {
         unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)
         let address = UInt(bitPattern: memory.baseAddress)

@@ -13,19 +13,13 @@
     @usableFromInline @exclusivity(unchecked) internal var isLent = false
 
     /// Creates a box with a value.
-    ///
-    /// - Parameter value: The value.
     @inlinable
     package init(_ value: consuming Value) {
         unsafe self.value = value
     }
 
-    /// Calls a closure with exclusive access to the value.
-    ///
-    /// - Parameter body: A closure that reads or changes the value. It must not access the box
-    ///   again.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// Calls a closure with exclusive access to the value; the closure must not access the box
+    /// again.
     @inlinable
     @inline(__always)
     package func withValue<Result, Failure: Error>(

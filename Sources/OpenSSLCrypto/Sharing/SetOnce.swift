@@ -22,10 +22,7 @@ public import Synchronization
         unsafe Self.object(at: address.load(ordering: .acquiring))?.release()
     }
 
-    /// Calls a closure with the object.
-    ///
-    /// - Parameter body: A closure that uses the object.
-    /// - Returns: The result of `body`, or `nil` if the object isn't set.
+    /// Returns the result of a closure with the object, or `nil` if the object isn't set.
     @inlinable
     @inline(__always)
     package borrowing func withObject<Result>(_ body: (Object) -> Result) -> Result? {
@@ -33,10 +30,7 @@ public import Synchronization
         return unsafe object._withUnsafeGuaranteedRef { body($0) }
     }
 
-    /// Sets the object unless it's already set.
-    ///
-    /// - Parameter object: The object.
-    /// - Returns: `true` if the object was set by this call.
+    /// Sets the object and returns `true`, unless it's already set.
     @inlinable
     package borrowing func set(_ object: Object) -> Bool {
         let retained = unsafe Unmanaged.passRetained(object)

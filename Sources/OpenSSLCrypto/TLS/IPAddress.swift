@@ -5,18 +5,14 @@ package struct IPAddress: Hashable, Sendable {
     /// The 4 or 16 bytes of the address, in network byte order.
     package let octets: [UInt8]
 
-    /// Parses an address.
-    ///
-    /// - Parameter text: Four decimal numbers, or an IPv6 address without brackets and zone.
+    /// Parses four decimal numbers, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
         guard let octets = Self.octets(AF_INET, 4, text) ?? Self.octets(AF_INET6, 16, text) else { return nil }
         self.octets = octets
     }
 
     /// Parses an IPv4 address like a resolver, which also accepts fewer than four numbers, and
-    /// octal and hexadecimal numbers.
-    ///
-    /// - Parameter text: An address, such as `127.1` or `0x7f000001`.
+    /// octal and hexadecimal numbers, such as `127.1` or `0x7f000001`.
     package init?(resolving text: String) {
         var address = in_addr()
         // inet_aton ignores anything after a blank.

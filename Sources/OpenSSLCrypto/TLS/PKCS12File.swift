@@ -37,10 +37,8 @@ internal import COpenSSL
         unsafe PKCS12_free(pointer)
     }
 
-    /// Opens the file.
+    /// Opens the file with a password that has a terminating zero, or none.
     ///
-    /// - Parameter password: The password with a terminating zero, or `nil`.
-    /// - Returns: The contents.
     /// - Throws: The same errors as ``TLSIdentity/init(pkcs12:password:)``.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()

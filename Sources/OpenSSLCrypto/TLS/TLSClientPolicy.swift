@@ -1,14 +1,16 @@
-/// The settings for a client's TLS connections, and the decision which servers to accept.
+/// The settings for a client's TLS connections, including the servers to accept.
 package struct TLSClientPolicy: Sendable {
-    /// Provides the trusted root certificates.
+    /// A closure that provides the trusted root certificates.
     package var trust: @Sendable () throws(CryptoError) -> TrustStore
     /// The oldest TLS version to use.
     package var minimumVersion: TLSProtocolVersion
     /// The newest TLS version to use, or `nil` for the newest that OpenSSL supports.
     package var maximumVersion: TLSProtocolVersion?
-    /// Provides the client's identity for each connection to a server that requests a certificate.
+    /// A closure that provides the client's identity for each connection to a server that requests
+    /// a certificate.
     package var identity: (@Sendable () throws -> TLSIdentity?)?
-    /// Evaluates each server whose chain and name are verified; an error rejects the server.
+    /// A closure that evaluates each server with a verified chain and name; an error rejects the
+    /// server.
     ///
     /// It runs on the connection's thread, before any data other than the handshake is sent.
     package var evaluate: (@Sendable (TLSPeer) throws -> Void)?
@@ -17,14 +19,6 @@ package struct TLSClientPolicy: Sendable {
     package var allowsResumption: Bool { evaluate == nil && identity == nil }
 
     /// Creates a policy.
-    ///
-    /// - Parameters:
-    ///   - trust: Provides the trusted root certificates.
-    ///   - minimumVersion: The oldest TLS version to use. The default is 1.2.
-    ///   - maximumVersion: The newest TLS version to use. The default is `nil`, for the newest that
-    ///     OpenSSL supports.
-    ///   - identity: Provides the client's identity. The default is `nil`, for none.
-    ///   - evaluate: Evaluates each verified server. The default is `nil`, to accept all of them.
     package init(
         trust: @escaping @Sendable () throws(CryptoError) -> TrustStore,
         minimumVersion: TLSProtocolVersion = .tls12,

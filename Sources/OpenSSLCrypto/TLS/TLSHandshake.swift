@@ -43,12 +43,10 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// Returns the canonical form of a name or an IPv4 address.
+    /// Returns the canonical form of a host without brackets: lower case, without a trailing dot,
+    /// and IPv4 addresses as four numbers.
     ///
     /// libcurl connects to `127.1` as to 127.0.0.1, and sends neither in the handshake.
-    ///
-    /// - Parameter host: A name or an address, without brackets.
-    /// - Returns: The host in lower case, without a trailing dot; an IPv4 address as four numbers.
     package static func normalized(_ host: String) -> String {
         var host = host.lowercased()
         if host.hasSuffix(".") { host.removeLast() }

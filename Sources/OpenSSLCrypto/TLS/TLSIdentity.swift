@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// The identity of a TLS client: a certificate, those of its issuers, and the private key.
 ///
-/// It's safe to use a value from several threads and for any number of connections at once.
+/// A value can serve any number of connections.
 package struct TLSIdentity: Sendable {
     /// The certificates, starting with the client's own.
     package let certificates: [Certificate]

@@ -10,7 +10,7 @@ package struct TLSServerConfiguration: Sendable {
         /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
         case tls13 = 0x0304
 
-        /// Returns a Boolean value that indicates whether one version is older than the other.
+        /// Compares the ages of two versions.
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
@@ -29,28 +29,17 @@ package struct TLSServerConfiguration: Sendable {
     package var chain: CertificateChain
     /// The key pair of the first certificate.
     package var key: PrivateKey
-    /// The policy for client certificates.
-    ///
-    /// The default is to request none.
+    /// The policy for client certificates; by default, none are requested.
     package var clientAuthentication = ClientAuthentication.none
-    /// The oldest TLS version to accept.
-    ///
-    /// The default is 1.2.
+    /// The oldest TLS version to accept, 1.2 by default.
     package var minimumVersion = Version.tls12
-    /// The newest TLS version to accept.
-    ///
-    /// The default is 1.3.
+    /// The newest TLS version to accept, 1.3 by default.
     package var maximumVersion = Version.tls13
-    /// A Boolean value that indicates whether clients get tickets for resuming sessions.
-    ///
-    /// The default is `true`.
+    /// A Boolean value that indicates whether clients get tickets for resuming sessions, as they do
+    /// by default.
     package var issuesSessionTickets = true
 
     /// Creates a configuration for TLS 1.2 and 1.3 that doesn't request client certificates.
-    ///
-    /// - Parameters:
-    ///   - chain: The server's certificate, then those of its issuers; the root may be missing.
-    ///   - key: The key pair of the first certificate.
     package init(chain: CertificateChain, key: PrivateKey) {
         self.chain = chain
         self.key = key

@@ -45,8 +45,6 @@ internal import COpenSSL
     }
 
     /// Adds data received from the network.
-    ///
-    /// - Parameter ciphertext: The data, of any length.
     package func receive(_ ciphertext: RawSpan) {
         OpenSSLLibrary.clearErrors()
         let isTaken = unsafe ciphertext.withUnsafeBytes { bytes in
@@ -58,10 +56,8 @@ internal import COpenSSL
         }
     }
 
-    /// Reads data from the client, after performing the handshake.
-    ///
-    /// - Parameter buffer: The buffer to fill from its start; not empty.
-    /// - Returns: The number of bytes, or the reason for a failure.
+    /// Reads data from the client into the start of a nonempty buffer, after performing the
+    /// handshake.
     package func read(into buffer: inout [UInt8]) -> Outcome {
         if let failure { return .failed(failure) }
         OpenSSLLibrary.clearErrors()
@@ -72,10 +68,7 @@ internal import COpenSSL
         return status == 1 ? .transferred(count) : outcome(of: status, "SSL_read_ex")
     }
 
-    /// Encrypts data for the client.
-    ///
-    /// - Parameter plaintext: The data; not empty.
-    /// - Returns: The number of bytes encrypted, which is all or none, or the reason for a failure.
+    /// Encrypts nonempty data for the client, either all of it or none.
     package func write(_ plaintext: RawSpan) -> Outcome {
         if let failure { return .failed(failure) }
         OpenSSLLibrary.clearErrors()
@@ -95,9 +88,7 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
     }
 
-    /// Returns the data to send to the network and removes it from the buffer.
-    ///
-    /// - Returns: The data; may be empty.
+    /// Removes and returns the data to send to the network.
     package func takeCiphertext() -> [UInt8] {
         let output = unsafe SSL_get_wbio(pointer)
         let size = unsafe BIO_ctrl_pending(output)

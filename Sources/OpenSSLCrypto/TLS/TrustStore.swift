@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// The trusted certificates for verifying TLS peers: the owner of an `X509_STORE`.
 ///
-/// It's safe to use a value from several threads and for any number of connections at once.
+/// A value can serve any number of connections.
 // reason: the pointer is set once, an X509_STORE has its own lock, and its reference count is
 // atomic.
 @safe package final class TrustStore: @unchecked Sendable {

@@ -27,7 +27,7 @@ enum InteropMatrix {
         _ server: OAuth2Peer,
         _ body: () async throws -> Outcome
     ) async throws {
-        if server == .glewlwyd { await glewlwyd.acquire() }
+        if server == .glewlwyd { await glewlwyd.take() }
         let result = await Result(catching: body)
         if server == .glewlwyd { await glewlwyd.leave() }
         let outcome = try result.get()

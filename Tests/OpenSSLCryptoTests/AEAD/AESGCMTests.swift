@@ -4,7 +4,8 @@ import Testing
 
 @Suite("AES-256-GCM")
 struct AESGCMTests {
-    /// Test cases 14 to 16 of the GCM specification that was submitted to NIST (McGrew and Viega, appendix B).
+    /// Test cases 14 to 16 of the GCM specification as submitted to NIST (McGrew and Viega,
+    /// appendix B).
     private struct Vector: Sendable {
         let key, nonce, text, context, cipher, tag: String
     }
@@ -34,7 +35,7 @@ struct AESGCMTests {
         ),
     ]
 
-    @Test("The vectors of the specification", arguments: vectors)
+    @Test("Matches the specification's test vectors", arguments: vectors)
     private func vector(_ vector: Vector) throws {
         let cipher = try AESGCM(key: key(vector.key))
         let sealed = try cipher.seal(
@@ -46,7 +47,7 @@ struct AESGCMTests {
         #expect(try cipher.open(sealed, authenticating: octets(vector.context)) == octets(vector.text))
     }
 
-    @Test("Each text has a nonce of its own, the empty one, too", arguments: [[], [1, 2, 3]] as [[UInt8]])
+    @Test("Uses a new nonce for each message, including empty ones", arguments: [[], [1, 2, 3]] as [[UInt8]])
     func nonces(text: [UInt8]) throws {
         let cipher = try AESGCM(key: key(String(repeating: "17", count: 32)))
         let first = try cipher.seal(text, authenticating: [])
@@ -56,7 +57,7 @@ struct AESGCMTests {
         #expect(try cipher.open(second, authenticating: []) == text)
     }
 
-    @Test("A flipped bit anywhere, another context, another key, and a text cut short are noticed")
+    @Test("Detects flipped bits, a different context or key, and truncation")
     func changes() throws {
         let cipher = try AESGCM(key: key(String(repeating: "17", count: 32)))
         let sealed = try cipher.seal([1, 2, 3, 4], authenticating: [9])
@@ -74,7 +75,7 @@ struct AESGCMTests {
         }
     }
 
-    @Test("A key of another size is refused", arguments: [0, 16, 24, 31, 33])
+    @Test("Rejects a key of another size", arguments: [0, 16, 24, 31, 33])
     func keySize(count: Int) {
         #expect(throws: CryptoError(.invalidArgument, "")) {
             try AESGCM(key: key(String(repeating: "00", count: count)))

@@ -1,8 +1,9 @@
 import COpenSSL
 
-/// Calls of OpenSSL as a program would make them that relies on its defaults: what the traps are shown with.
+/// Calls of OpenSSL with its defaults, as a typical program would make them, to demonstrate the
+/// pitfalls.
 enum BareOpenSSL {
-    /// Whether OpenSSL takes a PSS signature with SHA-256 when nobody tells it the salt's length.
+    /// Returns whether OpenSSL accepts a PSS signature with SHA-256 if the salt length isn't set.
     static func acceptsPSS(_ signature: [UInt8], for digest: [UInt8], spki: [UInt8]) -> Bool {
         guard let key = unsafe publicKey(spki) else { return false }
         defer { unsafe EVP_PKEY_free(key) }
@@ -17,7 +18,7 @@ enum BareOpenSSL {
         return unsafe EVP_PKEY_verify(context, signature, signature.count, digest, digest.count) == 1
     }
 
-    /// The signature whose padded hash is `block`, whatever that is.
+    /// Returns the signature for a padded hash with arbitrary contents.
     static func signature(of block: [UInt8], pkcs8: [UInt8]) -> [UInt8]? {
         let key = unsafe pkcs8.withUnsafeBufferPointer { der in
             var start = der.baseAddress
@@ -36,7 +37,7 @@ enum BareOpenSSL {
         return signature
     }
 
-    /// Whether OpenSSL makes a P-256 key of a point and a scalar.
+    /// Returns whether OpenSSL creates a P-256 key from a point and a scalar.
     static func acceptsP256(point: [UInt8], scalar: [UInt8]) -> Bool {
         var name = Array("prime256v1".utf8CString)
         var point = point
@@ -61,7 +62,7 @@ enum BareOpenSSL {
         }
     }
 
-    /// Whether OpenSSL makes an RSA key of numbers.
+    /// Returns whether OpenSSL creates an RSA key from the numbers.
     static func acceptsRSA(_ numbers: RSATestKeyNumbers) -> Bool {
         let octets = [
             numbers.n, numbers.e, numbers.d, numbers.p, numbers.q, numbers.dp, numbers.dq, numbers.qi,
@@ -97,7 +98,7 @@ enum BareOpenSSL {
             && EVP_PKEY_fromdata(context, &key, COpenSSL_selection_keypair(), parameters) == 1
     }
 
-    /// Whether OpenSSL takes a signature by EdDSA under a public key that it was given as octets.
+    /// Returns whether OpenSSL accepts an EdDSA signature under a public key given as bytes.
     static func acceptsEdDSA(_ signature: [UInt8], for message: [UInt8], _ curve: String, octets: [UInt8]) -> Bool {
         guard let key = unsafe EVP_PKEY_new_raw_public_key_ex(nil, curve, nil, octets, octets.count) else {
             return false
@@ -110,7 +111,7 @@ enum BareOpenSSL {
             && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }
 
-    /// How many of two signatures OpenSSL makes with one context.
+    /// Returns how many of two signatures succeed with one context.
     static func signatureCount(reusingContextFor curve: String, seed: [UInt8]) -> Int {
         let key = unsafe EVP_PKEY_new_raw_private_key_ex(nil, curve, nil, seed, seed.count)
         defer { unsafe EVP_PKEY_free(key) }
@@ -125,7 +126,7 @@ enum BareOpenSSL {
         }
     }
 
-    /// OpenSSL's code under an empty key.
+    /// Returns OpenSSL's authentication code under an empty key.
     static func codeUnderEmptyKey(for message: [UInt8]) -> [UInt8]? {
         var code = [UInt8](repeating: 0, count: 32)
         var size: UInt32 = 0

@@ -1,14 +1,16 @@
 import OpenSSLCrypto
 import Testing
 
-/// Each test first shows what OpenSSL does when it is left to its defaults, so that a version that does something else is
-/// noticed, and then that this module does not. The first half was seen with 3.0.19 and 3.6.5.
-@Suite("Traps of OpenSSL") struct OpenSSLTrapTests {
+/// Each test first demonstrates OpenSSL's default behavior, to detect versions that change it, and
+/// then that this module behaves correctly.
+///
+/// The defaults were observed with 3.0.19 and 3.6.5.
+@Suite("OpenSSL pitfalls") struct OpenSSLTrapTests {
     private let message = PSSSignature.message
 
     private func digest() throws -> [UInt8] { try HashFunction.sha256.hash(message) }
 
-    @Test("PSS: a signature that lost its leading zero is taken, although its size is wrong") func shortPSS() throws {
+    @Test("PSS: rejects a signature without its leading zero") func shortPSS() throws {
         let whole = PSSSignature.salt32WithLeadingZero
         let short = Array(whole.dropFirst())
         let key = try RSAPrivateKey.test().publicKey
@@ -20,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "PSS: without a salt length every salt is taken, even none",
+        "PSS: rejects a salt of another length, or none",
         arguments: [PSSSignature.salt0, PSSSignature.salt16, PSSSignature.salt20, PSSSignature.salt222]
     )
     func anySalt(signature: [UInt8]) throws {
@@ -29,7 +31,7 @@ import Testing
         #expect(try !key.verifier(.pss, hash: .sha256).isValidSignature(signature, for: message))
     }
 
-    @Test("EC: a key is made of a point and the scalar of another one") func mismatchedEC() throws {
+    @Test("EC: rejects a point that doesn't match the scalar") func mismatchedEC() throws {
         let first = try ECPrivateKey.generate(.p256)
         let second = try ECPrivateKey.generate(.p256).publicKey
         let scalar = try first.scalar()
@@ -48,7 +50,7 @@ import Testing
         .init("modulus of 16392 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 2049) },
     ]
 
-    @Test("RSA: a key is made of numbers that don't belong together or are useless", arguments: badNumbers)
+    @Test("RSA: rejects numbers that don't match or are weak", arguments: badNumbers)
     func badRSA(change: RSAKeyNumberTests.Change) {
         var numbers = RSATestKeyNumbers()
         change.apply(&numbers)
@@ -56,16 +58,16 @@ import Testing
         #expect(code { _ = try numbers.key() } == change.code)
     }
 
-    @Test("RSA: a key without its primes keeps being without, and signs eight times slower") func missingPrimes() throws
-    {
+    @Test("RSA: recovers the primes of a key that lacks them") func missingPrimes() throws {
         let key = try RSATestKeyNumbers().keyWithoutFactors()
         #expect(try key.factors().p.count == 128)
         #expect(try key.factors().qi.count > 0)
     }
 
-    @Test("EdDSA: under a point of small order one signature is valid for every message") func universalForgery() {
+    @Test("EdDSA: rejects a key of small order") func universalForgery() {
         let neutral = [1] + [UInt8](repeating: 0, count: 31)
-        // The neutral element and zeros; on Edwards448, where OpenSSL refuses that one, the point of order 4 and zeros.
+        // The neutral element with zeros. OpenSSL rejects it on Edwards448; there, the point of
+        // order 4 with zeros.
         let forgeries: [(EdwardsCurve, key: [UInt8], signature: [UInt8])] = [
             (.ed25519, neutral, neutral + [UInt8](repeating: 0, count: 32)),
             (.ed448, [UInt8](repeating: 0, count: 57), [UInt8](repeating: 0, count: 114)),
@@ -78,15 +80,15 @@ import Testing
         }
     }
 
-    @Test("EdDSA: the same key has a second encoding") func secondEncoding() {
-        // y = p + 1 is 1, the neutral element once more.
+    @Test("EdDSA: rejects a second encoding of a key") func secondEncoding() {
+        // y = p + 1 equals 1, the neutral element again.
         let octets = [0xEE] + [UInt8](repeating: 0xFF, count: 30) + [0x7F]
         let signature = [1] + [UInt8](repeating: 0, count: 63)
         #expect(BareOpenSSL.acceptsEdDSA(signature, for: [1], "Ed25519", octets: octets))
         #expect(code { _ = try EdwardsPublicKey(curve: .ed25519, octets: octets) } == .malformedKey)
     }
 
-    @Test("EdDSA: from OpenSSL 3.4 on, one context makes one signature", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("EdDSA: signs twice, although OpenSSL 3.4 contexts sign once", arguments: [EdwardsCurve.ed25519, .ed448])
     func reusedContext(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let isOld = ["OpenSSL 3.0", "OpenSSL 3.1", "OpenSSL 3.2", "OpenSSL 3.3"].contains {
@@ -97,7 +99,7 @@ import Testing
         #expect(try key.signature(for: [1]) == key.signature(for: [1]))
     }
 
-    @Test("HMAC: an empty key makes codes, which anyone can make") func emptyKey() throws {
+    @Test("HMAC: rejects an empty key") func emptyKey() throws {
         #expect(BareOpenSSL.codeUnderEmptyKey(for: message)?.count == 32)
         #expect(code { _ = try HMAC(.sha256, key: [].secret) } == .invalidArgument)
     }

@@ -1,12 +1,14 @@
 import OpenSSLCrypto
 import Testing
 
-/// Attacks on signatures, numbered as in the project's attack matrix; C9 and C10 are in ``RSAKeyNumberTests``, B10 in
-/// ``EdwardsKeyTests``, C7 and C8 in the tests of HMAC.
+/// Attacks on signatures, numbered as in the project's attack matrix.
+///
+/// C9 and C10 are in ``RSAKeyNumberTests``, B10 in ``EdwardsKeyTests``, C7 and C8 in the tests of
+/// HMAC.
 @Suite("Attacks on signatures") struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
-    @Test("R and s of zero, and of the order, are no signature", arguments: EllipticCurve.forTests)
+    @Test("Rejects r and s that are zero or the order", arguments: EllipticCurve.forTests)
     func psychicSignatures(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve).publicKey
         let zero = [UInt8](repeating: 0, count: curve.coordinateSize)
@@ -18,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("DER, and numbers without or with further zeros, are no raw signature", arguments: EllipticCurve.forTests)
+    @Test("Rejects DER and numbers of the wrong size as raw signatures", arguments: EllipticCurve.forTests)
     func otherFormats(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let size = curve.coordinateSize
@@ -34,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("The second signature with n - s is valid, as JOSE does not forbid it", arguments: EllipticCurve.forTests)
+    @Test("Accepts the second signature with n - s, which JOSE permits", arguments: EllipticCurve.forTests)
     func malleability(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let signature = try key.signature(for: message, hash: .sha256)
@@ -44,14 +46,14 @@ import Testing
     }
 
     @Test(
-        "An RSA signature that is shorter or longer than the modulus is none",
+        "Rejects an RSA signature that is shorter or longer than the modulus",
         arguments: [RSASignaturePadding.pkcs1v15, .pss]
     )
     func shortRSA(padding: RSASignaturePadding) throws {
         let key = try RSAPrivateKey.test()
         let signer = try key.signer(padding, hash: .sha256)
         let verifier = try key.publicKey.verifier(padding, hash: .sha256)
-        // One signature in 256 has a leading zero, which may be dropped or doubled.
+        // One signature in 256 has a leading zero, which could be dropped or doubled.
         var number = 0
         var signature = try signer.signature(for: [])
         while signature.first != 0 {
@@ -65,7 +67,7 @@ import Testing
         #expect(!verifier.isValidSignature(signature + [0], for: message))
     }
 
-    /// A padded hash that a lenient reader of PKCS#1 would take.
+    /// A padded hash that a lenient PKCS#1 parser would accept.
     struct Block: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let isValid: Bool
@@ -79,19 +81,19 @@ import Testing
 
         static let prefix = [UInt8](hex: "3031300d060960864801650304020105000420")
 
-        /// A block of 256 octets with as many 0xFF as are missing.
+        /// Returns a block of 256 bytes, filled up with 0xFF.
         static func block(type: UInt8 = 1, fill: UInt8 = 0xFF, _ information: [UInt8], after: [UInt8] = []) -> [UInt8] {
             let count = 253 - information.count - after.count
             return [0, type] + [UInt8](repeating: fill, count: count) + [0] + information + after
         }
 
         static let all = [
-            Block("as it must be", isValid: true) { block(prefix + $0) },
-            Block("octets after the hash, fewer before it (Bleichenbacher 2006)") { hash in
+            Block("correct", isValid: true) { block(prefix + $0) },
+            Block("bytes after the hash, fewer before it (Bleichenbacher 2006)") { hash in
                 let start = [0, 1] + [UInt8](repeating: 0xFF, count: 8) + [0] + prefix + hash
                 return start + [UInt8](repeating: 0, count: 256 - start.count)
             },
-            Block("one octet after the hash") { block(prefix + $0, after: [0]) },
+            Block("one byte after the hash") { block(prefix + $0, after: [0]) },
             Block("no NULL in the DigestInfo") { block([UInt8](hex: "302f300b0609608648016503040201" + "0420") + $0) },
             Block("a longer form of a length") {
                 block([UInt8](hex: "308131300d06096086480165030402010500" + "0420") + $0)
@@ -120,7 +122,7 @@ import Testing
         ]
     }
 
-    @Test("A padding that deviates from PKCS#1 anywhere is refused", arguments: Block.all)
+    @Test("Rejects any padding that deviates from PKCS#1", arguments: Block.all)
     func paddingForgery(block: Block) throws {
         let key = try RSAPrivateKey.test()
         let octets = block.octets(try HashFunction.sha256.hash(message))
@@ -132,7 +134,7 @@ import Testing
         #expect(try !key.publicKey.verifier(.pss, hash: .sha256).isValidSignature(signature, for: message))
     }
 
-    @Test("An EdDSA signature whose S has the order added is refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects an EdDSA signature with S plus the order", arguments: [EdwardsCurve.ed25519, .ed448])
     func largeS(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let signature = try key.signature(for: message)
@@ -156,7 +158,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(Array(signature.prefix(half)) + s, for: message))
     }
 
-    @Test("An EdDSA signature with R of small order is refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects an EdDSA signature with R of small order", arguments: [EdwardsCurve.ed25519, .ed448])
     func smallR(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let identity = [1] + [UInt8](repeating: 0, count: curve.keySize - 1)
@@ -166,7 +168,7 @@ import Testing
         }
     }
 
-    /// The difference of two big-endian numbers of one size.
+    /// Returns the difference of two big-endian numbers of the same size.
     private static func difference(_ left: [UInt8], _ right: [UInt8]) -> [UInt8] {
         var result = left
         var borrow = 0
@@ -182,7 +184,7 @@ import Testing
 extension EllipticCurve {
     static let forTests: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
 
-    /// The order of the group, as large as a coordinate.
+    /// The order of the group, padded to the size of a coordinate.
     var orderForTests: [UInt8] {
         let hex: [EllipticCurve: String] = [
             .p256: "FFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551",

@@ -12,18 +12,18 @@ import Testing
         return try chain.verified(roots: roots, at: time).map { $0.pem() }
     }
 
-    @Test("a chain to a root is found, whether the root comes with it or not") func valid() throws {
+    @Test("Verifies a chain to a root, with or without the root in it") func valid() throws {
         let path = [TestCertificate.leaf, TestCertificate.intermediate, TestCertificate.root]
         #expect(try Self.verify(path) == path)
         #expect(try Self.verify(Array(path.dropLast())) == path)
-        #expect(try Self.verify([path[0], path[2], path[1]]) == path, "the order does not matter")
+        #expect(try Self.verify([path[0], path[2], path[1]]) == path, "the order doesn't matter")
         #expect(try Self.verify(path, roots: [TestCertificate.otherRoot, TestCertificate.root]) == path)
         let withoutUsage = [TestCertificate.leafWithoutUsage, path[1], path[2]]
         #expect(try Self.verify(withoutUsage) == withoutUsage)
         #expect(try Self.verify([TestCertificate.rsa]) == [TestCertificate.rsa, TestCertificate.root])
     }
 
-    @Test("a self-signed certificate is valid where it is trusted, and only there") func selfSigned() throws {
+    @Test("Accepts a self-signed certificate only if it's a root") func selfSigned() throws {
         #expect(
             try Self.verify([TestCertificate.selfSigned], roots: [TestCertificate.selfSigned])
                 == [TestCertificate.selfSigned]
@@ -31,7 +31,7 @@ import Testing
         #expect(code { _ = try Self.verify([TestCertificate.selfSigned]) } == .certificateNotTrusted)
     }
 
-    @Test("nothing is trusted but the given roots") func untrusted() {
+    @Test("Trusts only the given roots") func untrusted() {
         let path = [TestCertificate.leaf, TestCertificate.intermediate, TestCertificate.root]
         #expect(code { _ = try Self.verify(path, roots: []) } == .certificateNotTrusted)
         #expect(code { _ = try Self.verify(path, roots: [TestCertificate.selfSigned]) } == .certificateNotTrusted)
@@ -86,18 +86,18 @@ import Testing
         ),
     ]
 
-    @Test("what a chain must not have is named", arguments: refused)
+    @Test("Rejects an invalid chain with the reason", arguments: refused)
     func refusedChains(chain: Refused) throws {
         let error = try #require(error { _ = try Self.verify(chain.pems) })
         #expect(error.code == .certificateNotTrusted)
         #expect(error.message.contains(chain.words), "\(error)")
     }
 
-    @Test("the caller's time decides") func time() throws {
+    @Test("Checks the validity at the caller's time") func time() throws {
         let path = [TestCertificate.shortLived, TestCertificate.intermediate]
         let (first, last) = (TestCertificate.shortLivedNotBefore, TestCertificate.shortLivedNotAfter)
         #expect(try Self.verify(path, at: first).count == 3)
-        // To OpenSSL the last second is not part of the validity.
+        // OpenSSL considers the last second to be after the validity period.
         #expect(try Self.verify(path, at: last - 1).count == 3)
         for time in [first - 86_400 * 400, last + 1, TestCertificate.time, 0, -1, 1 << 40] {
             let error = try #require(error { _ = try Self.verify(path, at: time) })
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("every changed octet of the leaf breaks the chain") func mutations() throws {
+    @Test("Rejects a chain after a change of any byte of the leaf") func mutations() throws {
         let der = [UInt8](pem: TestCertificate.leaf)
         let intermediate = try Certificate(pem: TestCertificate.intermediate)
         let root = try Certificate(pem: TestCertificate.root)
@@ -114,18 +114,18 @@ import Testing
             changed[index] ^= 0x01
             guard let leaf = try? Certificate(der: changed) else { continue }
             let chain = try CertificateChain([leaf, intermediate])
-            #expect(code { _ = try chain.verified(roots: [root], at: TestCertificate.time) } != nil, "octet \(index)")
+            #expect(code { _ = try chain.verified(roots: [root], at: TestCertificate.time) } != nil, "byte \(index)")
         }
     }
 
-    @Test("an empty and an endless chain are refused") func counts() throws {
+    @Test("Rejects chains that are empty or too long") func counts() throws {
         let leaf = try Certificate(pem: TestCertificate.leaf)
         #expect(code { _ = try CertificateChain([]) } == .invalidArgument)
         #expect(code { _ = try CertificateChain(Array(repeating: leaf, count: 11)) } == .invalidArgument)
         #expect(try CertificateChain(Array(repeating: leaf, count: 10)).certificates.count == 10)
     }
 
-    @Test("one chain serves many tasks at once") func concurrency() async throws {
+    @Test("Verifies one chain from many tasks concurrently") func concurrency() async throws {
         let path = [TestCertificate.leaf, TestCertificate.intermediate]
         let chain = try CertificateChain(path.map { pem throws(CryptoError) in try Certificate(pem: pem) })
         let root = try Certificate(pem: TestCertificate.root)

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Testing
 
 @Suite("Certificates") struct CertificateTests {
-    @Test("a certificate says what OpenSSL says of it") func contents() throws {
+    @Test("Reads the same values as OpenSSL") func contents() throws {
         let certificate = try Certificate(pem: TestCertificate.leaf)
         #expect(certificate.der == [UInt8](pem: TestCertificate.leaf))
         #expect(certificate.pem() == TestCertificate.leaf)
@@ -18,14 +18,14 @@ import Testing
         #expect(try certificate != Certificate(pem: TestCertificate.root))
     }
 
-    @Test("a key that is not supported does not spoil its certificate") func unsupportedKey() throws {
+    @Test("Reads a certificate with an unsupported key") func unsupportedKey() throws {
         let certificate = try Certificate(pem: TestCertificate.x25519)
         #expect(certificate.subject == "CN=x")
         #expect(try certificate.publicKeyHash().count == 32)
         #expect(code { _ = try certificate.publicKey() } == .wrongKeyType)
     }
 
-    @Test("several certificates of one text are read, with what is around them") func list() throws {
+    @Test("Reads several certificates with other text around them") func list() throws {
         let pem = "# Root\n" + TestCertificate.root + "\nsubject=…\n" + TestCertificate.leaf + "# end\n"
         let certificates = try Certificate.list(pem: pem)
         #expect(certificates.map(\.subject) == ["CN=Root,O=Example", "CN=Jürgen,O=Exämple\\, Inc."])
@@ -36,7 +36,7 @@ import Testing
         #expect(code { _ = try Certificate.list(pem: endless) } == .malformedKey)
     }
 
-    @Test("octets that are no certificate are refused, whatever is changed, and none traps") func mutations() throws {
+    @Test("Rejects malformed certificates without trapping") func mutations() throws {
         let der = [UInt8](pem: TestCertificate.leaf)
         for count in der.indices {
             #expect(code { _ = try Certificate(der: Array(der.prefix(count))) } == .malformedCertificate)

@@ -1,6 +1,6 @@
-/// Certificates made by the OpenSSL command line tool in November 2026, valid for 9000 days.
+/// Certificates created by the OpenSSL command-line tool in November 2026, valid for 9000 days.
 ///
-/// Their keys are nowhere published.
+/// Their private keys aren't published.
 enum TestCertificate {
     /// A root.
     static let root = """
@@ -32,7 +32,7 @@ enum TestCertificate {
         -----END CERTIFICATE-----
 
         """
-    /// Issued by the root; may issue no further issuers.
+    /// Issued by the root; must not issue other authorities.
     static let intermediate = """
         -----BEGIN CERTIFICATE-----
         MIIBozCCAUigAwIBAgICA/QwCgYIKoZIzj0EAwIwITEQMA4GA1UECgwHRXhhbXBs
@@ -106,7 +106,7 @@ enum TestCertificate {
         -----END CERTIFICATE-----
 
         """
-    /// Issued by the leaf, which is no issuer.
+    /// Issued by the leaf, which isn't an authority.
     static let issuedByLeaf = """
         -----BEGIN CERTIFICATE-----
         MIIBizCCATKgAwIBAgICA/QwCgYIKoZIzj0EAwIwKzEXMBUGA1UECgwORXjDpG1w
@@ -121,7 +121,7 @@ enum TestCertificate {
         -----END CERTIFICATE-----
 
         """
-    /// Issued by the intermediate in spite of its path length.
+    /// Issued by the intermediate despite its path length.
     static let secondIntermediate = """
         -----BEGIN CERTIFICATE-----
         MIIBjzCCATWgAwIBAgICA/owCgYIKoZIzj0EAwIwKTEQMA4GA1UECgwHRXhhbXBs
@@ -181,7 +181,7 @@ enum TestCertificate {
         -----END CERTIFICATE-----
 
         """
-    /// Issued by the root with a critical extension that nobody knows.
+    /// Issued by the root with an unknown critical extension.
     static let unknownCritical = """
         -----BEGIN CERTIFICATE-----
         MIIBmTCCAT6gAwIBAgICA/cwCgYIKoZIzj0EAwIwITEQMA4GA1UECgwHRXhhbXBs
@@ -196,7 +196,7 @@ enum TestCertificate {
         -----END CERTIFICATE-----
 
         """
-    /// An intermediate that may issue for example.org only.
+    /// An intermediate that may only issue for example.org.
     static let constrained = """
         -----BEGIN CERTIFICATE-----
         MIIBrTCCAVOgAwIBAgICA/MwCgYIKoZIzj0EAwIwITEQMA4GA1UECgwHRXhhbXBs
@@ -274,13 +274,13 @@ enum TestCertificate {
 
         """
 
-    /// What the OpenSSL command line tool says about the leaf.
+    /// The values that the OpenSSL command-line tool prints for the leaf.
     static let leafSHA256 = "2915597e62437393de9df789eb6cfb4c0dc47d6f0977a883c2ea6aca8eec5ea3"
     static let leafSHA1 = "405673c7e3b80cfcc3c9f8c8f2c85e25e3e09d9d"
     static let leafKeySHA256 = "b7ac7496dc4f0e629a2012a030221894fea9abef9879e8febdf604f36fee5828"
     static let leafNotBefore: Int64 = 1795237346
     static let leafNotAfter: Int64 = 2572837346
-    /// A time at which all but the short-lived one are valid.
+    /// A time at which all certificates except the short-lived one are valid.
     static let time: Int64 = leafNotBefore + 400 * 86_400
     static let shortLivedNotBefore: Int64 = 1795237347
     static let shortLivedNotAfter: Int64 = 1797829347

@@ -1,8 +1,8 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Contexts that are used again") struct ContextReuseTests {
-    @Test("Codes of one key don't depend on the messages before", arguments: [HashFunction.sha256, .sha384, .sha512])
+@Suite("Context reuse") struct ContextReuseTests {
+    @Test("Computes codes independently of earlier messages", arguments: [HashFunction.sha256, .sha384, .sha512])
     func codes(hash: HashFunction) throws {
         let key = [UInt8](0..<64).withBytes { SecretBytes(copying: $0) }
         let used = try HMAC(hash, key: key)
@@ -14,13 +14,13 @@ import Testing
             }
             let code = try message.withBytes { message throws(CryptoError) in try used.authenticationCode(for: message)
             }
-            #expect(code == expected, "message of \(size) octets")
+            #expect(code == expected, "message of \(size) bytes")
             let isValid = message.withBytes { message in code.withBytes { used.isValid($0, for: message) } }
             #expect(isValid)
         }
     }
 
-    @Test("Keys that take turns don't get each other's state")
+    @Test("Keeps the states of alternating keys apart")
     func turns() throws {
         let keys = try (0..<20).map { number in
             try HMAC(
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("After a signature that is refused a good one is still good, and the other way round")
+    @Test("Verifies correctly after valid and invalid signatures")
     func refusals() throws {
         let key = try ECPrivateKey.generate(.p256)
         let message = Array("message".utf8)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("Many threads use one key at once")
+    @Test("Uses one key from many threads concurrently")
     func threads() async throws {
         let code = try HMAC(.sha256, key: [UInt8](repeating: 7, count: 32).withBytes { SecretBytes(copying: $0) })
         let key = try ECPrivateKey.generate(.p256)

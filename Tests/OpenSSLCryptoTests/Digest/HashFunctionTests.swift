@@ -20,14 +20,14 @@ import Testing
         ),
     ]
 
-    @Test("gives the published hashes", arguments: knownAnswers)
+    @Test("Computes the published hashes", arguments: knownAnswers)
     func knownAnswer(function: HashFunction, message: String, hash: String) throws {
         let computed = try function.hash(Array(message.utf8))
         #expect(computed.hex == hash)
         #expect(computed.count == function.digestSize)
     }
 
-    @Test("hashes a million octets") func longMessage() throws {
+    @Test("Hashes a million bytes") func longMessage() throws {
         let hash = try HashFunction.sha256.hash([UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000))
         #expect(hash.hex == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
     }

@@ -13,7 +13,7 @@ import Testing
     ]
     let message = Array("message".utf8)
 
-    @Test("signatures made here verify here, of every message length", arguments: pairs)
+    @Test("Verifies its own signatures for messages of any length", arguments: pairs)
     func roundTrip(curve: EllipticCurve, hash: HashFunction) throws {
         let key = try ECPrivateKey.generate(curve)
         for count in [0, 1, 1000] {
@@ -26,8 +26,9 @@ import Testing
         #expect(try key.signature(for: message, hash: hash) != key.signature(for: message, hash: hash))
     }
 
-    @Test("short numbers are padded") func padding() throws {
-        // One signature in 128 has a leading zero in r or s; a wrong padding would show as a wrong size or as invalid.
+    @Test("Pads short numbers") func padding() throws {
+        // One signature in 128 has a leading zero in r or s. Incorrect padding would cause a wrong
+        // size or an invalid signature.
         let key = try ECPrivateKey.generate(.p256)
         var paddedCount = 0
         for _ in 0..<1500 {
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "RFC 6979: the private key gives the public key, and the signatures verify",
+        "RFC 6979: the public key matches and the signatures verify",
         arguments: [
             "rfc6979-a2.5-p256", "rfc6979-a2.6-p384", "rfc6979-a2.7-p521",
         ]
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("RFC 7515 A.3 verifies") func rfc7515() throws {
+    @Test("Verifies the signature of RFC 7515 A.3") func rfc7515() throws {
         let vector = try Vector.decode("rfc7515-a3-es256", as: RFC7515.self)
         let key = try ECPrivateKey(
             curve: .p256,
@@ -80,7 +81,7 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: Array(vector.signingInput.utf8), hash: .sha256))
     }
 
-    @Test("every flipped bit of a signature is rejected") func flippedBits() throws {
+    @Test("Rejects a signature with any flipped bit") func flippedBits() throws {
         let key = try ECPrivateKey.generate(.p256)
         let signature = try key.signature(for: message, hash: .sha256)
         for bit in 0..<signature.count * 8 {
@@ -91,7 +92,7 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: message, hash: .sha256))
     }
 
-    @Test("only a signature of the exact size is valid") func sizes() throws {
+    @Test("Accepts only signatures of the exact size") func sizes() throws {
         let key = try ECPrivateKey.generate(.p256)
         let signature = try key.signature(for: message, hash: .sha256)
         for count in 0..<signature.count {
@@ -105,7 +106,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(der, for: message, hash: .sha256))
     }
 
-    @Test("numbers out of range are rejected", arguments: orders)
+    @Test("Rejects numbers out of range", arguments: orders)
     func range(curve: EllipticCurve, order: String) throws {
         let key = try ECPrivateKey.generate(curve)
         let signature = try key.signature(for: message, hash: .sha256)
@@ -118,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("another key, curve or hash does not verify") func mixedUp() throws {
+    @Test("Rejects a signature for another key, curve or hash") func mixedUp() throws {
         let key = try ECPrivateKey.generate(.p256)
         let signature = try key.signature(for: message, hash: .sha256)
         #expect(!(try ECPrivateKey.generate(.p256).publicKey.isValidSignature(signature, for: message, hash: .sha256)))
@@ -128,7 +129,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(signature, for: message, hash: .sha384))
     }
 
-    @Test("broken hash functions are refused", arguments: [HashFunction.md5, .sha1])
+    @Test("Rejects broken hash functions", arguments: [HashFunction.md5, .sha1])
     func brokenHash(hash: HashFunction) throws {
         let key = try ECPrivateKey.generate(.p256)
         #expect(code { _ = try key.signature(for: message, hash: hash) } == .invalidArgument)
@@ -137,7 +138,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(signature, for: message, hash: hash))
     }
 
-    @Test("one key serves many tasks at once", arguments: [EllipticCurve.p256, .p521])
+    @Test("Uses one key from many tasks concurrently", arguments: [EllipticCurve.p256, .p521])
     func concurrency(curve: EllipticCurve) async throws {
         let key = try ECPrivateKey.generate(curve)
         let validCount = try await withThrowingTaskGroup(of: Int.self) { group in

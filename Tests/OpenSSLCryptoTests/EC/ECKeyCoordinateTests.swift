@@ -3,12 +3,12 @@ import Testing
 
 @Suite("EC keys from coordinates") struct ECKeyCoordinateTests {
     static let curves: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
-    /// The base point of P-256, which is the public key of the scalar 1.
+    /// The base point of P-256, which is the public key of scalar 1.
     static let baseX = [UInt8](hex: "6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296")
     static let baseY = [UInt8](hex: "4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5")
     static let order = [UInt8](hex: "FFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551")
 
-    @Test("a generated key survives the way through its numbers", arguments: curves)
+    @Test("Recreates a generated key from its numbers", arguments: curves)
     func roundTrip(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let scalar = try key.scalar()
@@ -25,17 +25,17 @@ import Testing
         #expect(publicKey.isValidSignature(signature, for: [1, 2, 3], hash: .sha256))
     }
 
-    @Test("two generated keys differ") func distinct() throws {
+    @Test("Generates different keys") func distinct() throws {
         #expect(try ECPrivateKey.generate(.p256).publicKey != ECPrivateKey.generate(.p256).publicKey)
     }
 
-    @Test("the scalar is padded") func paddedScalar() throws {
+    @Test("Pads the scalar") func paddedScalar() throws {
         let one = [UInt8](repeating: 0, count: 31) + [1]
         let key = try ECPrivateKey(curve: .p256, scalar: one.secret, x: Self.baseX, y: Self.baseY)
         #expect(try key.scalar().exposed == one)
     }
 
-    @Test("other sizes are refused", arguments: curves)
+    @Test("Rejects other sizes", arguments: curves)
     func sizes(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let (x, y) = (key.publicKey.x, key.publicKey.y)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("a point off the curve is refused", arguments: curves)
+    @Test("Rejects a point off the curve", arguments: curves)
     func offCurve(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let (x, y) = (key.publicKey.x, key.publicKey.y)
@@ -70,13 +70,13 @@ import Testing
         }
     }
 
-    @Test("a point of another curve is refused") func otherCurve() throws {
+    @Test("Rejects a point of another curve") func otherCurve() throws {
         let key = try ECPrivateKey.generate(.p256).publicKey
         #expect(code { _ = try ECPublicKey(curve: .secp256k1, x: key.x, y: key.y) } == .pointNotOnCurve)
         #expect(code { _ = try ECPublicKey(curve: .p384, x: key.x, y: key.y) } == .malformedKey)
     }
 
-    @Test("a scalar out of range is refused") func scalarRange() {
+    @Test("Rejects a scalar out of range") func scalarRange() {
         let zero = [UInt8](repeating: 0, count: 32)
         var aboveOrder = Self.order
         aboveOrder[31] += 1
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("the largest scalar is taken") func largestScalar() throws {
+    @Test("Accepts the largest scalar") func largestScalar() throws {
         var scalar = Self.order
         scalar[31] -= 1
         // (n - 1)·G is the base point with y negated: p - y.
@@ -98,7 +98,7 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: [1], hash: .sha256))
     }
 
-    @Test("a pair that does not belong together is refused", arguments: curves)
+    @Test("Rejects a scalar with another key's point", arguments: curves)
     func mismatch(curve: EllipticCurve) throws {
         let (key, other) = (try ECPrivateKey.generate(curve), try ECPrivateKey.generate(curve))
         let scalar = try key.scalar()
@@ -108,7 +108,7 @@ import Testing
         )
     }
 
-    @Test("equality looks at the curve and both coordinates") func equality() throws {
+    @Test("Compares the curve and both coordinates") func equality() throws {
         let negatedY = [UInt8](hex: "B01CBD1C01E58065711814B583F061E9D431CCA994CEA1313449BF97C840AE0A")
         let key = try ECPublicKey(curve: .p256, x: Self.baseX, y: Self.baseY)
         #expect(try key == ECPublicKey(curve: .p256, x: Self.baseX, y: Self.baseY))

@@ -33,14 +33,14 @@ import Testing
         .der(0x30, .der(0x02, [version]), .der(0x30, ecPublicKey, curve), .der(0x04, key), more)
     }
 
-    @Test("a scalar without its leading zeros is taken") func shortScalar() throws {
+    @Test("Accepts a scalar without leading zeros") func shortScalar() throws {
         let key = try ECPrivateKey(der: Self.sec1())
         #expect(key.publicKey.x == ECKeyCoordinateTests.baseX)
         #expect(key.publicKey.y == ECKeyCoordinateTests.baseY)
         #expect(try key.scalar().exposed == [UInt8](repeating: 0, count: 31) + [1])
     }
 
-    @Test("PKCS#8 may have attributes, a second version and a public key outside") func extensions() throws {
+    @Test("Accepts PKCS#8 with attributes, version 2 and an outer public key") func extensions() throws {
         let point = [UInt8].der(0x81, [0] + Self.base)
         for der in [
             Self.pkcs8(), Self.pkcs8(more: .der(0xA0)), Self.pkcs8(version: 1), Self.pkcs8(version: 1, more: point),
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("contradictions inside a key are refused") func contradictions() throws {
+    @Test("Rejects contradictions within a key") func contradictions() throws {
         let other = try ECPrivateKey.generate(.p256).publicKey
         let otherPoint = [4] + other.x + other.y
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: otherPoint)) } == .keyMismatch)
@@ -69,7 +69,7 @@ import Testing
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: Self.p384)) } == .malformedKey)
     }
 
-    @Test("a scalar out of range is refused") func scalarRange() {
+    @Test("Rejects a scalar out of range") func scalarRange() {
         for scalar in [
             [], [0], ECKeyCoordinateTests.order, [UInt8](repeating: 0xFF, count: 32), [0] + ECKeyCoordinateTests.order,
         ] {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("curves given in another way than by a known name are refused") func curves() {
+    @Test("Rejects curves without a known name") func curves() {
         let explicit = [UInt8].der(0x30, .der(0x02, [1]))
         let null: [UInt8] = [0x05, 0x00]
         let unknown = [UInt8].der(0x06, [0x2A, 0x03])
@@ -91,7 +91,7 @@ import Testing
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: nil)) } == .unsupportedCurve)
     }
 
-    @Test("points of a wrong form are refused") func points() {
+    @Test("Rejects malformed points") func points() {
         let infinity: [UInt8] = [0]
         let short = Array(Self.base.dropLast())
         for point in [[], infinity, short, Self.base + [0], [6] + Self.base.dropFirst(), [1] + Self.base.dropFirst()] {
@@ -103,12 +103,12 @@ import Testing
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: Array(offCurve))) } == .pointNotOnCurve)
         let bits = [UInt8].der(0x30, .der(0x30, Self.ecPublicKey, Self.p256), .der(0x03, [1] + Self.base))
         #expect(code { _ = try ECPublicKey(der: bits) } == .malformedKey)
-        // No point of P-256 has the x of 2^256 - 1, which is no field element.
+        // No point of P-256 has the x coordinate 2^256 - 1, which isn't a field element.
         let compressed = [2] + [UInt8](repeating: 0xFF, count: 32)
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: compressed)) } == .pointNotOnCurve)
     }
 
-    @Test("unknown versions and octets after any element are refused") func leftovers() {
+    @Test("Rejects unknown versions and bytes after any element") func leftovers() {
         let null: [UInt8] = [0x05, 0x00]
         for der in [
             Self.sec1(version: 0), Self.sec1(version: 2), Self.pkcs8(version: 2), Self.sec1(more: null),
@@ -121,7 +121,7 @@ import Testing
         #expect(code { _ = try ECPublicKey(der: [UInt8](pem: TestKey.p256.spki) + [0]) } == .malformedKey)
     }
 
-    @Test("keys in the other formats are refused as such") func otherFormats() {
+    @Test("Rejects keys in other formats as the wrong kind") func otherFormats() {
         for pem in [KeyPEM.rsaPKCS1, KeyPEM.rsaPKCS8, KeyPEM.ed25519PKCS8, TestKey.p256.spki] {
             #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
         }
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(
-        "octets that are no key are refused",
+        "Rejects bytes that aren't a key",
         arguments: [
             [], [0x30], [0x30, 0x00], [0x30, 0x80], [0x04, 0x01, 0x00], [UInt8](repeating: 0x30, count: 100),
             [UInt8](repeating: 0xFF, count: 100), [UInt8](repeating: 0, count: 70_000),
@@ -142,8 +142,7 @@ import Testing
         #expect(code { _ = try ECPublicKey(der: octets) } == .malformedKey)
     }
 
-    @Test("a shortened key is refused, and no changed octet traps or changes the key unnoticed") func mutations() throws
-    {
+    @Test("Rejects truncated keys and detects changed bytes without trapping") func mutations() throws {
         for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8] {
             let der = [UInt8](pem: pem)
             let original = try ECPrivateKey(der: der)

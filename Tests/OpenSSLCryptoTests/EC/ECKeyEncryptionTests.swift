@@ -6,7 +6,7 @@ import Testing
         TestPEM.encryptedPBKDF2, TestPEM.encryptedScrypt, TestPEM.encrypted3DES, TestPEM.encryptedSEC1,
     ]
 
-    @Test("the right password opens the key, also with CR LF", arguments: readable)
+    @Test("Decrypts with the correct password, also with CR LF", arguments: readable)
     func rightPassword(pem: String) throws {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         let password = Array("correct".utf8).secret
@@ -14,12 +14,12 @@ import Testing
         #expect(try ECPrivateKey(pem: pem.replacing("\n", with: "\r\n"), password: password).publicKey == expected)
     }
 
-    @Test("without a password nobody is asked, and the error says so", arguments: readable + [TestPEM.encryptedDES])
+    @Test("Reports a missing password without prompting", arguments: readable + [TestPEM.encryptedDES])
     func noPassword(pem: String) {
         #expect(code { _ = try ECPrivateKey(pem: pem) } == .passwordRequired)
     }
 
-    @Test("a wrong password is told as such", arguments: readable)
+    @Test("Reports a wrong password", arguments: readable)
     func wrongPassword(pem: String) throws {
         for password in ["", "Correct", "correct ", String(repeating: "x", count: 1024)] {
             let error = try #require(error { _ = try ECPrivateKey(pem: pem, password: Array(password.utf8).secret) })
@@ -28,26 +28,26 @@ import Testing
         }
     }
 
-    @Test("no wrong password gets through, whatever its decryption looks like") func manyWrongPasswords() {
-        // One password in 256 leaves a well-formed padding.
+    @Test("Rejects every wrong password, even if the padding is valid") func manyWrongPasswords() {
+        // The padding is valid for one wrong password in 256.
         let codes = (0..<600).map { number in
             code { _ = try ECPrivateKey(pem: TestPEM.encryptedSEC1, password: Array("wrong\(number)".utf8).secret) }
         }
         #expect(codes.allSatisfy { $0 == .incorrectPassword })
     }
 
-    @Test("a password that OpenSSL would cut off is refused", arguments: readable)
+    @Test("Rejects a password that OpenSSL would truncate", arguments: readable)
     func longPassword(pem: String) {
         let password = [UInt8](repeating: 0x78, count: 1025).secret
         #expect(code { _ = try ECPrivateKey(pem: pem, password: password) } == .invalidArgument)
     }
 
-    @Test("a password for a key that is not encrypted is not used") func neededByNone() throws {
+    @Test("Ignores a password for an unencrypted key") func neededByNone() throws {
         let key = try ECPrivateKey(pem: TestKey.p256.pkcs8, password: Array("correct".utf8).secret)
         #expect(try key.publicKey == ECPublicKey(pem: TestKey.p256.spki))
     }
 
-    @Test("an encryption that OpenSSL does not offer is no wrong password") func unsupported() {
+    @Test("Distinguishes unsupported encryption from a wrong password") func unsupported() {
         let password = Array("correct".utf8).secret
         #expect(code { _ = try ECPrivateKey(pem: TestPEM.encryptedDES, password: password) } == .openSSL)
         let unknown = TestPEM.encryptedSEC1.replacing("AES-128-CBC", with: "ROT-13")
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(
-        "a header that names no encryption is malformed",
+        "Rejects a header that doesn't state the encryption",
         arguments: [
             ("Proc-Type: 4,ENCRYPTED", "Proc-Type: 4,CLEAR"), ("Proc-Type: 4,ENCRYPTED", "Comment: none"),
             ("DEK-Info: ", "DEK: "), ("AES-128-CBC,", "AES-128-CBC,zz"), ("AES-128-CBC,", "AES-128-CBC "),
@@ -66,17 +66,17 @@ import Testing
         #expect(code { _ = try ECPrivateKey(pem: pem, password: Array("correct".utf8).secret) } == .malformedKey)
     }
 
-    @Test("encrypted DER asks for its password") func der() {
+    @Test("Requires a password for encrypted DER") func der() {
         #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: TestPEM.encryptedPBKDF2)) } == .passwordRequired)
     }
 
-    @Test("a cost beyond OpenSSL's own memory limit is no wrong password") func memoryLimit() throws {
+    @Test("Distinguishes a cost beyond OpenSSL's limit from a wrong password") func memoryLimit() throws {
         let pem = Self.scrypt(n: [0x00, 0x80, 0x00], r: [0x20], p: [0x01]).pem("ENCRYPTED PRIVATE KEY")
         let error = try #require(error { _ = try ECPrivateKey(pem: pem, password: Array("correct".utf8).secret) })
         #expect(error.code == .openSSL, "\(error)")
     }
 
-    @Test("a forged cost is refused before any work is done") func cost() throws {
+    @Test("Rejects a forged cost before any key derivation") func cost() throws {
         let password = Array("correct".utf8).secret
         let forged = [
             Self.pbkdf2(iterations: [0x7F, 0xFF, 0xFF, 0xFF]),
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("damaged encrypted keys are refused, and none traps") func damaged() throws {
+    @Test("Rejects damaged encrypted keys without trapping") func damaged() throws {
         let der = [UInt8](pem: TestPEM.encryptedPBKDF2)
         let password = Array("correct".utf8).secret
         for count in stride(from: 0, to: der.count, by: 3) {
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test("damaged keys in OpenSSL's older encryption are refused, and none traps") func damagedSEC1() throws {
+    @Test("Rejects damaged keys with legacy encryption without trapping") func damagedSEC1() throws {
         let lines = TestPEM.encryptedSEC1.split(separator: "\n", omittingEmptySubsequences: false)
         let header = lines[1...2].joined(separator: "\n")
         let contents = [UInt8](pem: lines[4...].joined(separator: "\n"))

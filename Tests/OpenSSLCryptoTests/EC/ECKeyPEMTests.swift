@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Testing
 
 @Suite("EC keys in PEM and DER") struct ECKeyPEMTests {
-    @Test("each format of OpenSSL's is read, and written back octet for octet", arguments: TestKey.all)
+    @Test("Reads each OpenSSL format and writes identical bytes", arguments: TestKey.all)
     func roundTrip(key: TestKey) throws {
         let publicKey = try ECPublicKey(pem: key.spki)
         #expect(publicKey.curve == key.curve)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("the point may be missing, or come after the curve's parameters, or be compressed") func variants() throws {
+    @Test("Accepts missing and compressed points, and EC parameters") func variants() throws {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         for pem in [TestPEM.sec1WithParameters, TestPEM.sec1WithoutPoint, TestPEM.pkcs8WithoutPoint] {
             #expect(try ECPrivateKey(pem: pem).publicKey == expected)
@@ -50,7 +50,7 @@ import Testing
     static let tolerated = [
         Change("CR LF") { $0.replacing("\n", with: "\r\n") },
         Change("CR") { $0.replacing("\n", with: "\r") },
-        Change("no final line break") { String($0.dropLast()) },
+        Change("no trailing line break") { String($0.dropLast()) },
         Change("blank lines after") { $0 + "\n \n\t\n" },
         Change("blanks around lines") { $0.replacing("\n", with: " \t\n  ") },
         Change("byte order mark") { "\u{FEFF}" + $0 },
@@ -61,7 +61,7 @@ import Testing
         },
     ]
 
-    @Test("line breaks, blanks, a byte order mark and text before the key do not matter", arguments: tolerated)
+    @Test("Ignores line break style, blanks, a byte order mark and preceding text", arguments: tolerated)
     func tolerance(change: Change) throws {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         #expect(try ECPrivateKey(pem: change.apply(TestKey.p256.pkcs8)).publicKey == expected)
@@ -85,13 +85,13 @@ import Testing
         Change("a digit too few", "truncated") { $0.droppingDigit() },
         Change("no contents", "is empty") { _ in "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n" },
         Change("unreadable label", "label") { $0.replacing("KEY", with: "k\u{7}Y") },
-        Change("endless label", "label") { $0.replacing("KEY", with: String(repeating: "KEY", count: 30)) },
+        Change("long label", "label") { $0.replacing("KEY", with: String(repeating: "KEY", count: 30)) },
         Change("header without a blank line", "blank line") { $0.replacing("KEY-----\nM", with: "KEY-----\nA: b\nM") },
         Change("header without an end", "blank line") { _ in "-----BEGIN PRIVATE KEY-----\nA: b" },
         Change("larger than 64 KiB", "65536") { $0 + String(repeating: "\n", count: 65_536) },
     ]
 
-    @Test("malformed texts are refused with the line or the reason", arguments: refused)
+    @Test("Rejects malformed text with the line or the reason", arguments: refused)
     func malformed(change: Change) throws {
         let pem = change.apply(TestKey.p256.pkcs8)
         let error = try #require(error { _ = try ECPrivateKey(pem: pem) })
@@ -101,7 +101,7 @@ import Testing
         #expect(code { _ = try ECPublicKey(pem: change.apply(TestKey.p256.spki)) } == .malformedKey)
     }
 
-    @Test("part of a key on the line of the label is not quoted") func labelWithKey() throws {
+    @Test("Doesn't quote key material on the line of the label") func labelWithKey() throws {
         let pem = "-----BEGIN EC PRIVATE KEY-----MHcCAQEEICCgIv4j-----END EC PRIVATE KEY-----"
         let error = try #require(error { _ = try ECPrivateKey(pem: pem) })
         #expect(error.code == .malformedKey)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "keys of another kind are refused as such",
+        "Rejects keys of another kind",
         arguments: [
             KeyPEM.rsaPKCS8, KeyPEM.rsaPKCS1, KeyPEM.rsaSPKI, KeyPEM.ed25519PKCS8, TestPEM.certificate,
             TestKey.p256.spki,
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "a private key is no public key, nor is one of another kind",
+        "Rejects private keys and other kinds as public keys",
         arguments: [
             TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, KeyPEM.rsaSPKI, KeyPEM.rsaPKCS8,
             TestPEM.certificate,
@@ -130,14 +130,14 @@ import Testing
         #expect(code { _ = try ECPublicKey(pem: pem) } == .wrongKeyType)
     }
 
-    @Test("the algorithm of a wrong key is named") func namedAlgorithm() throws {
+    @Test("Names the algorithm of a rejected key") func namedAlgorithm() throws {
         #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.rsaPKCS8) }).message.contains("RSA"))
         #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.ed25519PKCS8) }).message.contains("Ed25519"))
         #expect(try #require(error { _ = try ECPrivateKey(pem: TestKey.p256.spki) }).message.contains("PUBLIC KEY"))
     }
 
     @Test(
-        "curves that are not supported or not named are refused",
+        "Rejects unsupported and unnamed curves",
         arguments: [
             TestPEM.explicitSEC1, TestPEM.explicitPKCS8, TestPEM.brainpoolSEC1,
         ]
@@ -146,21 +146,21 @@ import Testing
         #expect(code { _ = try ECPrivateKey(pem: pem) } == .unsupportedCurve)
     }
 
-    @Test("a public key with explicit parameters or a hybrid point is refused") func wrongPublicCurve() {
+    @Test("Rejects a public key with explicit parameters or a hybrid point") func wrongPublicCurve() {
         #expect(code { _ = try ECPublicKey(pem: TestPEM.explicitSPKI) } == .unsupportedCurve)
         #expect(code { _ = try ECPublicKey(pem: TestPEM.hybridPoint) } == .malformedKey)
     }
 }
 
 extension String {
-    /// The PEM text with a character put in front of its third line.
+    /// Returns the PEM text with a character inserted at the start of its third line.
     func onThirdLine(_ character: String) -> String {
         var lines = split(separator: "\n").map(String.init)
         lines[2] = character + lines[2]
         return lines.joined(separator: "\n")
     }
 
-    /// The PEM text without the last base64 digit.
+    /// Returns the PEM text without the last base64 digit.
     fileprivate func droppingDigit() -> String {
         guard let end = firstRange(of: "\n-----END") else { return self }
         return String(self[..<index(before: end.lowerBound)] + self[end.lowerBound...])

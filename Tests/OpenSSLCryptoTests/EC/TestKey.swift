@@ -1,9 +1,9 @@
 import OpenSSLCrypto
 import Testing
 
-/// Key pairs written by the OpenSSL 3.0 command line tool, the same key in each of its formats.
+/// Key pairs written by the OpenSSL 3.0 command-line tool, each in several formats.
 ///
-/// They are published here: use them for nothing but tests.
+/// The private keys are public: use them for tests only.
 struct TestKey: Sendable, CustomTestStringConvertible {
     let curve: EllipticCurve
     let sec1: String

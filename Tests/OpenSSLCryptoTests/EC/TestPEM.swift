@@ -1,8 +1,10 @@
-/// Other ways to write the key `TestKey.p256`, and keys of other kinds, written by the OpenSSL 3.0 command line tool.
+/// Other encodings of `TestKey.p256` and other kinds of keys, written by the OpenSSL 3.0
+/// command-line tool.
 ///
-/// They are published here: use them for nothing but tests. The password of the encrypted ones is `correct`.
+/// The private keys are public: use them for tests only. The password of the encrypted keys is
+/// `correct`.
 enum TestPEM {
-    /// `openssl ecparam -genkey`: an EC PARAMETERS block comes first.
+    /// `openssl ecparam -genkey`: starts with an EC PARAMETERS block.
     static let sec1WithParameters = """
         -----BEGIN EC PARAMETERS-----
         BggqhkjOPQMBBw==
@@ -24,7 +26,7 @@ enum TestPEM {
 
         """
 
-    /// The PKCS#8 form of the same.
+    /// The same key as PKCS#8.
     static let pkcs8WithoutPoint = """
         -----BEGIN PRIVATE KEY-----
         MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCBUoGk2rEleNLZ8jpC8
@@ -66,7 +68,7 @@ enum TestPEM {
 
         """
 
-    /// The PKCS#8 form of the same.
+    /// The same key as PKCS#8.
     static let explicitPKCS8 = """
         -----BEGIN PRIVATE KEY-----
         MIIBeQIBADCCAQMGByqGSM49AgEwgfcCAQEwLAYHKoZIzj0BAQIhAP////8AAAAB
@@ -130,7 +132,7 @@ enum TestPEM {
 
         """
 
-    /// `openssl pkcs8 -topk8 -v1 PBE-MD5-DES`: needs the legacy provider.
+    /// `openssl pkcs8 -topk8 -v1 PBE-MD5-DES`: requires the legacy provider.
     static let encryptedDES = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MIGwMBsGCSqGSIb3DQEFAzAOBAjvSr+60AyRmQICCAAEgZCjaK/m/hlKLWSeGSi1
@@ -141,7 +143,7 @@ enum TestPEM {
 
         """
 
-    /// `openssl ec -aes128`: OpenSSL's older encryption, in the PEM header.
+    /// `openssl ec -aes128`: OpenSSL's legacy encryption, stated in the PEM header.
     static let encryptedSEC1 = """
         -----BEGIN EC PRIVATE KEY-----
         Proc-Type: 4,ENCRYPTED

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Edwards keys from octets") struct EdwardsKeyTests {
+@Suite("Edwards keys from bytes") struct EdwardsKeyTests {
     struct Point: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let curve: EdwardsCurve
@@ -14,7 +14,8 @@ import Testing
         }
     }
 
-    /// The number's little-endian hexadecimal digits: the octets given first, then `fill`, then the last octet.
+    /// Returns little-endian hexadecimal digits: the first bytes, then `count` times `fill`, then
+    /// the last byte.
     private static func digits(_ first: String, _ fill: String, _ count: Int, _ last: String) -> String {
         first + String(repeating: fill, count: count) + last
     }
@@ -41,7 +42,7 @@ import Testing
         Point("order 1, x = -0", .ed448, digits("01", "00", 55, "80")),
     ]
 
-    @Test("points of small order are refused", arguments: smallOrderPoints)
+    @Test("Rejects points of small order", arguments: smallOrderPoints)
     func smallOrder(point: Point) {
         #expect(code { _ = try EdwardsPublicKey(curve: point.curve, octets: point.octets) } == .weakKey)
     }
@@ -55,18 +56,18 @@ import Testing
         Point("y = p", .ed448, digits("ff", "ff", 27, "") + digits("fe", "ff", 27, "00")),
         Point("y = p + 1", .ed448, digits("00", "00", 27, "") + digits("ff", "ff", 27, "00")),
         Point("all bits", .ed448, digits("ff", "ff", 55, "ff")),
-        Point("unused bit of the last octet", .ed448, digits("05", "00", 55, "01")),
-        Point("unused bits of the last octet", .ed448, digits("05", "00", 55, "7f")),
+        Point("unused bit of the last byte", .ed448, digits("05", "00", 55, "01")),
+        Point("unused bits of the last byte", .ed448, digits("05", "00", 55, "7f")),
     ]
 
-    @Test("a second encoding of a number is refused", arguments: otherEncodings)
+    @Test("Rejects a second encoding of a number", arguments: otherEncodings)
     func nonCanonical(point: Point) {
         #expect(code { _ = try EdwardsPublicKey(curve: point.curve, octets: point.octets) } == .malformedKey)
     }
 
-    @Test("half of all octets are a point, and the others are refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects encodings without a point on the curve", arguments: [EdwardsCurve.ed25519, .ed448])
     func onCurve(curve: EdwardsCurve) {
-        // Whether y = 2, 3, 4 … is on the curve, computed by other means.
+        // Whether y = 2, 3, 4 … is on the curve, computed with another program.
         let isPoint: [Int: Bool] =
             curve == .ed25519
             ? [2: false, 3: true, 4: true, 5: true, 6: true, 7: false, 8: false, 9: true, 10: true]
@@ -79,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("generated keys pass the checks of import", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Accepts generated keys", arguments: [EdwardsCurve.ed25519, .ed448])
     func generated(curve: EdwardsCurve) throws {
         for _ in 0..<50 {
             let key = try EdwardsPrivateKey.generate(curve)
@@ -91,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("a seed with another public key is refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects a seed with another public key", arguments: [EdwardsCurve.ed25519, .ed448])
     func mismatch(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let other = try EdwardsPrivateKey.generate(curve).publicKey.octets
@@ -102,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("other sizes are refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects other sizes", arguments: [EdwardsCurve.ed25519, .ed448])
     func sizes(curve: EdwardsCurve) {
         for count in [0, 1, curve.keySize - 1, curve.keySize + 1, 1000] {
             let octets = [UInt8](repeating: 9, count: count)
@@ -111,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("curves have the names of RFC 8037") func names() {
+    @Test("Finds curves by their names from RFC 8037") func names() {
         #expect(EdwardsCurve(name: "Ed25519") == .ed25519)
         #expect(EdwardsCurve(name: "Ed448") == .ed448)
         for name in ["ed25519", "ED448", "X25519", "P-256", ""] {

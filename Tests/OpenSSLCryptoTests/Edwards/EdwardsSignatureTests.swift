@@ -5,7 +5,7 @@ import Testing
 @Suite("EdDSA") struct EdwardsSignatureTests {
     let message = Array("message".utf8)
 
-    @Test("signatures made here verify here, of every message length", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Verifies its own signatures for messages of any length", arguments: [EdwardsCurve.ed25519, .ed448])
     func roundTrip(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         for count in [0, 1, 1000] {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("RFC 8037 A.1, A.2, A.4: the seed gives the public key and the signature") func rfc8037() throws {
+    @Test("RFC 8037 A.1, A.2, A.4: the public key and the signature match") func rfc8037() throws {
         let vector = try Vector.decode("rfc8037-a", as: RFC8037.self)
         let octets = [UInt8](hex: vector.key.x)
         let key = try EdwardsPrivateKey(curve: .ed25519, seed: [UInt8](hex: vector.key.d).secret, expecting: octets)
@@ -29,7 +29,7 @@ import Testing
         #expect(try EdwardsPublicKey(curve: .ed25519, octets: octets).isValidSignature(signature, for: message))
     }
 
-    @Test("RFC 8032 §7.4: Ed448 with an empty message and one octet", arguments: RFC8032.ed448)
+    @Test("RFC 8032 §7.4: Ed448 with an empty message and one byte", arguments: RFC8032.ed448)
     func rfc8032(vector: RFC8032) throws {
         let octets = [UInt8](hex: vector.publicKey)
         let key = try EdwardsPrivateKey(curve: .ed448, seed: [UInt8](hex: vector.seed).secret, expecting: octets)
@@ -39,7 +39,7 @@ import Testing
         #expect(publicKey.isValidSignature([UInt8](hex: vector.signature), for: message))
     }
 
-    @Test("every flipped bit of a signature is rejected", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects a signature with any flipped bit", arguments: [EdwardsCurve.ed25519, .ed448])
     func flippedBits(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let signature = try key.signature(for: message)
@@ -51,7 +51,7 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: message))
     }
 
-    @Test("only a signature of the exact size is valid", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Accepts only signatures of the exact size", arguments: [EdwardsCurve.ed25519, .ed448])
     func sizes(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let signature = try key.signature(for: message)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("one key serves many tasks at once", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Uses one key from many tasks concurrently", arguments: [EdwardsCurve.ed25519, .ed448])
     func concurrency(curve: EdwardsCurve) async throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let validCount = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -82,7 +82,7 @@ import Testing
     struct RFC8032: Sendable, CustomTestStringConvertible {
         let seed, publicKey, message, signature: String
 
-        var testDescription: String { "\(message.count / 2) octets" }
+        var testDescription: String { "\(message.count / 2) bytes" }
 
         static let ed448 = [
             RFC8032(

@@ -1,4 +1,4 @@
-/// Keys encrypted by the OpenSSL command line tool with the password `correct`.
+/// Keys encrypted by the OpenSSL command-line tool with the password `correct`.
 enum EncryptedKeyPEM {
     /// PBES2, PBKDF2 with HMAC-SHA-512, AES-256-CBC.
     static let aes256 = """
@@ -30,7 +30,7 @@ enum EncryptedKeyPEM {
         -----END ENCRYPTED PRIVATE KEY-----
 
         """
-    /// PBES1 with three-key triple DES, which the default provider has.
+    /// PBES1 with three-key triple DES, which the default provider supports.
     static let pbe3DES = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MFgwHAYKKoZIhvcNAQwBAzAOBAjYWEOPxC6MZwICCAAEOGL/QHIZ9gZEqp9wjdvR
@@ -38,7 +38,7 @@ enum EncryptedKeyPEM {
         -----END ENCRYPTED PRIVATE KEY-----
 
         """
-    /// PBES1 with DES, which only the legacy provider has.
+    /// PBES1 with DES, which only the legacy provider supports.
     static let pbeDES = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MFcwGwYJKoZIhvcNAQUDMA4ECB1XIAA/HQCvAgIIAAQ4JdJPcSi4g1h7PGB1BsOL
@@ -46,7 +46,7 @@ enum EncryptedKeyPEM {
         -----END ENCRYPTED PRIVATE KEY-----
 
         """
-    /// PKCS#1 in OpenSSL’s older encryption.
+    /// PKCS#1 with OpenSSL's legacy encryption.
     static let rsaLegacy = """
         -----BEGIN RSA PRIVATE KEY-----
         Proc-Type: 4,ENCRYPTED

@@ -33,7 +33,7 @@ import Testing
         .der(0x30, integer(numbers.n), integer(numbers.e))
     }
 
-    @Test("PKCS#1 with zeros for what comes from the primes is completed") func withoutFactors() throws {
+    @Test("Computes the factors of a PKCS#1 key with zeros") func withoutFactors() throws {
         var numbers = RSATestKeyNumbers()
         (numbers.p, numbers.q, numbers.dp, numbers.dq, numbers.qi) = ([0], [0], [0], [0], [0])
         let key = try PrivateKey(der: Self.pkcs1(numbers))
@@ -43,7 +43,7 @@ import Testing
         #expect(code { _ = try PrivateKey(der: Self.pkcs1(numbers)) } == .malformedKey)
     }
 
-    @Test("PKCS#8 may have attributes and, in its second version, a public key that fits") func secondVersion() throws {
+    @Test("Accepts PKCS#8 with attributes and, in version 2, a matching public key") func secondVersion() throws {
         let fitting = [UInt8].der(0x81, [0] + Self.pkcs1Public())
         var otherNumbers = RSATestKeyNumbers()
         otherNumbers.e = [3]
@@ -58,14 +58,14 @@ import Testing
         #expect(code { _ = try PrivateKey(der: Self.pkcs8(more: fitting)) } == .malformedKey)
     }
 
-    @Test("numbers that don't belong together are refused") func mismatch() {
+    @Test("Rejects numbers that don't match") func mismatch() {
         var numbers = RSATestKeyNumbers()
         numbers.qi[5] ^= 1
         #expect(code { _ = try PrivateKey(der: Self.pkcs1(numbers)) } == .keyMismatch)
         #expect(code { _ = try PrivateKey(der: Self.pkcs8(key: Self.pkcs1(numbers))) } == .keyMismatch)
     }
 
-    @Test("other parameters than NULL, other versions and octets after any element are refused") func leftovers() {
+    @Test("Rejects parameters other than NULL, unknown versions and extra bytes") func leftovers() {
         for der in [
             Self.pkcs8(version: 2), Self.pkcs8(algorithm: Self.rsaIdentifier),
             Self.pkcs8(algorithm: Self.rsaIdentifier + [0x05, 0x01, 0x00]),
@@ -80,7 +80,7 @@ import Testing
         #expect(code { _ = try PublicKey(der: Self.pkcs1Public() + [0]) } == .malformedKey)
     }
 
-    @Test("negative and padded integers are refused") func integers() {
+    @Test("Rejects negative and padded integers") func integers() {
         let good = RSATestKeyNumbers()
         let negative = [UInt8].der(0x30, .der(0x02, good.n), Self.integer(good.e))
         let padded = [UInt8].der(0x30, .der(0x02, [0, 0] + good.n), Self.integer(good.e))
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("an Edwards key has no parameters and one seed", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Requires Edwards keys to have one seed and no parameters", arguments: [EdwardsCurve.ed25519, .ed448])
     func edwards(curve: EdwardsCurve) throws {
         let identifier = [UInt8].der(0x06, curve == .ed25519 ? [0x2B, 0x65, 0x70] : [0x2B, 0x65, 0x71])
         let pair = try EdwardsPrivateKey.generate(curve)
@@ -124,7 +124,7 @@ import Testing
         #expect(code { _ = try PublicKey(der: spki(identifier, identity)) } == .weakKey)
     }
 
-    @Test("an unknown algorithm is shown by its numbers") func unknownAlgorithm() throws {
+    @Test("Shows the identifier of an unknown algorithm") func unknownAlgorithm() throws {
         let unknown = [UInt8].der(0x06, [UInt8](hex: "2a0304"))
         let error = try #require(error { _ = try PrivateKey(der: Self.pkcs8(algorithm: unknown)) })
         #expect(error.code == .wrongKeyType)

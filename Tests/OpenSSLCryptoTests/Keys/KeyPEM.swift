@@ -1,6 +1,6 @@
-/// Key pairs written by the OpenSSL command line tool, the same key in each of its formats.
+/// Key pairs written by the OpenSSL command-line tool, each in several formats.
 ///
-/// They are published here: use them for nothing but tests.
+/// The private keys are public: use them for tests only.
 enum KeyPEM {
     /// The key of `RSATestNumbers`.
     static let rsaPKCS8 = """

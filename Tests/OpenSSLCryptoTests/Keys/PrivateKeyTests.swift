@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Testing
 
 @Suite("Key pairs of any kind") struct PrivateKeyTests {
-    /// A key pair in each of its formats.
+    /// A key pair in several formats.
     struct Formats: Sendable, CustomTestStringConvertible {
         let kind: String
         let pkcs8: String
@@ -46,7 +46,7 @@ import Testing
             ]
     }
 
-    @Test("each format of OpenSSL's is read, and written back octet for octet", arguments: Formats.all)
+    @Test("Reads each OpenSSL format and writes identical bytes", arguments: Formats.all)
     func roundTrip(formats: Formats) throws {
         let publicKey = try PublicKey(pem: formats.spki)
         #expect(publicKey.kind == formats.kind)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("a private key is no public key and the other way round", arguments: Formats.all)
+    @Test("Rejects private keys as public keys and vice versa", arguments: Formats.all)
     func halves(formats: Formats) {
         for pem in [formats.pkcs8, formats.traditional].compactMap(\.self) {
             #expect(code { _ = try PublicKey(pem: pem) } == .wrongKeyType)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("a certificate gives its public key") func certificates() throws {
+    @Test("Reads the public key of a certificate") func certificates() throws {
         #expect(try PublicKey(pem: TestCertificate.leaf).kind == "P-256")
         let key = try PublicKey(pem: KeyPEM.rsaSPKI)
         #expect(try PublicKey(pem: TestCertificate.rsa) == key)
@@ -97,7 +97,7 @@ import Testing
         (UnsupportedKeyPEM.x448, "X448"), (UnsupportedKeyPEM.openSSH, "ssh-keygen"),
     ]
 
-    @Test("keys of other kinds are refused by name", arguments: unsupported)
+    @Test("Rejects unsupported private keys by name", arguments: unsupported)
     func unsupportedKinds(pem: String, name: String) throws {
         let error = try #require(error { _ = try PrivateKey(pem: pem) })
         #expect(error.code == .wrongKeyType)
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "public keys of other kinds are refused by name",
+        "Rejects unsupported public keys by name",
         arguments: [
             (UnsupportedKeyPEM.rsaPSSPublic, "RSA-PSS"), (UnsupportedKeyPEM.dsaPublic, "DSA"),
             (UnsupportedKeyPEM.x25519Public, "X25519"), (UnsupportedKeyPEM.x448Public, "X448"),
@@ -118,19 +118,19 @@ import Testing
         #expect(error.message.contains(name), "\(error)")
     }
 
-    @Test("RSA keys under 2048 bits are refused") func weak() {
+    @Test("Rejects RSA keys under 2048 bits") func weak() {
         #expect(code { _ = try PrivateKey(pem: UnsupportedKeyPEM.rsa1024) } == .weakKey)
         #expect(code { _ = try PublicKey(pem: UnsupportedKeyPEM.rsa1024Public) } == .weakKey)
         #expect(code { _ = try PublicKey(pem: TestCertificate.weakKey) } == .weakKey)
     }
 
-    @Test("texts that are no key are refused", arguments: ["", "key", "-----BEGIN RSA PRIVATE KEY-----\n"])
+    @Test("Rejects text that isn't a key", arguments: ["", "key", "-----BEGIN RSA PRIVATE KEY-----\n"])
     func malformed(text: String) {
         #expect(code { _ = try PrivateKey(pem: text) } == .malformedKey)
         #expect(code { _ = try PublicKey(pem: text) } == .malformedKey)
     }
 
-    @Test("a shortened key is refused, and no changed octet traps or changes the key unnoticed", arguments: Formats.all)
+    @Test("Rejects truncated keys and detects changed bytes without trapping", arguments: Formats.all)
     func mutations(formats: Formats) throws {
         let expected = try PublicKey(pem: formats.spki)
         for pem in [formats.pkcs8, formats.traditional].compactMap(\.self) {
@@ -144,7 +144,8 @@ import Testing
                     var changed = der
                     changed[index] ^= mask
                     guard let key = try? PrivateKey(der: changed) else { continue }
-                    // Every octet of an Edwards seed is another good key; all others are tied to the public half.
+                    // Any change of an Edwards seed gives another valid key. All other bytes are
+                    // tied to the public key.
                     #expect(key.publicKey == expected || formats.kind.hasPrefix("Ed"))
                 }
             }

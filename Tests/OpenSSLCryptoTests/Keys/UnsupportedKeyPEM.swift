@@ -1,4 +1,4 @@
-/// Keys of kinds that are not supported, written by the OpenSSL command line tool.
+/// Unsupported kinds of keys, written by the OpenSSL command-line tool.
 enum UnsupportedKeyPEM {
     /// id-RSASSA-PSS.
     static let rsaPSS = """
@@ -183,7 +183,7 @@ enum UnsupportedKeyPEM {
         -----END PUBLIC KEY-----
 
         """
-    /// DSA in its own format.
+    /// DSA in its legacy format.
     static let dsaTraditional = """
         -----BEGIN DSA PRIVATE KEY-----
         MIIDTgIBAAKCAQEAnHr91WIqkN7kZqSK7o7WyzrrMuIPX/Si/09pnC4+DulXRyb/
@@ -250,7 +250,7 @@ enum UnsupportedKeyPEM {
         -----END PUBLIC KEY-----
 
         """
-    /// OpenSSH’s own format, cut short.
+    /// OpenSSH's format, truncated.
     static let openSSH = """
         -----BEGIN OPENSSH PRIVATE KEY-----
         b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz

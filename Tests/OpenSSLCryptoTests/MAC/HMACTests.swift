@@ -50,7 +50,7 @@ import Testing
         ),
     ]
 
-    @Test("gives the published codes, again and again", arguments: knownAnswers)
+    @Test("Computes the published codes repeatedly", arguments: knownAnswers)
     func published(vector: KnownAnswer) throws {
         for (hash, code) in vector.codes {
             let hmac = try HMAC(hash, key: vector.key.secret)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("authenticates the empty message") func emptyMessage() throws {
+    @Test("Authenticates the empty message") func emptyMessage() throws {
         let hmac = try HMAC(.sha256, key: Array("key".utf8).secret)
         #expect(
             try hmac.authenticationCode(for: []).hex
@@ -69,7 +69,7 @@ import Testing
         )
     }
 
-    @Test("rejects every flipped bit, every other length and another message") func rejections() throws {
+    @Test("Rejects flipped bits, other lengths and other messages") func rejections() throws {
         let hmac = try HMAC(.sha256, key: Array("key".utf8).secret)
         let message = Array("message".utf8)
         let code = try hmac.authenticationCode(for: message)
@@ -87,13 +87,13 @@ import Testing
         #expect(hmac.isValid(code, for: message))
     }
 
-    @Test("refuses an empty key and broken hash functions", arguments: [HashFunction.md5, .sha1, .sha256])
+    @Test("Rejects an empty key and broken hash functions", arguments: [HashFunction.md5, .sha1, .sha256])
     func refusals(hash: HashFunction) {
         let key: [UInt8] = hash == .sha256 ? [] : [1]
         #expect(code { _ = try HMAC(hash, key: key.secret) } == .invalidArgument)
     }
 
-    @Test("one key serves many tasks at once") func concurrency() async throws {
+    @Test("Uses one key from many tasks concurrently") func concurrency() async throws {
         let hmac = try HMAC(.sha256, key: Array("key".utf8).secret)
         let messages = (0..<64).map { Array("message \($0)".utf8) }
         let expected = try messages.map { try hmac.authenticationCode(for: $0) }

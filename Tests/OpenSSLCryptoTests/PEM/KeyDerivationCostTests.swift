@@ -4,13 +4,15 @@ import Testing
 
 @Suite("Key derivation cost")
 struct KeyDerivationCostTests {
-    /// A pseudorandom function of PBKDF2, by the last octet of its identifier; `nil` is the default, HMAC-SHA-1.
+    /// A pseudorandom function of PBKDF2, given by the last byte of its identifier; `nil` is the
+    /// default, HMAC-SHA-1.
     typealias Function = UInt8?
 
     @Test(
-        "Accepts the iterations that files have, and one more than the limit is refused",
+        "Accepts common iteration counts and rejects one above the limit",
         arguments: [
-            // HMAC-SHA-1 with a key of 256 bits takes two blocks; with one of 128 bits it takes one.
+            // With HMAC-SHA-1, a key of 256 bits requires two blocks, and one of 128 bits a single
+            // block.
             (nil, nil, 1_333_333), (7, 32, 1_333_333), (7, 16, 2_666_666), (9, nil, 2_000_000), (9, 32, 2_000_000),
             (10, nil, 1_000_000), (11, nil, 1_000_000), (13, nil, 666_666), (9, 64, 1_000_000),
         ] as [(Function, Int?, Int)]
@@ -22,7 +24,7 @@ struct KeyDerivationCostTests {
         }
     }
 
-    @Test("The key derivations of a file share one limit")
+    @Test("Applies one limit to all key derivations of a file")
     func total() throws {
         try Self.add(9, iterations: [600_000, 600_000, 600_000])
         try Self.add(9, iterations: [1_999_999, 1])
@@ -31,7 +33,7 @@ struct KeyDerivationCostTests {
     }
 
     @Test(
-        "Huge numbers are refused without overflow",
+        "Rejects huge numbers without overflow",
         arguments: [(Int.max >> 8, 1 << 40), (1 << 40, Int.max >> 8), (Int.max >> 8, nil), (1, Int.max >> 8)]
             as [(Int, Int?)]
     )
@@ -41,9 +43,9 @@ struct KeyDerivationCostTests {
         }
     }
 
-    @Test("The costs of all of scrypt's parameters are counted")
+    @Test("Counts all parameters of scrypt")
     func scrypt() throws {
-        // OpenSSL's default, sixteen times.
+        // 16 times OpenSSL's default.
         for _ in 0..<16 { try Self.addScrypt(16_384, 8, 1) }
         try Self.addScrypt(16_384, 8, 20)
         for (cost, blockSize, parallelization) in [
@@ -56,7 +58,7 @@ struct KeyDerivationCostTests {
         }
     }
 
-    @Test("An iteration of a PKCS#12 MAC costs as much as one of PBKDF2, and more with a slow digest")
+    @Test("Counts a PKCS#12 MAC like PBKDF2, and slow digests twice")
     func mac() throws {
         var cost = KeyDerivationCost()
         try cost.add(iterations: 1_000_000, digest: .sha512)
@@ -73,7 +75,7 @@ struct KeyDerivationCostTests {
         }
     }
 
-    @Test("A key that is written with the most iterations stays within the limit")
+    @Test("Accepts its own keys with the maximum iteration count")
     func written() throws {
         let key = try PrivateKey(pem: KeyPEM.ed25519PKCS8)
         let password = Array("correct".utf8).secret
@@ -83,7 +85,7 @@ struct KeyDerivationCostTests {
         #expect(throws: CryptoError(.malformedKey, "")) { try cost.add(iterations: 1, digest: .sha256) }
     }
 
-    /// Adds derivations by PBKDF2 as of one file.
+    /// Adds PBKDF2 derivations as if they were in one file.
     private static func add(_ function: Function, keySize: Int? = nil, iterations: [Int]) throws {
         var cost = KeyDerivationCost()
         for count in iterations {

@@ -1,4 +1,5 @@
-/// A key whose numbers satisfy every equation but whose first factor is not prime: it is the product of two primes.
+/// A key whose numbers satisfy all equations although its first factor is composite: the product of
+/// two primes.
 struct CompositeFactorKey {
     var numbers: RSATestKeyNumbers {
         RSATestKeyNumbers(

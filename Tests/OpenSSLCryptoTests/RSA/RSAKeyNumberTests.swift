@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Testing
 
 @Suite("RSA keys from numbers") struct RSAKeyNumberTests {
-    /// A change to the numbers of a good key.
+    /// A change to the numbers of a valid key.
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let code: CryptoError.Code
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("a key pair has the numbers it was made of") func numbers() throws {
+    @Test("Keeps the numbers of a key pair") func numbers() throws {
         let numbers = RSATestKeyNumbers()
         let key = try numbers.key()
         #expect(key.bitCount == 2048)
@@ -36,18 +36,18 @@ import Testing
         #expect(try key.publicKey == numbers.publicKey())
     }
 
-    @Test("from n, e and d alone the primes are recovered") func recovery() throws {
+    @Test("Recovers the primes from n, e and d") func recovery() throws {
         let numbers = RSATestKeyNumbers()
         let key = try numbers.keyWithoutFactors()
         let factors = try key.factors()
         let primes = [factors.p.exposed, factors.q.exposed]
         #expect(Set(primes) == [numbers.p, numbers.q])
-        // The signature is made with the recovered primes.
+        // The signature uses the recovered primes.
         let signature = try key.signer(.pkcs1v15, hash: .sha256).signature(for: [1])
         #expect(try signature == numbers.key().signer(.pkcs1v15, hash: .sha256).signature(for: [1]))
     }
 
-    @Test("the primes of any key are recovered", arguments: [2048, 2056, 2560, 3072])
+    @Test("Recovers the primes of keys of any size", arguments: [2048, 2056, 2560, 3072])
     func recoveryOfOthers(bitCount: Int) throws {
         let key = try RSAPrivateKey.generate(bitCount: bitCount)
         #expect(key.bitCount == bitCount)
@@ -63,7 +63,7 @@ import Testing
         #expect(try key.publicKey.verifier(.pss, hash: .sha512).isValidSignature(signature, for: [1]))
     }
 
-    @Test("one leading zero of a public number is dropped, as are those of private ones") func leadingZeros() throws {
+    @Test("Drops one leading zero of public numbers and all of private numbers") func leadingZeros() throws {
         var numbers = RSATestKeyNumbers()
         let expected = try numbers.publicKey()
         numbers.n.insert(0, at: 0)
@@ -75,7 +75,7 @@ import Testing
         #expect(try numbers.key().factors().p.exposed == [UInt8](hex: RSATestNumbers.p))
     }
 
-    @Test("the primes may come in either order") func swappedPrimes() throws {
+    @Test("Accepts the primes in either order") func swappedPrimes() throws {
         var numbers = RSATestKeyNumbers()
         swap(&numbers.p, &numbers.q)
         swap(&numbers.dp, &numbers.dq)
@@ -109,10 +109,10 @@ import Testing
         Change("exponent 2", .malformedKey) { $0.e = [2] },
         Change("even exponent", .malformedKey) { $0.e = [1, 0, 0] },
         Change("exponent of 72 bits", .keyTooLarge) { $0.e = [1, 0, 0, 0, 0, 0, 0, 0, 1] },
-        Change("exponent of a million octets", .keyTooLarge) { $0.e = [UInt8](repeating: 1, count: 1_000_000) },
+        Change("exponent of a million bytes", .keyTooLarge) { $0.e = [UInt8](repeating: 1, count: 1_000_000) },
     ]
 
-    @Test("public numbers that make a useless or dangerous key are refused", arguments: publicChanges)
+    @Test("Rejects public numbers of invalid or weak keys", arguments: publicChanges)
     func refusedPublic(change: Change) {
         var numbers = RSATestKeyNumbers()
         change.apply(&numbers)
@@ -144,7 +144,7 @@ import Testing
         Change("qi of 1", .keyMismatch) { $0.qi = [1] },
     ]
 
-    @Test("private numbers that don't belong together are refused", arguments: privateChanges)
+    @Test("Rejects private numbers that don't match", arguments: privateChanges)
     func refusedPrivate(change: Change) {
         var numbers = RSATestKeyNumbers()
         change.apply(&numbers)
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(
-        "without primes, an exponent of another key is refused",
+        "Rejects another key's exponent in a key without primes",
         arguments: privateChanges.filter { change in
             ["d", "e", "n"].contains { change.testDescription.split(separator: " ").contains($0) }
                 && !change.testDescription.contains("dp")
@@ -164,16 +164,16 @@ import Testing
         #expect(code { _ = try numbers.keyWithoutFactors() } == change.code)
     }
 
-    @Test("a factor that is not prime is refused") func compositeFactor() throws {
-        // Every equation can be made to hold, so only the primality test finds it. p and q are taken such that p - 1 and
-        // q - 1 have an inverse of e.
+    @Test("Rejects a composite factor") func compositeFactor() throws {
+        // All equations can hold, so only the primality test detects it. p and q are chosen such
+        // that e is invertible modulo p - 1 and q - 1.
         let composite = CompositeFactorKey()
         let error = error { _ = try composite.numbers.key() }
         #expect(error?.code == .keyMismatch)
         #expect(error?.message.contains("isn't prime") == true)
     }
 
-    @Test("a modulus of the largest size is accepted, and of any smaller one that the caller sets")
+    @Test("Accepts a modulus of the maximum size, which the caller may lower")
     func largestModulus() throws {
         let largest = RSAWeakNumbers.modulus(bitCount: 8192, last: 3)
         #expect(try RSAPublicKey(modulus: largest, exponent: [3]).bitCount == 8192)
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("primes that are close to each other, or of different sizes, are refused in a key pair")
+    @Test("Rejects a key pair with close primes or primes of different sizes")
     func unsafePrimes() throws {
         var numbers = RSATestKeyNumbers()
         numbers.n = [UInt8](hex: RSAWeakNumbers.similarModulus)
@@ -201,8 +201,8 @@ import Testing
         #expect(uneven?.message.contains("shorter") == true)
     }
 
-    // The method has no loop whose length depends on the numbers: what it finds is checked once.
-    @Test("exponents that belong together under a modulus of one or three primes lead to no factors")
+    // The method has no loop whose length depends on the numbers. Its result is checked once.
+    @Test("Rejects matching exponents for a modulus of one or three primes")
     func noTwoPrimes() {
         var numbers = RSATestKeyNumbers()
         numbers.n = [UInt8](hex: RSAWeakNumbers.primeModulus)
@@ -213,7 +213,7 @@ import Testing
         #expect(code { _ = try numbers.keyWithoutFactors() } == .keyMismatch)
     }
 
-    @Test("sizes that are not offered are not generated") func generate() {
+    @Test("Doesn't generate keys of unsupported sizes") func generate() {
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: 1024) } == .weakKey)
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: 2047) } == .weakKey)
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: 8193) } == .keyTooLarge)
@@ -221,7 +221,7 @@ import Testing
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: .max) } == .keyTooLarge)
     }
 
-    @Test("no error tells a private number") func secrecy() throws {
+    @Test("Doesn't include private numbers in errors") func secrecy() throws {
         for change in Self.privateChanges {
             var numbers = RSATestKeyNumbers()
             change.apply(&numbers)

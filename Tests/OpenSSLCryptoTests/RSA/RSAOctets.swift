@@ -1,11 +1,11 @@
 import OpenSSLCrypto
 
 extension RSAPrivateKey {
-    /// The key pair of ``RSATestNumbers``.
+    /// Creates the key pair of ``RSATestNumbers``.
     static func test() throws -> RSAPrivateKey { try RSATestKeyNumbers().key() }
 }
 
-/// Numbers to make a key pair of, or to spoil one after the other.
+/// The numbers of a key pair, for modification by tests.
 struct RSATestKeyNumbers {
     var n = [UInt8](hex: RSATestNumbers.n)
     var e = [UInt8](hex: RSATestNumbers.e)

@@ -16,7 +16,7 @@ import Testing
 
     let message = Array("message".utf8)
 
-    @Test("signatures made here verify here, of every message length", arguments: Kind.all)
+    @Test("Verifies its own signatures for messages of any length", arguments: Kind.all)
     func roundTrip(kind: Kind) throws {
         let key = try RSAPrivateKey.test()
         let signer = try key.signer(kind.padding, hash: kind.hash)
@@ -31,7 +31,7 @@ import Testing
         #expect(try (signer.signature(for: message) == signer.signature(for: message)) == (kind.padding == .pkcs1v15))
     }
 
-    @Test("a signature of one kind is not one of another") func kinds() throws {
+    @Test("Rejects a signature with another padding or hash") func kinds() throws {
         let key = try RSAPrivateKey.test()
         for made in Kind.all {
             let signature = try key.signer(made.padding, hash: made.hash).signature(for: message)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("RFC 7515 A.2 verifies and is made again") func rfc7515() throws {
+    @Test("Verifies and reproduces the signature of RFC 7515 A.2") func rfc7515() throws {
         let vector = try Vector.decode("rfc7515-a2-rs256", as: RFC7515.self)
         func secret(_ text: String) -> SecretBytes { [UInt8](base64URL: text).secret }
         let key = try RSAPrivateKey(
@@ -64,7 +64,7 @@ import Testing
         #expect(try key.publicKey.verifier(.pkcs1v15, hash: .sha256).isValidSignature(signature, for: message))
     }
 
-    @Test("every flipped bit of a signature is rejected", arguments: [RSASignaturePadding.pkcs1v15, .pss])
+    @Test("Rejects a signature with any flipped bit", arguments: [RSASignaturePadding.pkcs1v15, .pss])
     func flippedBits(padding: RSASignaturePadding) throws {
         let key = try RSAPrivateKey.test()
         let verifier = try key.publicKey.verifier(padding, hash: .sha256)
@@ -77,7 +77,7 @@ import Testing
         #expect(verifier.isValidSignature(signature, for: message))
     }
 
-    @Test("only a signature of the exact size is valid", arguments: [RSASignaturePadding.pkcs1v15, .pss])
+    @Test("Accepts only signatures of the exact size", arguments: [RSASignaturePadding.pkcs1v15, .pss])
     func sizes(padding: RSASignaturePadding) throws {
         let key = try RSAPrivateKey.test()
         let verifier = try key.publicKey.verifier(padding, hash: .sha256)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("the modulus and more are no signature", arguments: [RSASignaturePadding.pkcs1v15, .pss])
+    @Test("Rejects 0, 1, the modulus and larger numbers", arguments: [RSASignaturePadding.pkcs1v15, .pss])
     func range(padding: RSASignaturePadding) throws {
         let key = try RSAPrivateKey.test()
         let verifier = try key.publicKey.verifier(padding, hash: .sha256)
@@ -98,14 +98,14 @@ import Testing
         }
     }
 
-    @Test("broken hash functions are refused", arguments: [HashFunction.md5, .sha1])
+    @Test("Rejects broken hash functions", arguments: [HashFunction.md5, .sha1])
     func brokenHash(hash: HashFunction) throws {
         let key = try RSAPrivateKey.test()
         #expect(code { _ = try key.signer(.pss, hash: hash) } == .invalidArgument)
         #expect(code { _ = try key.publicKey.verifier(.pkcs1v15, hash: hash) } == .invalidArgument)
     }
 
-    @Test("one key serves many tasks at once", arguments: [RSASignaturePadding.pkcs1v15, .pss])
+    @Test("Uses one key from many tasks concurrently", arguments: [RSASignaturePadding.pkcs1v15, .pss])
     func concurrency(padding: RSASignaturePadding) async throws {
         let key = try RSAPrivateKey.test()
         let signer = try key.signer(padding, hash: .sha256)

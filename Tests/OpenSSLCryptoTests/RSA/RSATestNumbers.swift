@@ -1,6 +1,7 @@
-/// The numbers of a key pair that the OpenSSL command line tool made, and of moduli that must be refused; hexadecimal.
+/// The numbers of a key pair from the OpenSSL command-line tool, and of moduli to reject;
+/// hexadecimal.
 ///
-/// They are published here: use them for nothing but tests.
+/// The private key is public: use it for tests only.
 enum RSATestNumbers {
     static let e = "010001"
     static let n =
@@ -42,12 +43,12 @@ enum RSATestNumbers {
         "f851b44a2fdd162035adf18d422194ee4c0a4427b2ed338c60bc607bc0695e2f6f229756de3db26b5ddab65f325a896d"
         + "5588dbbee02696cf4cd51d860cb9acf9c32fe31db8637b2bb9c4b6be8e3327a924320aa7f67fd8ed6784ea51a6b2425e"
         + "56d6d4235c5318e3449b6094961bf1ece7cbef06bc7e85384bca8427f861b1d5"
-    /// A prime of the same size that belongs to another key.
+    /// A prime of the same size from another key.
     static let otherPrime =
         "c8282f18a8be5742d7b37c21e595abbfa696b81eda6af3c30f566b4808ec0654ed249a3d4f206a15a66f8cda66cfcdb6"
         + "d31776a92e21ec8825e20642c1a239ed46a048e24f48cf31e2c19cbe79f770db588f4f6794f19d0442e25603279fb08b"
         + "286759d0a7afb9eba792afc072b78b637530cd4b3df7a91284809f70ace8a1d9"
-    /// The product of two primes made as CVE-2017-15361 describes.
+    /// The product of two primes computed as described in CVE-2017-15361.
     static let rocaModulus =
         "c640441a56c4f6cfc9adf27d51695123becac152e09d464a34ccc2b121107c8edabffc48fef81d7fe734411bfd63c9f6"
         + "48dfd95c8effb42513a3438d71ee0fa3e2cd5b2c8247fecf4c2549e85a4b10d30a41246d4cb91f9018b109f6a311f775"
@@ -55,7 +56,7 @@ enum RSATestNumbers {
         + "99a90ecc93db6003934a8cbb9f7335cc91e07a3268dc2ffa7292f86ba78a273e17e10e9fa677e8514f97fba509839abe"
         + "36e6b8ef681b31e2aa19fa32653e3848dcc1c5cacbaa992f834728406723ca641429114e1523e5aa165fff64809d8285"
         + "79fb9a907948642a7c8b73f847dfdf29"
-    /// The modulus of a key pair of 1024 bits.
+    /// The modulus of a key pair with 1024 bits.
     static let shortModulus =
         "a1ae1d6c657003d596c8deeabc1dedeeb7e78f4e266c1667728efc000166321b9f2b24a873013614846203ca31f92211"
         + "f57af5d5b30097b46b512019b31ed52a5a984ae0eb4f6cab1a1bd38c3a70ea5285f5c45130a4d7ae1df4a7d91f159bbb"

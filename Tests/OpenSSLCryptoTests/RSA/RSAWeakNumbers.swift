@@ -1,4 +1,4 @@
-/// The numbers of RSA keys that anyone can factor, or that are no RSA keys; hexadecimal.
+/// The numbers of RSA keys that anyone can factor, and of invalid RSA keys; hexadecimal.
 enum RSAWeakNumbers {
     /// 4093 times a prime.
     static let smallFactorModulus =
@@ -16,7 +16,7 @@ enum RSAWeakNumbers {
         + "6ac88ee480c65b28f601a021c7d364363add89d6435ac458ce0336dedc819d28441f8ccecf1f665133a8d146bd88d481"
         + "01dc48e2ac8adfad792d4aea7027ade4a96e72a54ef152ee463359dabba3cdc4ebfd4183dba068a530cfe63054327fa2"
         + "ab3427ec7dfa1e85bcd7b6424f38f009"
-    /// The product of two primes whose upper halves are the same.
+    /// The product of two primes with the same upper half.
     static let closeModulus =
         "ca0bae135a72b0da4359cf203f86a2183da39cb96ca77894f14dd9c5ed0370c4f2f47baab92ace737093c42a35649a26"
         + "6be32bdb9267d91343f8a68ce3b1891072ed9491ab8e20cdf9990e11a7e905547415883cbe7a003dd22d554972974060"
@@ -62,7 +62,7 @@ enum RSAWeakNumbers {
         + "48860a9a6c4ef1dff6458965e6a588a4b476d4d975c207b36e0d9cdba01baca86f499f19361dd8c1a4da4584e6295cc2"
         + "1849fdb337280f4fe073677da77fcf45da0eb195a2e1f89c3e5e4eedde0124f5268d7b2d423e1f59a352f8b482eeff17"
         + "b304adb4ad7d139bdb7dcdd0b794e751"
-    /// A prime, and the private exponent that belongs to it.
+    /// A prime and the matching private exponent.
     static let primeModulus =
         "cdb03a46b435deeee60c427193614239f1347133312cc39d02b09ec585f767f91b02d1f584c5590417eaa854976d21c1"
         + "72f569455b03140c6f0e9e6a4da8058e36083a3ec1396b97f8f8b021ff8353f92c12da355e323b71503fa0759cebf55d"
@@ -77,7 +77,7 @@ enum RSAWeakNumbers {
         + "bc6f5bc960733cc2ff23e2eea6bb9d6a54657e60ad8e6321fb1a690ba0d1b9f5af6883ca1fa7369d61e0f37928050318"
         + "e66ea45ff43495371615885ec405fd76a63e55e528cf3d7b4ae0af129e37df786cc88ce58af4d11eb910d1866af10f61"
         + "5b4247d4db062079090020c2f40ae509"
-    /// The product of three primes, and the private exponent that belongs to it.
+    /// The product of three primes and the matching private exponent.
     static let threePrimeModulus =
         "01499997085997ba60c68b31edc98aa44edaab587167b0bac6dd81a9dc228ecb3ca59a918c2950404c6662f2996e79ff"
         + "64d85334983e363db919abc5a670e86c80d300a20850fd5ed3a74ac192807d037856584dec4e794d90d02a1fa22ff7b7"
@@ -93,7 +93,8 @@ enum RSAWeakNumbers {
         + "9eede016e18f4cd0b685724464ba35be5914fc7b06ca61620ec086623e9e9b93a678c514b711f367fedeceb72858e55f"
         + "79d211aab2608444f885ea5f059bb201"
 
-    /// A modulus of any size without small factors whose primes, if it is a product of two, are not close to each other.
+    /// Returns a modulus of any size without small factors that isn't the product of two close
+    /// primes.
     static func modulus(bitCount: Int, last: UInt8) -> [UInt8] {
         var octets = [UInt8](repeating: 0, count: (bitCount + 7) / 8)
         octets[0] = 1 << UInt8((bitCount - 1) % 8)

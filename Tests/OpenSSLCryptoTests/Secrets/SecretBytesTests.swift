@@ -6,20 +6,20 @@ import Testing
     static let text = "correct horse battery staple"
     let secret = Array(Self.text.utf8).secret
 
-    @Test("lends what it was made of") func contents() {
+    @Test("Provides its contents") func contents() {
         #expect(secret.count == Self.text.utf8.count)
         #expect(secret.exposed == Array(Self.text.utf8))
         #expect([UInt8]().secret.count == 0)
         #expect([UInt8]().secret.exposed == [])
     }
 
-    @Test("hands on what the body throws") func passesErrorsOn() {
+    @Test("Rethrows the error of the closure") func passesErrorsOn() {
         #expect(throws: CocoaError.self) {
             try secret.withBytes { _ in throw CocoaError(.featureUnsupported) }
         }
     }
 
-    @Test("equals a secret with the same octets only") func equality() {
+    @Test("Equals only secrets with the same bytes") func equality() {
         #expect(secret == Array(Self.text.utf8).secret)
         #expect(secret != Array("correct horse battery stapler".utf8).secret)
         #expect(secret != Array("Correct horse battery staple".utf8).secret)
@@ -27,7 +27,7 @@ import Testing
         #expect(secret != [UInt8]().secret)
     }
 
-    @Test("shows nothing in any description, dump or mirror") func redaction() {
+    @Test("Shows nothing in descriptions, dumps and mirrors") func redaction() {
         struct Holder {
             let secret: SecretBytes
         }
@@ -46,7 +46,7 @@ import Testing
         #expect(Mirror(reflecting: secret).children.isEmpty)
     }
 
-    @Test("keys do not show their secrets either") func keys() throws {
+    @Test("Keys don't show their secrets") func keys() throws {
         let key = try ECPrivateKey.generate(.p256)
         let hmac = try HMAC(.sha256, key: secret)
         var dumped = ""
@@ -62,7 +62,7 @@ import Testing
 
 @Suite("ConstantTime") struct ConstantTimeTests {
     @Test(
-        "compares length and contents",
+        "Compares length and contents",
         arguments: [
             ([], [], true), ([1], [1], true), ([1], [2], false), ([1, 2], [1], false), ([], [0], false),
             ([UInt8](repeating: 7, count: 100), [UInt8](repeating: 7, count: 100), true),

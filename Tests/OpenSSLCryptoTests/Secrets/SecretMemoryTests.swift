@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import Testing
 
-@Suite("Memory of secrets")
+@Suite("Secret memory")
 struct SecretMemoryTests {
     private func secret(_ count: Int) -> SecretBytes {
         [UInt8](repeating: 0x5A, count: count).withBytes { SecretBytes(copying: $0) }
@@ -12,9 +12,10 @@ struct SecretMemoryTests {
         secret.withBytes { bytes in unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
     }
 
-    /// The flags of the mapping that an address is in, as the kernel tells them.
+    /// Returns the kernel's flags of the mapping that contains an address.
     private func flags(at address: UInt) throws -> [Substring] {
-        // Foundation takes the first part of a file without a size for the whole, unless it is read in parts.
+        // For files without a size, Foundation may return the first part as the whole file unless
+        // it's read in parts.
         let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
         var data = Data()
         while let part = try file.read(upToCount: 65_536), !part.isEmpty { data += part }
@@ -31,7 +32,7 @@ struct SecretMemoryTests {
         return []
     }
 
-    @Test("The kernel leaves secrets of any size out of core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
+    @Test("Excludes secrets of any size from core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
     func coreDumps(count: Int) throws {
         let secret = secret(count)
         #expect(try flags(at: address(of: secret)).contains("dd"))
@@ -39,7 +40,7 @@ struct SecretMemoryTests {
         #expect(secret == self.secret(count))
     }
 
-    @Test("Small secrets share pages, and never memory")
+    @Test("Places small secrets on shared pages without overlap")
     func sharing() {
         let secrets = (0..<1_000).map { _ in secret(40) }
         let addresses = secrets.map(address).sorted()
@@ -47,7 +48,7 @@ struct SecretMemoryTests {
         #expect(Set(addresses.map { $0 / 4_096 }).count < 100)
     }
 
-    @Test("Memory that was returned is used again")
+    @Test("Reuses freed memory")
     func reuse() {
         var addresses: Set<UInt> = []
         for _ in 0..<5_000 { addresses.insert(address(of: secret(3_000))) }

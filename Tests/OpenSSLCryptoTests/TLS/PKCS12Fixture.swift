@@ -1,11 +1,12 @@
 import Foundation
 
-/// PKCS#12 files made by the OpenSSL command line tool 3.0.19, with the password `secret` unless they say otherwise.
+/// PKCS#12 files from the OpenSSL command-line tool 3.0.19, with the password `secret` unless
+/// stated otherwise.
 ///
-/// Their keys are published here: use them for nothing but tests.
+/// The private keys are public: use them for tests only.
 enum PKCS12Fixture {
-    /// `openssl pkcs12 -export -inkey leaf.key -in leaf.pem -certfile extra.pem`: the leaf, then root, a stranger and the
-    /// intermediate.
+    /// `openssl pkcs12 -export -inkey leaf.key -in leaf.pem -certfile extra.pem`: the leaf, then
+    /// the root, an unrelated certificate and the intermediate.
     static let unordered = """
         MIII7AIBAzCCCKIGCSqGSIb3DQEHAaCCCJMEggiPMIIIizCCB0IGCSqGSIb3DQEHBqCCBzMwggcvAgEAMIIHKAYJKoZIhvcNAQcB
         MFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjtMWX8g9nyCQICCAAwDAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEHvY
@@ -39,7 +40,7 @@ enum PKCS12Fixture {
         9lv9RjIHcTElMCMGCSqGSIb3DQEJFTEWBBTDRcFViDi4Q32BeyFQ5RvF/7+yeDBBMDEwDQYJYIZIAWUDBAIBBQAEIGKFL3fIAfPC
         jJ1jFCOmkUloBWR7tY9zL0aXaGVpgLfbBAibpOnKiIM7awICCAA=
         """
-    /// `… -keypbe NONE -certpbe NONE -nomac`: nothing is encrypted or authenticated.
+    /// `… -keypbe NONE -certpbe NONE -nomac`: neither encrypted nor authenticated.
     static let withoutPassword = """
         MIIC0wIBAzCCAswGCSqGSIb3DQEHAaCCAr0EggK5MIICtTCCAdYGCSqGSIb3DQEHAaCCAccEggHDMIIBvzCCAbsGCyqGSIb3DQEM
         CgEDoIIBgzCCAX8GCiqGSIb3DQEJFgGgggFvBIIBazCCAWcwggENoAMCAQICAQMwCgYIKoZIzj0EAwIwFzEVMBMGA1UEAwwMSW50
@@ -52,7 +53,8 @@ enum PKCS12Fixture {
         xFl/6MRDU6YzMlTHWzKQr/QIoUQDQgAEWlIs063HkzmAvp+NbEpc3qSKS50JafpqlwzaIy2lygbofsZjqrcQHeD5CYr4zLDfjhHW
         4jig7DPBdwFrWXyaxTElMCMGCSqGSIb3DQEJFTEWBBTDRcFViDi4Q32BeyFQ5RvF/7+yeA==
         """
-    /// `… -legacy -certpbe PBE-SHA1-RC2-40`: an encryption that OpenSSL 3 only has in a provider of its own.
+    /// `… -legacy -certpbe PBE-SHA1-RC2-40`: an encryption that OpenSSL 3 only supports in a
+    /// separate provider.
     static let legacy = """
         MIIDagIBAzCCAzAGCSqGSIb3DQEHAaCCAyEEggMdMIIDGTCCAg8GCSqGSIb3DQEHBqCCAgAwggH8AgEAMIIB9QYJKoZIhvcNAQcB
         MBwGCiqGSIb3DQEMAQYwDgQI7UmVQY8ZbPMCAggAgIIByANYgUC5wfqjXRhHzzy6HtSoDMKElyXR0eQbFpR5idQXKy+3KdWmHXIa
@@ -67,7 +69,7 @@ enum PKCS12Fixture {
         i6PJkcYv+Kt5GLtPzJeycYtPhcArZ+1oQNBT1D4UD7zfipc7LgIxJTAjBgkqhkiG9w0BCRUxFgQUw0XBVYg4uEN9gXshUOUbxf+/
         sngwMTAhMAkGBSsOAwIaBQAEFPTgmJFepfcs6BXDO1J0V4A/LKPTBAiSZmR3671uvgICCAA=
         """
-    /// `… -nokeys`: a certificate only.
+    /// `… -nokeys`: only a certificate.
     static let withoutKey = """
         MIIChwIBAzCCAj0GCSqGSIb3DQEHAaCCAi4EggIqMIICJjCCAiIGCSqGSIb3DQEHBqCCAhMwggIPAgEAMIICCAYJKoZIhvcNAQcB
         MFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhJ/WJ6l8e/owICCAAwDAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEPN6
@@ -79,7 +81,7 @@ enum PKCS12Fixture {
         BVHZuQHTKLGeflrVDmHRxxSVUl6Obk3LUSSweHou0y/4yKJ6UQMAh4luXmMDeFjODZApl2iaFxpySjUwQTAxMA0GCWCGSAFlAwQC
         AQUABCByPi9jVC2HrK3ushG9VLNVKFMLlPLNQ9ElERJqO8IucAQINCoNNYKPDToCAggA
         """
-    /// `… -nocerts`: a key only.
+    /// `… -nocerts`: only a key.
     static let withoutCertificate = """
         MIIBfgIBAzCCATQGCSqGSIb3DQEHAaCCASUEggEhMIIBHTCCARkGCSqGSIb3DQEHAaCCAQoEggEGMIIBAjCB/wYLKoZIhvcNAQwK
         AQKgge8wgewwVwYJKoZIhvcNAQUNMEowKQYJKoZIhvcNAQUMMBwECP/hauTqUkhIAgIIADAMBggqhkiG9w0CCQUAMB0GCWCGSAFl
@@ -88,7 +90,7 @@ enum PKCS12Fixture {
         FymPNrIi+0an24bLGho/MtbfIDBBMDEwDQYJYIZIAWUDBAIBBQAEIJuYUKyL9dR2KgxFaeZ/8N8K0iO6xJ3J+sbMRr1AbxtXBAj9
         /RmWf03QPgICCAA=
         """
-    /// An RSA key of 1024 bits.
+    /// An RSA key with 1024 bits.
     static let weakKey = """
         MIIGfwIBAzCCBjUGCSqGSIb3DQEHAaCCBiYEggYiMIIGHjCCAuIGCSqGSIb3DQEHBqCCAtMwggLPAgEAMIICyAYJKoZIhvcNAQcB
         MFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjBuTu1GBXcSAICCAAwDAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEELmm

@@ -1,11 +1,13 @@
-/// The DER of a PKCS#12 file, to be changed: lengths follow by themselves.
+/// The DER of a PKCS#12 file, for modification; lengths adapt automatically.
 struct PKCS12Tree {
     private struct Node {
         var tag: UInt8
         var octets: [UInt8] = []
         var children: [Node] = []
 
-        /// Reads an element; an OCTET STRING that holds a SEQUENCE is taken for what it holds.
+        /// Parses an element.
+        ///
+        /// An OCTET STRING that contains a SEQUENCE is parsed recursively.
         init?(_ input: inout ArraySlice<UInt8>) {
             guard let tag = input.popFirst(), var length = input.popFirst().map(Int.init) else { return nil }
             if length >= 0x80 {
@@ -62,16 +64,16 @@ struct PKCS12Tree {
 
     var octets: [UInt8] { root.encoding }
 
-    /// Takes the last element off the file, its MAC.
+    /// Removes the last element of the file, its MAC.
     mutating func removeLast() { root.children.removeLast() }
 
-    /// Replaces one of the integers that have a value.
+    /// Replaces one of the integers with a given value.
     mutating func replace(integer old: [UInt8], occurrence: Int, with new: [UInt8]) {
         var occurrence = occurrence
         root.replace(old, &occurrence, new)
     }
 
-    /// Puts the first part of the contents into the file as many times more.
+    /// Appends copies of the first part of the contents.
     mutating func repeatFirstContent(_ count: Int) {
         // PFX, ContentInfo, [0], OCTET STRING, AuthenticatedSafe.
         let first = root.children[1].children[1].children[0].children[0].children[0]

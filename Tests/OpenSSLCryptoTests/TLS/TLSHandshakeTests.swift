@@ -9,13 +9,13 @@ struct TLSHandshakeTests {
         return TLSHandshake(policy: TLSClientPolicy(trust: { store }), host: "example.org")
     }
 
-    /// A context, the caller's to free.
+    /// Creates a context, which the caller must free.
     private func makeContext(_ method: OpaquePointer?) throws -> OpaquePointer {
         guard let context = unsafe SSL_CTX_new(method) else { throw CryptoError(.openSSL, "no context") }
         return unsafe context
     }
 
-    @Test("OpenSSL keeps the handshake for as long as it has the context, and no longer")
+    @Test("OpenSSL releases the handshake together with the context")
     func ownership() throws {
         let context = try unsafe makeContext(TLS_client_method())
         var handshake: TLSHandshake? = try handshake()
@@ -23,7 +23,7 @@ struct TLSHandshakeTests {
         try unsafe handshake?.apply(to: UnsafeMutableRawPointer(context))
         handshake = nil
         #expect(observed != nil)
-        // A connection has a reference to its context.
+        // A connection holds a reference to its context.
         let connection = unsafe SSL_new(context)
         unsafe SSL_CTX_free(context)
         #expect(observed != nil)
@@ -31,7 +31,7 @@ struct TLSHandshakeTests {
         #expect(observed == nil)
     }
 
-    @Test("The context of a connection gets the versions of the policy")
+    @Test("Applies the policy's versions to the context")
     func versions() throws {
         for (minimum, maximum, expected) in [
             (TLSProtocolVersion.tls12, nil, (TLS1_2_VERSION, 0)), (.tls13, nil, (TLS1_3_VERSION, 0)),
@@ -48,7 +48,7 @@ struct TLSHandshakeTests {
         }
     }
 
-    @Test("A context with other tables of functions, as of another copy of the library, is refused")
+    @Test("Rejects a context with the function tables of another library copy")
     func foreignContext() throws {
         let context = try unsafe makeContext(DTLS_client_method())
         defer { unsafe SSL_CTX_free(context) }
@@ -58,7 +58,7 @@ struct TLSHandshakeTests {
         }
     }
 
-    @Test("Trust that can't be had makes no connection")
+    @Test("Fails if the trusted certificates aren't available")
     func noTrust() throws {
         let context = try unsafe makeContext(TLS_client_method())
         defer { unsafe SSL_CTX_free(context) }
@@ -68,7 +68,7 @@ struct TLSHandshakeTests {
         }
     }
 
-    @Test("Sessions are resumed only where nothing is decided for each connection")
+    @Test("Allows resumption only without decisions per connection")
     func resumption() throws {
         let store = try TrustStore(roots: [])
         #expect(TLSClientPolicy(trust: { store }).allowsResumption)
@@ -76,7 +76,7 @@ struct TLSHandshakeTests {
         #expect(!TLSClientPolicy(trust: { store }, evaluate: { _ in }).allowsResumption)
     }
 
-    @Test("Another library shares this process's OpenSSL if it names the same version and finds the same function")
+    @Test("Detects a shared OpenSSL by its version and a function's address")
     func sharedLibrary() throws {
         let version = try #require(OpenSSLLibrary.version.split(separator: " ").dropFirst().first)
         func isShared(_ backend: String, offset: Int? = 0) -> Bool {
@@ -96,7 +96,7 @@ struct TLSHandshakeTests {
 
 @Suite("IPAddress")
 struct IPAddressTests {
-    @Test("Addresses are read in all their spellings")
+    @Test("Parses all notations of addresses")
     func valid() {
         #expect(IPAddress("127.0.0.1")?.octets == [127, 0, 0, 1])
         #expect(IPAddress("::1") == IPAddress("0:0:0:0:0:0:0:1"))
@@ -104,7 +104,7 @@ struct IPAddressTests {
         #expect(IPAddress("::ffff:127.0.0.1") != IPAddress("127.0.0.1"))
     }
 
-    @Test("An IPv4 address that resolvers take is one, however it is spelled")
+    @Test("Parses all notations of IPv4 addresses that resolvers accept")
     func resolved() {
         for text in ["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "0x7F000001"] {
             #expect(IPAddress(resolving: text) == IPAddress("127.0.0.1"), "\(text)")
@@ -118,7 +118,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "Other texts are no addresses",
+        "Rejects text that isn't an address",
         arguments: [
             "", "localhost", "[::1]", "127.1", "1.2.3.4.5", "0x7f.0.0.1", "fe80::1%eth0", "256.1.1.1", "127.0.0.1 ",
         ]

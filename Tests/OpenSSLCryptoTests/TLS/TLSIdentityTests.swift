@@ -18,20 +18,20 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("The certificates of a PKCS#12 file are put into the order of the chain, and strangers are left out")
+    @Test("Sorts the certificates of a PKCS#12 file and ignores unrelated ones")
     func order() throws {
         let identity = try read(PKCS12Fixture.unordered).get()
         #expect(identity.certificates.map(\.subject) == ["CN=billing", "CN=Intermediate", "CN=Root"])
     }
 
-    @Test("A file without encryption opens without a password")
+    @Test("Opens an unencrypted file without a password")
     func withoutPassword() throws {
         #expect(
             try read(PKCS12Fixture.withoutPassword, password: nil).get().certificates.map(\.subject) == ["CN=billing"]
         )
     }
 
-    @Test("What is missing or wrong is told by the code")
+    @Test("Reports missing or invalid contents by error code")
     func rejections() {
         let wrong = Array("wrong".utf8).withBytes { SecretBytes(copying: $0) }
         let long = [UInt8](repeating: 0x61, count: 2000).withBytes { SecretBytes(copying: $0) }
@@ -48,7 +48,7 @@ struct TLSIdentityTests {
         #expect(code("AAAA") == .malformedCertificate)
     }
 
-    @Test("A file that is too large is not read")
+    @Test("Rejects a file that's too large")
     func size() {
         let octets = [UInt8](repeating: 0x30, count: TLSIdentity.maximumPKCS12Size + 1)
         #expect(throws: CryptoError(.malformedCertificate, "")) {
@@ -56,25 +56,25 @@ struct TLSIdentityTests {
         }
     }
 
-    /// Which of the iteration counts of ``PKCS12Fixture/unordered``, all 2048, in their order in the file.
+    /// The iteration counts of ``PKCS12Fixture/unordered``, all 2048, in the file's order.
     enum Count: Int, CaseIterable {
         case certificates, key, mac
     }
 
-    @Test("An iteration count that is too large is refused before it is computed with", arguments: Count.allCases)
+    @Test("Rejects an excessive iteration count before using it", arguments: Count.allCases)
     func iterationCounts(count: Count) {
         let values: [[UInt8]] = [
             [0x7F, 0xFF, 0xFF, 0xFF], [0x1E, 0x84, 0x81], [0x7F] + [UInt8](repeating: 0xFF, count: 15), [0xFF],
         ]
         for value in values {
             var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
-            // The MAC covers the contents: without it, the counts in these are reached.
+            // The MAC covers the contents. Only without it does parsing continue to these counts.
             if count != .mac { file.removeLast() }
             file.replace(integer: [0x08, 0x00], occurrence: count.rawValue, with: value)
             for password in [nil, Self.password] {
                 let result = Result { () throws(CryptoError) in try TLSIdentity(pkcs12: file.octets, password: password)
                 }
-                // Without a password the contents before those that count don't open.
+                // Without a password, the contents before these counts can't be decrypted.
                 guard case .failure(let error) = result else {
                     Issue.record("accepted")
                     continue
@@ -84,9 +84,9 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("The iteration counts of a file are added up")
+    @Test("Adds up the iteration counts of a file")
     func totalIterations() {
-        // 1,999,000 is below the limit of one, but not beside the 2048 of the certificates.
+        // 1,999,000 is below the limit, but not together with the certificates' 2048.
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
         file.removeLast()
         file.replace(integer: [0x08, 0x00], occurrence: Count.key.rawValue, with: [0x1E, 0x80, 0x98])
@@ -95,7 +95,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("A file with the MAC taken off opens with the same counts as before")
+    @Test("Opens a file without its MAC")
     func withoutMAC() throws {
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
         #expect(file.octets == PKCS12Fixture.octets(PKCS12Fixture.unordered))
@@ -104,14 +104,14 @@ struct TLSIdentityTests {
         #expect(identity.certificates.count == 3)
     }
 
-    @Test("A file with octets behind it is refused")
+    @Test("Rejects a file with extra bytes at its end")
     func trailingOctets() {
         #expect(throws: CryptoError(.malformedCertificate, "")) {
             try TLSIdentity(pkcs12: PKCS12Fixture.octets(PKCS12Fixture.withoutPassword) + [0], password: nil)
         }
     }
 
-    @Test("A file with more contents than the limit is refused")
+    @Test("Rejects a file with too many contents")
     func contentCount() throws {
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.withoutPassword))
         file.repeatFirstContent(100)
@@ -122,7 +122,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("Every truncation of a file is refused, and none crashes")
+    @Test("Rejects every truncated file without crashing")
     func truncation() {
         let octets = PKCS12Fixture.octets(PKCS12Fixture.withoutPassword)
         for count in 0..<octets.count {
@@ -130,13 +130,13 @@ struct TLSIdentityTests {
                 try TLSIdentity(pkcs12: Array(octets.prefix(count)), password: nil)
             }
             guard case .failure = result else {
-                Issue.record("\(count) octets were accepted")
+                Issue.record("\(count) bytes were accepted")
                 continue
             }
         }
     }
 
-    @Test("Certificate and key must belong together, and there are one to ten certificates")
+    @Test("Requires one to ten certificates and a matching key")
     func mismatch() throws {
         let identity = try read(PKCS12Fixture.unordered).get()
         let stranger = PrivateKey.ellipticCurve(try ECPrivateKey.generate(.p256))

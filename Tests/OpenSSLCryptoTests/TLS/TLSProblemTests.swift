@@ -20,7 +20,7 @@ struct TLSProblemTests {
     }
 
     @Test(
-        "Results of a verification",
+        "Maps verification results",
         arguments: [
             (X509_V_ERR_CERT_HAS_EXPIRED, "expired"), (X509_V_ERR_CERT_NOT_YET_VALID, "notYetValid"),
             (X509_V_ERR_HOSTNAME_MISMATCH, "wrongHost"), (X509_V_ERR_IP_ADDRESS_MISMATCH, "wrongHost"),
@@ -33,7 +33,7 @@ struct TLSProblemTests {
     }
 
     @Test(
-        "Alerts mean what the handshake makes of them",
+        "Interprets alerts by the state of the handshake",
         arguments: [
             (116, false, false, "required"), (116, true, false, "required"), (40, true, false, "required"),
             (40, true, true, "alert 40"), (40, false, false, "alert 40"), (42, true, true, "refused"),
@@ -47,7 +47,7 @@ struct TLSProblemTests {
         #expect(name(TLSProblem(alert: alert, wasAsked: wasAsked, hasAnswered: hasAnswered)) == expected)
     }
 
-    @Test("A handshake remembers the first fatal alert, and what our side decided before it")
+    @Test("Records the first fatal alert, but prefers its own rejection")
     func memory() throws {
         func handshake() -> TLSHandshake {
             TLSHandshake(

@@ -1,7 +1,7 @@
 import Foundation
 import TestVectors
 
-/// A file of Wycheproof's, of those that are about signatures and message authentication codes.
+/// A Wycheproof file about signatures or message authentication codes.
 struct WycheproofFile: Decodable {
     struct Case: Decodable {
         enum Verdict: String, Decodable {
@@ -39,7 +39,7 @@ struct WycheproofFile: Decodable {
         case numberOfTests, testGroups
     }
 
-    /// The paths of the files whose names begin so.
+    /// Returns the paths of the files whose names start with a prefix.
     static func paths(_ prefixes: String...) -> [String] {
         ExternalVector.paths(in: "wycheproof").filter { path in
             prefixes.contains { path.hasPrefix("wycheproof/" + $0) }

@@ -2,16 +2,18 @@ import OpenSSLCrypto
 import TestVectors
 import Testing
 
-/// Every vector is a case of its own number; a test per file reports the numbers that disagree, of which there are none.
+/// Each vector is a case; a test per file reports the numbers of the cases with an unexpected
+/// verdict.
 ///
-/// Three rules say where this module is stricter than a file's verdict: codes are never cut off (tagSize), PSS has
-/// MGF1 on the same hash and a salt of the hash's length, and “acceptable” is not acceptable (a DigestInfo without NULL).
+/// Three rules make this module stricter than the verdicts: codes are never truncated (tagSize),
+/// PSS uses MGF1 with the same hash and a salt of the hash's length, and “acceptable” cases are
+/// rejected (a DigestInfo without NULL).
 @Suite(
     "Wycheproof",
     .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint))
 )
 struct WycheproofTests {
-    /// The numbers of the cases whose verdict is not the expected one.
+    /// The numbers of the cases with an unexpected verdict.
     private func disagreements(
         _ path: String,
         _ verifier: (WycheproofFile.Group) throws -> (WycheproofFile.Case) -> Bool,
@@ -35,7 +37,7 @@ struct WycheproofTests {
         return disagreements
     }
 
-    /// How many cases of a file are refused by the three rules although they are not invalid.
+    /// The number of a file's cases that the three rules reject although they aren't invalid.
     private static let stricterCounts = [
         "hmac_": 33, "rsa_signature_": 1, "rsa_pss_2048_sha256_mgf1_0": 61, "rsa_pss_4096_sha512_mgf1_32": 132,
         "rsa_pss_misc": 147,
@@ -93,13 +95,14 @@ struct WycheproofTests {
             guard case .rsa(let key) = try PublicKey(der: octets(group.publicKeyDer)) else {
                 throw CryptoError(.wrongKeyType, path)
             }
-            // SHA-1 and SHA-224 are not offered; their signatures must not pass for those of another hash either.
+            // SHA-1 and SHA-224 aren't supported. Their signatures must not be valid with another
+            // hash either.
             let verifier = try key.verifier(.pss, hash: hashFunction(group) ?? .sha256)
             return { verifier.isValidSignature(octets($0.sig), for: octets($0.msg)) }
         } isApplicable: { group in
             hashFunction(group).map { group.sLen == $0.digestSize && group.mgfSha == group.sha } ?? false
         }
-        // A valid signature with a salt of 32 octets, in a file whose verdicts are for no salt.
+        // A valid signature with a salt of 32 bytes, in a file whose verdicts assume no salt.
         let isWithoutSalt = path.hasSuffix("rsa_pss_2048_sha256_mgf1_0_test.json")
         #expect(disagreements == (isWithoutSalt ? [69] : []))
     }
