@@ -7,10 +7,15 @@ public import TokenGeneration
 ///
 /// ```swift
 /// let verifier = AccessTokenVerifier(
-///     issuer: "https://id.example", audience: "https://api.example", keys: RemoteKeySet(url: jwksURL)
+///     issuer: "https://id.example",
+///     audience: "https://api.example",
+///     keys: RemoteKeySet(url: jwksURL)
 /// )
 /// do {
-///     let token = try await verifier.verify(request, requires: AccessRequirement(scope: ["orders.read"]))
+///     let token = try await verifier.verify(
+///         request,
+///         requires: AccessRequirement(scope: ["orders.read"])
+///     )
 ///     return orders(of: token.subject)
 /// } catch {
 ///     return Response(status: error.status, headers: error.headers)

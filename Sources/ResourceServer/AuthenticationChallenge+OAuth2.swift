@@ -35,8 +35,14 @@ extension AuthenticationChallenge {
     /// 401 or 403 response.
     ///
     /// ```swift
-    /// let challenge = AuthenticationChallenge.bearer(realm: "orders", error: .insufficientScope, scope: ["orders.write"])
-    /// response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([challenge])
+    /// let challenge = AuthenticationChallenge.bearer(
+    ///     realm: "orders",
+    ///     error: .insufficientScope,
+    ///     scope: ["orders.write"]
+    /// )
+    /// response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
+    ///     challenge
+    /// ])
     /// ```
     ///
     /// The challenge to a request without credentials has no error. Characters that a parameter

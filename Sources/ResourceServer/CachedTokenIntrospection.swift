@@ -6,9 +6,15 @@ import TokenGeneration
 /// Introspection of tokens at an authorization server, with a cache of the responses.
 ///
 /// ```swift
-/// let oauth = OAuth2Client(server: server, clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret))
+/// let oauth = OAuth2Client(
+///     server: server,
+///     clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret)
+/// )
 /// let introspection = CachedTokenIntrospection(oauth, lifetime: .seconds(30))
-/// let verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
+/// let verifier = AccessTokenVerifier(
+///     audience: "https://api.example",
+///     introspection: introspection
+/// )
 /// ```
 ///
 /// Concurrent requests with the same token share one introspection. The cache contains fingerprints

@@ -7,9 +7,14 @@ public import TokenGeneration
 /// One of several authorization servers whose access tokens an ``AccessTokenVerifier`` accepts.
 ///
 /// ```swift
-/// var partners = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://partners.example"))
+/// var partners = TrustedIssuer(
+///     discovery: AuthorizationServerDiscovery(issuer: "https://partners.example")
+/// )
 /// partners.scopeClaim = "scp"
-/// let verifier = try AccessTokenVerifier(issuers: [staff, partners], audience: "https://api.example")
+/// let verifier = try AccessTokenVerifier(
+///     issuers: [staff, partners],
+///     audience: "https://api.example"
+/// )
 /// ```
 ///
 /// Properties that aren't set on the issuer come from the verifier.

@@ -10,10 +10,15 @@ public import TokenGeneration
 /// tokens, rotates refresh tokens and detects their reuse, revokes tokens and publishes its keys.
 ///
 /// ```swift
-/// let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+/// let authorization = try MockAuthorizationServer.start(clients: [
+///     .init(id: "reports", secret: "s3cret")
+/// ])
 /// let authenticator = OAuth2Authenticator(
 ///     server: authorization.metadata,
-///     clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+///     clientAuthentication: .clientSecretBasic(
+///         clientID: "reports",
+///         secret: Secret("s3cret")
+///     ),
 ///     grant: ClientCredentialsGrant(),
 ///     resources: .everyHTTPSOrigin
 /// )

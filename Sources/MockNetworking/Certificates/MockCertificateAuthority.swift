@@ -5,7 +5,9 @@ import OpenSSLCrypto
 ///
 /// ```swift
 /// let authority = try MockCertificateAuthority()
-/// let server = try authority.makeIntermediate().issueServerCertificate(hosts: ["127.0.0.1", "api.example"])
+/// let server = try authority.makeIntermediate().issueServerCertificate(hosts: [
+///     "127.0.0.1", "api.example",
+/// ])
 /// let client = try authority.issueClientCertificate(name: "billing")
 /// ```
 ///

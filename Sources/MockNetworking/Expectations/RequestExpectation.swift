@@ -9,7 +9,10 @@ public import Networking
 ///     .header("Content-Type", "application/json")
 ///     .json(#"{"name":"Ada"}"#)
 /// transport.expect(create, .status(201))
-/// transport.expect(try .endpoint(UserEndpoint.user(id: 1)), .json(#"{"name":"Ada"}"#))
+/// transport.expect(
+///     try .endpoint(UserEndpoint.user(id: 1)),
+///     .json(#"{"name":"Ada"}"#)
+/// )
 /// ```
 ///
 /// Properties that you don't mention may have any value, except the query: a URL without a query

@@ -6,7 +6,9 @@ extension LoopbackServer {
     /// ```swift
     /// let authority = try MockCertificateAuthority()
     /// var configuration = LoopbackServer.Configuration()
-    /// configuration.tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+    /// configuration.tls = LoopbackServer.TLS(
+    ///     certificate: try authority.issueServerCertificate()
+    /// )
     /// configuration.tls?.clientAuthentication = .required(issuedBy: authority)
     /// let server = try LoopbackServer.start(configuration: configuration)
     /// ```

@@ -9,9 +9,17 @@ import System
 /// ```swift
 /// try await withLoopbackServer { server in
 ///     server.on(.get, "/users/1") { request in .json(#"{"name":"Ada"}"#) }
-///     server.on(.get, "/flaky", .status(503), .text("hello").cut(.afterBody(octets: 2)), .text("hello"))
+///     server.on(
+///         .get,
+///         "/flaky",
+///         .status(503),
+///         .text("hello").cut(.afterBody(octets: 2)),
+///         .text("hello")
+///     )
 ///     let client = NetworkClient()
-///     let data = try await client.makeRequest(URLRequest(url: server.url(for: "/users/1")))
+///     let data = try await client.makeRequest(
+///         URLRequest(url: server.url(for: "/users/1"))
+///     )
 ///     #expect(server.requests.first?.headers["Accept"] == "application/json")
 /// }
 /// ```

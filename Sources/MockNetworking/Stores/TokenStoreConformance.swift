@@ -5,7 +5,9 @@ public import OAuth2
 ///
 /// ```swift
 /// @Test func store() async throws {
-///     try await TokenStoreConformance { try await (RedisTokenStore(url), RedisTokenStore(url)) }.check()
+///     try await TokenStoreConformance {
+///         try await (RedisTokenStore(url), RedisTokenStore(url))
+///     }.check()
 /// }
 /// ```
 public struct TokenStoreConformance: Sendable {

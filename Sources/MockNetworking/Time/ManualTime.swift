@@ -6,8 +6,9 @@ import Synchronization
 ///
 /// ```swift
 /// let time = ManualTime()
-/// let call = Task { try await client.makeRequest(request) }   // a client with time.timeSource
-/// try await time.waitForSleepers(count: 1)                    // it backs off after a failure
+/// // A client with `time.timeSource` backs off after a failure.
+/// let call = Task { try await client.makeRequest(request) }
+/// try await time.waitForSleepers(count: 1)
 /// time.advance(by: .seconds(2))
 /// ```
 ///

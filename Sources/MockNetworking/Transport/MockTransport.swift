@@ -18,7 +18,12 @@ import Synchronization
 /// ``expect(_:_:count:)``:
 ///
 /// ```swift
-/// transport.expect(RequestExpectation(.post, "https://api.example/users").json(#"{"name":"Ada"}"#), .status(201))
+/// transport.expect(
+///     RequestExpectation(.post, "https://api.example/users").json(
+///         #"{"name":"Ada"}"#
+///     ),
+///     .status(201)
+/// )
 /// try await register("Ada")
 /// #expect(transport.discrepancies() == [])
 /// ```

@@ -8,7 +8,9 @@ import Synchronization
 /// ```swift
 /// let configuration = URLSessionConfiguration.ephemeral
 /// configuration.protocolClasses = [MockURLProtocol.self]
-/// MockURLProtocol.handler = { (Data("hello".utf8), HTTPURLResponse(statusCode: 200)) }
+/// MockURLProtocol.handler = {
+///     (Data("hello".utf8), HTTPURLResponse(statusCode: 200))
+/// }
 /// ```
 ///
 /// `URLSession` creates the instances, so the handler and the record are global. Tests that run in

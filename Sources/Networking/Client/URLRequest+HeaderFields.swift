@@ -10,7 +10,9 @@ extension URLRequest {
     /// in an interceptor:
     ///
     /// ```swift
-    /// ClosureInterceptor.changingRequest { try $0.setHeaderField("X-Tenant", to: tenant) }
+    /// ClosureInterceptor.changingRequest {
+    ///     try $0.setHeaderField("X-Tenant", to: tenant)
+    /// }
     /// ```
     ///
     /// - Parameters:

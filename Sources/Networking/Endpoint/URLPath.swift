@@ -5,7 +5,8 @@ public import Foundation
 /// The literal text is the path's structure. An interpolated value can't change that structure:
 ///
 /// ```swift
-/// let path: URLPath = "/users/\(name)/posts"   // name "a/b?c" → /users/a%2Fb%3Fc/posts
+/// // If `name` is "a/b?c", the path is /users/a%2Fb%3Fc/posts.
+/// let path: URLPath = "/users/\(name)/posts"
 /// ```
 ///
 /// Text is never treated as percent-encoded: a `%` becomes `%25`. See ``raw(_:)``.

@@ -9,7 +9,9 @@ import Synchronization
 /// ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
 ///
 /// ```swift
-/// let client = NetworkClient(interceptors: [authenticator, ConditionalRequestInterceptor()])
+/// let client = NetworkClient(interceptors: [
+///     authenticator, ConditionalRequestInterceptor(),
+/// ])
 /// ```
 ///
 /// Put it after authenticators, because responses are cached per credential. It handles `GET`

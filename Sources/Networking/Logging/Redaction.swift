@@ -3,7 +3,10 @@ public import Foundation
 /// The rules that remove secrets from logs and recordings.
 ///
 /// ```swift
-/// let redaction = Redaction.standard.adding(headers: ["X-Session"], names: ["pin"])
+/// let redaction = Redaction.standard.adding(
+///     headers: ["X-Session"],
+///     names: ["pin"]
+/// )
 /// ```
 ///
 /// Redaction removes the values of credential header fields, the values of query parameters, form

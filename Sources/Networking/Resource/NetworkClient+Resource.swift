@@ -79,7 +79,8 @@ extension NetworkClient {
     ///
     /// ```swift
     /// let book: Book = try await client.request(Library.book(id: 42))
-    /// let found = try await client.request(Library.book(id: 42), as: Book?.self)   // nil for a 204
+    /// // `nil` for a 204
+    /// let found = try await client.request(Library.book(id: 42), as: Book?.self)
     /// ```
     ///
     /// - Parameters:

@@ -4,7 +4,11 @@ public import FoundationNetworking
 /// errors.
 ///
 /// ```swift
-/// let resource = Resource(Library.book(id: 42), interceptors: [audit], errorDecoding: .json(LibraryError.self))
+/// let resource = Resource(
+///     Library.book(id: 42),
+///     interceptors: [audit],
+///     errorDecoding: .json(LibraryError.self)
+/// )
 /// let book = try await client.fetch(resource, decoding: .json(Book.self))
 /// ```
 ///

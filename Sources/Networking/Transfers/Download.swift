@@ -5,7 +5,9 @@ import Synchronization
 ///
 /// ```swift
 /// let download = client.download(url, to: .file(archive))
-/// for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
+/// for await progress in download.progress {
+///     print(progress.fractionCompleted ?? 0)
+/// }
 /// let file = try await download.value
 /// ```
 ///

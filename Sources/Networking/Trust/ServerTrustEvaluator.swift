@@ -5,10 +5,18 @@ internal import OpenSSLCrypto
 /// name.
 ///
 /// ```swift
-/// let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [
-///     PinningPolicy(domainName: "example.org", includeSubdomains: true, pinnedHashes: [current, backup])
-/// ]))
-/// let client = try NetworkClient(tls: TLSConfiguration(serverTrustEvaluator: evaluator))
+/// let evaluator = try ServerTrustEvaluator(
+///     configuration: .init(pinningPolicies: [
+///         PinningPolicy(
+///             domainName: "example.org",
+///             includeSubdomains: true,
+///             pinnedHashes: [current, backup]
+///         )
+///     ])
+/// )
+/// let client = try NetworkClient(
+///     tls: TLSConfiguration(serverTrustEvaluator: evaluator)
+/// )
 /// ```
 ///
 /// The policy with the most specific domain name applies. A policy never covers its parent domains.

@@ -12,7 +12,9 @@ internal import OpenSSLCrypto
 /// proxy.
 ///
 /// ```swift
-/// let onlyTheseRoots = TLSConfiguration(trustRoots: try .file("/etc/pki/our-roots.pem"))
+/// let onlyTheseRoots = TLSConfiguration(
+///     trustRoots: try .file("/etc/pki/our-roots.pem")
+/// )
 /// let client = try NetworkClient(tls: onlyTheseRoots)
 /// ```
 public struct TLSConfiguration: Sendable {

@@ -10,7 +10,10 @@ extension OAuth2Authenticator {
     /// ```swift
     /// let authenticator = OAuth2Authenticator(
     ///     discovery: AuthorizationServerDiscovery(issuer: "https://as.example"),
-    ///     clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+    ///     clientAuthentication: .clientSecretBasic(
+    ///         clientID: "reports",
+    ///         secret: Secret(secret)
+    ///     ),
     ///     grant: ClientCredentialsGrant(scope: "reports.read"),
     ///     resources: [api]
     /// )

@@ -8,8 +8,14 @@ import TokenGeneration
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(
-///     server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
-///     clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+///     server: AuthorizationServer(
+///         issuer: "https://as.example",
+///         tokenEndpoint: tokenEndpoint
+///     ),
+///     clientAuthentication: .clientSecretBasic(
+///         clientID: "reports",
+///         secret: Secret(secret)
+///     ),
 ///     grant: ClientCredentialsGrant(scope: "reports.read"),
 ///     resources: [api]
 /// )

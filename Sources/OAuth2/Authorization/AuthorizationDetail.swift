@@ -4,7 +4,10 @@ public import TokenGeneration
 /// ([RFC 9396 §2](https://www.rfc-editor.org/rfc/rfc9396#section-2)).
 ///
 /// ```swift
-/// let detail = AuthorizationDetail(type: "payment_initiation", members: ["instructedAmount": ["currency": "GBP", "amount": "12.50"]])
+/// let detail = AuthorizationDetail(
+///     type: "payment_initiation",
+///     members: ["instructedAmount": ["currency": "GBP", "amount": "12.50"]]
+/// )
 /// ```
 public struct AuthorizationDetail: Sendable, Hashable {
     /// The type of the detail, which the server defines.

@@ -5,9 +5,15 @@ import Networking
 /// ([RFC 6749 §4.1.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1)).
 ///
 /// ```swift
-/// let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback", scope: "read")
-/// let url = try request.url(at: server)  // send the user there
-/// let grant = try request.grant(from: redirect, of: server)  // the user has come back
+/// let request = try AuthorizationRequest(
+///     clientID: "reports",
+///     redirectURI: "https://reports.example/callback",
+///     scope: "read"
+/// )
+/// // Send the user there.
+/// let url = try request.url(at: server)
+/// // The user has come back.
+/// let grant = try request.grant(from: redirect, of: server)
 /// ```
 ///
 /// Each request is for one response. If another process receives the response, keep ``state``,

@@ -5,9 +5,19 @@ public import TokenGeneration
 /// JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
 ///
 /// ```swift
-/// let verifier = AuthorizationResponseVerifier(keys: RemoteKeySet(discovery: discovery), algorithms: [.es256])
-/// let request = try oauth.authorizationRequest(redirectURI: "https://reports.example/callback", responseMode: .jwt)
-/// let grant = try await request.grant(from: redirect, of: oauth.server, verifiedBy: verifier)
+/// let verifier = AuthorizationResponseVerifier(
+///     keys: RemoteKeySet(discovery: discovery),
+///     algorithms: [.es256]
+/// )
+/// let request = try oauth.authorizationRequest(
+///     redirectURI: "https://reports.example/callback",
+///     responseMode: .jwt
+/// )
+/// let grant = try await request.grant(
+///     from: redirect,
+///     of: oauth.server,
+///     verifiedBy: verifier
+/// )
 /// ```
 ///
 /// Create one verifier for each server and share it. It rejects encrypted responses.

@@ -7,10 +7,15 @@ import Synchronization
 ///
 /// ```swift
 /// let receiver = try LoopbackRedirectReceiver()
-/// let request = try client.authorizationRequest(redirectURI: receiver.redirectURI, scope: "read")
+/// let request = try client.authorizationRequest(
+///     redirectURI: receiver.redirectURI,
+///     scope: "read"
+/// )
 /// openBrowser(at: try request.url(at: client.server))
 /// let redirect = try await receiver.redirect(for: request)
-/// let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
+/// let tokens = try await client.tokens(
+///     for: request.grant(from: redirect, of: client.server)
+/// )
 /// ```
 ///
 /// The receiver listens from its initialization until it has received the response, the timeout has

@@ -7,7 +7,10 @@ extension OAuth2Client {
     /// it ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     ///
     /// ```swift
-    /// let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback")
+    /// let request = try AuthorizationRequest(
+    ///     clientID: "reports",
+    ///     redirectURI: "https://reports.example/callback"
+    /// )
     /// let url = try await oauth.push(request).url(at: server)  // send the user there
     /// ```
     ///

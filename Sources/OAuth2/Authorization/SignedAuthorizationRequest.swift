@@ -6,8 +6,13 @@ public import TokenGeneration
 /// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
 ///
 /// ```swift
-/// let signed = try SignedAuthorizationRequest(request, for: server, signingService: service)
-/// let url = try signed.url(at: server)  // send the user there, or leave it at the server:
+/// let signed = try SignedAuthorizationRequest(
+///     request,
+///     for: server,
+///     signingService: service
+/// )
+/// // Send the user there, or push the request to the server.
+/// let url = try signed.url(at: server)
 /// let pushed = try await oauth.push(parameters: signed.parameters)
 /// ```
 public struct SignedAuthorizationRequest: Sendable {

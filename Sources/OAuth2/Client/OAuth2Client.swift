@@ -4,7 +4,10 @@ public import Networking
 /// A client of an authorization server, which sends requests to its endpoints.
 ///
 /// ```swift
-/// let oauth = OAuth2Client(server: server, clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret))
+/// let oauth = OAuth2Client(
+///     server: server,
+///     clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret)
+/// )
 /// guard try await oauth.introspect(token).isActive else { return .unauthorized }
 /// ```
 ///

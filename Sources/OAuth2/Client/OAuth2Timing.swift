@@ -3,7 +3,11 @@ public import Networking
 /// The timeout of requests to an authorization server, the number of attempts, and the clock.
 ///
 /// ```swift
-/// let oauth = OAuth2Client(server: server, clientAuthentication: authentication, timing: .init(timeout: .seconds(10)))
+/// let oauth = OAuth2Client(
+///     server: server,
+///     clientAuthentication: authentication,
+///     timing: .init(timeout: .seconds(10))
+/// )
 /// ```
 public struct OAuth2Timing: Sendable {
     /// The maximum time for a call or for getting a token, including all attempts.

@@ -6,7 +6,10 @@ public import Foundation
 /// The network client that sends the requests must have the certificate:
 ///
 /// ```swift
-/// let identity = try ClientIdentity(certificateChainFile: "client.pem", privateKeyFile: "client.key")
+/// let identity = try ClientIdentity(
+///     certificateChainFile: "client.pem",
+///     privateKeyFile: "client.key"
+/// )
 /// let authenticator = OAuth2Authenticator(
 ///     server: server,
 ///     clientAuthentication: .tlsClientAuth(clientID: "reports"),

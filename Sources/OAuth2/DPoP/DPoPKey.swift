@@ -4,7 +4,11 @@ public import TokenGeneration
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(
-///     server: server, clientAuthentication: authentication, grant: grant, resources: [api], dpop: .generated()
+///     server: server,
+///     clientAuthentication: authentication,
+///     grant: grant,
+///     resources: [api],
+///     dpop: .generated()
 /// )
 /// ```
 public struct DPoPKey: Sendable {

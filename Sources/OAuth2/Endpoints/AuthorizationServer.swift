@@ -6,7 +6,9 @@ public import TokenGeneration
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
 /// ```swift
-/// let server = try await AuthorizationServerDiscovery(issuer: "https://id.example").server()
+/// let server = try await AuthorizationServerDiscovery(
+///     issuer: "https://id.example"
+/// ).server()
 /// ```
 ///
 /// Endpoints must be `https`, or `http` on a loopback address. The metadata of an `https` issuer

@@ -9,8 +9,16 @@ import Synchronization
 /// acts on behalf of the subject and discloses it.
 ///
 /// ```swift
-/// let user = GrantTokenSource(server: server, clientAuthentication: authentication, grant: RefreshTokenGrant(refreshToken: first))
-/// let grant = TokenExchangeGrant(subject: CachedTokenSource(user), identifier: "ada", audiences: ["reports"])
+/// let user = GrantTokenSource(
+///     server: server,
+///     clientAuthentication: authentication,
+///     grant: RefreshTokenGrant(refreshToken: first)
+/// )
+/// let grant = TokenExchangeGrant(
+///     subject: CachedTokenSource(user),
+///     identifier: "ada",
+///     audiences: ["reports"]
+/// )
 /// ```
 public struct TokenExchangeGrant: Grant {
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"

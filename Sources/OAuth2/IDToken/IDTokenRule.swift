@@ -1,7 +1,10 @@
 /// A rule for the ID token that an ``OAuth2Client`` gets with a user's tokens.
 ///
 /// ```swift
-/// let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
+/// let tokens = try await oauth.tokens(
+///     for: grant,
+///     idToken: .verified(by: verifier)
+/// )
 /// print(tokens.idToken?.registered.subject ?? "")
 /// ```
 public struct IDTokenRule: Sendable {

@@ -5,8 +5,16 @@ public import TokenGeneration
 /// 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
 ///
 /// ```swift
-/// let verifier = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", keys: RemoteKeySet(url: jwksURL))
-/// let user = try await verifier.verify(idToken, nonce: nonce, accessToken: accessToken)
+/// let verifier = IDTokenVerifier(
+///     issuer: "https://id.example",
+///     clientID: "shop",
+///     keys: RemoteKeySet(url: jwksURL)
+/// )
+/// let user = try await verifier.verify(
+///     idToken,
+///     nonce: nonce,
+///     accessToken: accessToken
+/// )
 /// print(user.registered.subject ?? "")
 /// ```
 ///

@@ -5,7 +5,10 @@ public import TokenGeneration
 ///
 /// ```swift
 /// let keys = RemoteKeySet(url: jwksURL)
-/// let verifier = RemoteJWTVerifier(keys: keys, policy: .plain(issuer: "https://id.example", audience: "orders"))
+/// let verifier = RemoteJWTVerifier(
+///     keys: keys,
+///     policy: .plain(issuer: "https://id.example", audience: "orders")
+/// )
 /// let token = try await verifier.verify(text)
 /// ```
 ///

@@ -9,7 +9,10 @@ import TokenGeneration
 ///
 /// ```swift
 /// let registrar = ClientRegistrar(server: server)
-/// let registered = try await registrar.register(ClientMetadata(["client_name": "Reports"]), initialAccessToken: token)
+/// let registered = try await registrar.register(
+///     ClientMetadata(["client_name": "Reports"]),
+///     initialAccessToken: token
+/// )
 /// ```
 ///
 /// Store the result: without it, the registration can't be managed.

@@ -6,7 +6,11 @@ internal import OpenSSLCrypto
 ///
 /// ```swift
 /// let generator = try DPoPProofGenerator(key: .generate(.es256))
-/// let proof = try generator.proof(method: "GET", url: "https://api.example/orders", accessToken: token)
+/// let proof = try generator.proof(
+///     method: "GET",
+///     url: "https://api.example/orders",
+///     accessToken: token
+/// )
 /// ```
 ///
 /// Put the proof into the `DPoP` header of the request. Each request needs a new proof.

@@ -5,7 +5,10 @@ public import Foundation
 ///
 /// ```swift
 /// let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
-/// let token = try DPoPAccessToken(text, verified: accessTokenVerifier.verify(text))
+/// let token = try DPoPAccessToken(
+///     text,
+///     verified: accessTokenVerifier.verify(text)
+/// )
 /// let proof = try await verifier.verify(
 ///     header,
 ///     method: "GET",

@@ -3,7 +3,9 @@ internal import OpenSSLCrypto
 /// A JSON value ([RFC 8259 §3](https://www.rfc-editor.org/rfc/rfc8259#section-3)).
 ///
 /// ```swift
-/// let claims: JSONObject = ["sub": "alice", "admin": true, "roles": ["reader", "editor"]]
+/// let claims: JSONObject = [
+///     "sub": "alice", "admin": true, "roles": ["reader", "editor"],
+/// ]
 /// ```
 ///
 /// Strings are equal if their code points are equal, numbers if their texts are equal.

@@ -5,7 +5,10 @@ extension JWSGenerator {
     /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)).
     ///
     /// ```swift
-    /// let text = try await JWSGenerator.makeCompact(payload: document, remoteSigningService: cloudKey)
+    /// let text = try await JWSGenerator.makeCompact(
+    ///     payload: document,
+    ///     remoteSigningService: cloudKey
+    /// )
     /// ```
     ///
     /// - Parameters:

@@ -3,7 +3,11 @@ public import Foundation
 /// A generator of JWSs with any payload, in every serialization.
 ///
 /// ```swift
-/// let generator = JWSGenerator(payload: document, header: ["cty": "text/plain"], signingService: service)
+/// let generator = JWSGenerator(
+///     payload: document,
+///     header: ["cty": "text/plain"],
+///     signingService: service
+/// )
 /// let text = try generator.compact()
 /// ```
 ///

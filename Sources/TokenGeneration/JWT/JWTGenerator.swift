@@ -6,7 +6,10 @@ internal import OpenSSLCrypto
 ///
 /// ```swift
 /// let service = try ES256SigningService.generate(keyID: "1")
-/// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
+/// let claims = RegisteredClaims(
+///     issuer: "me",
+///     expiration: Date(timeIntervalSinceNow: 300)
+/// )
 /// let token = try JWTGenerator(claims: claims, signingService: service).token()
 /// ```
 ///

@@ -2,7 +2,10 @@
 /// claims against a policy.
 ///
 /// ```swift
-/// let verifier = JWTVerifier(key: key, policy: ValidationPolicy(issuer: "https://id.example", audience: "orders"))
+/// let verifier = JWTVerifier(
+///     key: key,
+///     policy: ValidationPolicy(issuer: "https://id.example", audience: "orders")
+/// )
 /// let claims = try verifier.verify(token, as: OrderClaims.self)
 /// ```
 ///

@@ -9,7 +9,10 @@ internal import OpenSSLCrypto
 /// rejects wrong JSON types, including `null`.
 ///
 /// ```swift
-/// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
+/// let claims = RegisteredClaims(
+///     issuer: "me",
+///     expiration: Date(timeIntervalSinceNow: 300)
+/// )
 /// ```
 public struct RegisteredClaims: Codable, Sendable, Hashable {
     /// The issuer of the token, `iss`.

@@ -4,8 +4,12 @@ internal import OpenSSLCrypto
 /// A signing service for ES256: ECDSA with P-256 and SHA-256, on OpenSSL.
 ///
 /// ```swift
-/// let service = try ES256SigningService(key: SigningKey(pem: pem), keyID: "2025-06")
-/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token()
+/// let service = try ES256SigningService(
+///     key: SigningKey(pem: pem),
+///     keyID: "2025-06"
+/// )
+/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service)
+///     .token()
 /// ```
 ///
 /// The service doesn't accept a key for another algorithm. A ``SigningKey`` is a signing service

@@ -32,7 +32,10 @@ struct AuthorizationSnippets {
                 let url = try request.url(at: oauth.server)
                 let redirect = try await browser(url)
                 let grant = try request.grant(from: redirect, of: oauth.server)
-                let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
+                let tokens = try await oauth.tokens(
+                    for: grant,
+                    idToken: .verified(by: verifier)
+                )
                 let user = tokens.idToken?.registered.subject
                 return (tokens, user)
             }
@@ -56,7 +59,11 @@ struct AuthorizationSnippets {
                 )
                 let url = try await oauth.push(request).url(at: server)
                 let redirect = try await browser(url)
-                let grant = try await request.grant(from: redirect, of: server, verifiedBy: verifier)
+                let grant = try await request.grant(
+                    from: redirect,
+                    of: server,
+                    verifiedBy: verifier
+                )
                 let tokens = try await oauth.tokens(for: grant)
                 return tokens
             }
@@ -75,10 +82,15 @@ struct AuthorizationSnippets {
             }
             func sample() async throws -> IssuedTokens {
                 let receiver = try LoopbackRedirectReceiver()
-                let request = try oauth.authorizationRequest(redirectURI: receiver.redirectURI, scope: "reports.read")
+                let request = try oauth.authorizationRequest(
+                    redirectURI: receiver.redirectURI,
+                    scope: "reports.read"
+                )
                 openBrowser(try request.url(at: oauth.server))
                 let redirect = try await receiver.redirect(for: request, within: .seconds(120))
-                let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
+                let tokens = try await oauth.tokens(
+                    for: request.grant(from: redirect, of: oauth.server)
+                )
                 return tokens
             }
             #expect(mock.isActive(try await sample().accessToken.value.expose { $0 }))
@@ -142,13 +154,18 @@ struct AuthorizationSnippets {
         let (certificate, privateKey, server) = (issued.chainPEM, issued.privateKeyPEM, mock.metadata)
         let api = try #require(URL(string: "https://api.example"))
         let roots = try TrustRoots.pem(authority.certificatePEM)
-        let identity = try ClientIdentity(certificateChain: certificate, privateKey: privateKey)
+        let identity = try ClientIdentity(
+            certificateChain: certificate,
+            privateKey: privateKey
+        )
         let authenticator = OAuth2Authenticator(
             server: server,
             clientAuthentication: .tlsClientAuth(clientID: "reports"),
             grant: ClientCredentialsGrant(),
             resources: [api],
-            client: try NetworkClient(tls: TLSConfiguration(trustRoots: roots, clientIdentity: identity))
+            client: try NetworkClient(
+                tls: TLSConfiguration(trustRoots: roots, clientIdentity: identity)
+            )
         )
         #expect(mock.isActive(try await authenticator.accessToken().value.expose { $0 }))
         await mock.stop()
@@ -281,9 +298,14 @@ struct AuthorizationSnippets {
             skewed.clockOffset = clockOffset
             return try MockAuthorizationServer.start(configuration: skewed, clients: [client])
         }
-        var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(180))
+        var configuration = MockAuthorizationServer.Configuration(
+            tokenLifetime: .seconds(180)
+        )
         configuration.dialect = .govUKOneLogin
-        let simulator = try MockAuthorizationServer.start(configuration: configuration, clients: [client])
+        let simulator = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [client]
+        )
         return simulator
     }
 

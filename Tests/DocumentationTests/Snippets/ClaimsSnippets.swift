@@ -19,7 +19,12 @@ struct ClaimsSnippets {
         }
 
         let expiration = Date(timeIntervalSinceNow: 900)
-        let claims = OrderClaims(iss: "https://id.example", aud: ["orders"], exp: expiration, role: "reader")
+        let claims = OrderClaims(
+            iss: "https://id.example",
+            aud: ["orders"],
+            exp: expiration,
+            role: "reader"
+        )
         let token = try JWTGenerator(claims: claims, signingService: service).token()
         let read = try verifier.verify(token, as: OrderClaims.self)
 
@@ -29,7 +34,10 @@ struct ClaimsSnippets {
     @Test("Signs registered claims and JSON")
     func registeredClaims() throws {
         let service = try ES256SigningService.generate()
-        var claims = RegisteredClaims(issuer: "https://id.example", audience: ["orders"])
+        var claims = RegisteredClaims(
+            issuer: "https://id.example",
+            audience: ["orders"]
+        )
         claims.setTimes(lifetime: try Duration(parsing: "15m"))
         try claims.setRandomJWTID()
         #expect(claims.jwtID?.count == 22)
@@ -68,10 +76,23 @@ struct ClaimsSnippets {
     @Test("Creates the policies of each profile")
     func profiles() {
         let nonce = "n"
-        let plain = ValidationPolicy.plain(issuer: "https://id.example", audience: "orders")
-        let access = ValidationPolicy.accessToken(issuer: "https://id.example", audience: "https://orders.example")
-        let login = ValidationPolicy.idToken(issuer: "https://id.example", clientID: "web", nonce: nonce)
-        let client = ValidationPolicy.clientAssertion(audiences: ["https://id.example"], clientID: "batch")
+        let plain = ValidationPolicy.plain(
+            issuer: "https://id.example",
+            audience: "orders"
+        )
+        let access = ValidationPolicy.accessToken(
+            issuer: "https://id.example",
+            audience: "https://orders.example"
+        )
+        let login = ValidationPolicy.idToken(
+            issuer: "https://id.example",
+            clientID: "web",
+            nonce: nonce
+        )
+        let client = ValidationPolicy.clientAssertion(
+            audiences: ["https://id.example"],
+            clientID: "batch"
+        )
         #expect(plain.type == login.type)
         #expect(access.type == "at+jwt")
         #expect(client.audience == "https://id.example")
@@ -95,13 +116,20 @@ struct ClaimsSnippets {
 
     private func make(_ accessToken: String) throws -> String {
         let generator = try DPoPProofGenerator(key: .generate(.es256))
-        let proof = try generator.proof(method: "GET", url: "https://api.example/orders", accessToken: accessToken)
+        let proof = try generator.proof(
+            method: "GET",
+            url: "https://api.example/orders",
+            accessToken: accessToken
+        )
         return proof
     }
 
     private func check(_ proof: String, _ accessToken: String, _ accessTokens: JWTVerifier) async throws {
         let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
-        let bound = try DPoPAccessToken(accessToken, verified: accessTokens.verify(accessToken))
+        let bound = try DPoPAccessToken(
+            accessToken,
+            verified: accessTokens.verify(accessToken)
+        )
         let checked = try await verifier.verify(
             proof,
             method: "GET",

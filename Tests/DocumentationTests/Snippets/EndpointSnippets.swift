@@ -87,7 +87,10 @@ struct EndpointSnippets {
 
         let logger = Logger(label: "http")
         let logging = LoggingInterceptor(level: .headers) { logger.debug("\($0)") }
-        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(2), logging])
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [Retry.Policy.maxRetries(2), logging]
+        )
 
         _ = try await client.makeRequest(try Library.book(id: 1).urlRequest())
         #expect(Logger.count == 2)
@@ -103,7 +106,9 @@ struct EndpointSnippets {
         let client = NetworkClient(transport: recorder)
         let book: Book = try await client.request(Library.book(id: 42))
 
-        let replay = NetworkClient(transport: try ReplayTransport(contentsOf: recorder.file))
+        let replay = NetworkClient(
+            transport: try ReplayTransport(contentsOf: recorder.file)
+        )
         let same: Book = try await replay.request(Library.book(id: 42))
 
         #expect(book == same)

@@ -27,7 +27,11 @@ struct JWSSnippets {
 
     @Test("Signs and verifies the compact serialization")
     func compact() throws {
-        let generator = JWSGenerator(payload: document, header: ["cty": "text/plain"], signingService: service)
+        let generator = JWSGenerator(
+            payload: document,
+            header: ["cty": "text/plain"],
+            signingService: service
+        )
         let text = try generator.compact()
         let verified = try JWSVerifier(key: key).verify(compact: text)
         print(verified.payload, verified.header["cty"] ?? "no content type")
@@ -41,12 +45,19 @@ struct JWSSnippets {
         let (notaryKey, authorKey) = (notary.verificationKey, author.verificationKey)
         let signers = [
             JWSSigner(signingService: notary, header: ["cty": "application/pdf"]),
-            JWSSigner(signingService: author, unprotectedHeader: ["comment": "second edition"]),
+            JWSSigner(
+                signingService: author,
+                unprotectedHeader: ["comment": "second edition"]
+            ),
         ]
-        let json = try JWSGenerator(payload: document, signers: signers).generalJSON().serializedData()
+        let json = try JWSGenerator(payload: document, signers: signers)
+            .generalJSON()
+            .serializedData()
         let verifier = JWSVerifier(keys: [notaryKey, authorKey])
         let verified = try verifier.verify(json: json, requiring: .everyKey)
-        for signature in verified.signatures { print(signature.index, signature.key.thumbprint) }
+        for signature in verified.signatures {
+            print(signature.index, signature.key.thumbprint)
+        }
         for refusal in verified.refusals { print(refusal.index, refusal.reason.code) }
         #expect(verified.signatures.count == 2)
     }
@@ -58,7 +69,10 @@ struct JWSSnippets {
             RemoteJWSSigner(remoteSigningService: cloudKey),
             RemoteJWSSigner(JWSSigner(signingService: author)),
         ]
-        let json = try await JWSGenerator.makeGeneralJSON(payload: document, signers: signers)
+        let json = try await JWSGenerator.makeGeneralJSON(
+            payload: document,
+            signers: signers
+        )
         let verifier = JWSVerifier(keys: [key, author.verificationKey])
         #expect(try verifier.verify(json: json.serialized(), requiring: .everyKey).payload == document)
     }
@@ -66,15 +80,23 @@ struct JWSSnippets {
     @Test("Signs a detached payload")
     func detached() throws {
         let body = document
-        let signature = try JWSGenerator(payload: body, signingService: service).compact(.detached)
-        let verified = try JWSVerifier(key: key).verify(compact: signature, detachedPayload: body)
+        let signature = try JWSGenerator(payload: body, signingService: service)
+            .compact(.detached)
+        let verified = try JWSVerifier(key: key).verify(
+            compact: signature,
+            detachedPayload: body
+        )
         #expect(verified.payload == body)
     }
 
     @Test("Signs an unencoded payload")
     func unencoded() throws {
         let body = document
-        let generator = JWSGenerator(payload: body, payloadEncoding: .unencoded, signingService: service)
+        let generator = JWSGenerator(
+            payload: body,
+            payloadEncoding: .unencoded,
+            signingService: service
+        )
         let signature = try generator.compact(.detached)
         #expect(try JWSVerifier(key: key).verify(compact: signature, detachedPayload: body).payload == body)
     }
@@ -83,10 +105,16 @@ struct JWSSnippets {
     func extensions() throws {
         let generator = JWSGenerator(
             payload: document,
-            header: ["crit": ["https://id.example/seal"], "https://id.example/seal": 7],
+            header: [
+                "crit": ["https://id.example/seal"],
+                "https://id.example/seal": 7,
+            ],
             signingService: service
         )
-        let verifier = JWSVerifier(key: key, understoodExtensions: ["https://id.example/seal"])
+        let verifier = JWSVerifier(
+            key: key,
+            understoodExtensions: ["https://id.example/seal"]
+        )
         let verified = try verifier.verify(compact: generator.compact())
         guard verified.header["https://id.example/seal"] == 7 else { return }
         #expect(verified.payload == document)

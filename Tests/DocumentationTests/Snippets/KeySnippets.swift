@@ -57,10 +57,14 @@ struct KeySnippets {
         let (newKey, oldKey) = (try SigningKey.generate(.es256), try SigningKey.generate(.es256))
         let current = newKey.identified(by: "2026-07")
         let previous = oldKey.verificationKey
-        let published = JWKSet(keys: [current.verificationKey.jwk, previous.jwk]).serialized()
+        let published = JWKSet(keys: [current.verificationKey.jwk, previous.jwk])
+            .serialized()
 
         let (set, policy) = (try JWKSet(parsing: published), ValidationPolicy())
-        let selection = KeySelection(candidates: .all(upTo: 4), assumedAlgorithms: [.rs256])
+        let selection = KeySelection(
+            candidates: .all(upTo: 4),
+            assumedAlgorithms: [.rs256]
+        )
         let verifier = JWTVerifier(keys: set, selection: selection, policy: policy)
         let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: current).token()
         #expect(try verifier.verify(token).header["kid"] == "2026-07")

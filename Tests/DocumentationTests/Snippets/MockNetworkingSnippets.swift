@@ -14,7 +14,10 @@ struct MockNetworkingSnippets {
         let request = URLRequest(url: try #require(URL(string: "https://api.example/users/1")))
 
         let transport = MockTransport(.status(503), .json(#"{"name":"Ada"}"#))
-        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [Retry.Policy.maxRetries(1)]
+        )
         let data = try await client.makeRequest(request)
         let attempts = transport.requests.count
 
@@ -33,11 +36,21 @@ struct MockNetworkingSnippets {
     func expecting() async throws {
         let transport = MockTransport(time: ManualTime(advancesWhenSleeping: true).timeSource)
 
-        transport.expect(RequestExpectation(.get, "https://api.example/users?page=1"), .status(503), .json("[]"))
+        transport.expect(
+            RequestExpectation(.get, "https://api.example/users?page=1"),
+            .status(503),
+            .json("[]")
+        )
         let created = MockTransport.Step.json(#"{"id":1}"#, status: 201)
-        transport.expect(try .endpoint(CreateUser(name: "Ada")), created.delayed(by: .seconds(2)))
+        transport.expect(
+            try .endpoint(CreateUser(name: "Ada")),
+            created.delayed(by: .seconds(2))
+        )
         let gone = NetworkError(.connectionLost, "the connection ended")
-        transport.on(.matching("telemetry") { $0.url.path == "/telemetry" }, .failure(gone))
+        transport.on(
+            .matching("telemetry") { $0.url.path == "/telemetry" },
+            .failure(gone)
+        )
 
         let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
         let page = URLRequest(url: try #require(URL(string: "https://api.example/users?page=1")))
@@ -49,14 +62,23 @@ struct MockNetworkingSnippets {
 
     @Test("Retries after failures of a token endpoint")
     func faults() async throws {
-        var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(60))
+        var configuration = MockAuthorizationServer.Configuration(
+            tokenLifetime: .seconds(60)
+        )
         configuration.refreshTokenGrace = .seconds(30)
         let server = try MockAuthorizationServer.start(
             configuration: configuration,
             clients: [.init(id: "reports", secret: "s3cret")]
         )
-        let granted = server.issueRefreshToken(clientID: "reports", subject: "ada", scope: "reports.read")
-        server.misbehave(.unavailable(retryAfter: "0"), .tooManyRequests(retryAfter: "0"))
+        let granted = server.issueRefreshToken(
+            clientID: "reports",
+            subject: "ada",
+            scope: "reports.read"
+        )
+        server.misbehave(
+            .unavailable(retryAfter: "0"),
+            .tooManyRequests(retryAfter: "0")
+        )
 
         let authenticator = OAuth2Authenticator(
             server: server.metadata,
@@ -83,7 +105,9 @@ struct MockNetworkingSnippets {
     func distrust() async throws {
         let authority = try MockCertificateAuthority()
         var configuration = LoopbackServer.Configuration()
-        configuration.tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        configuration.tls = LoopbackServer.TLS(
+            certificate: try authority.issueServerCertificate()
+        )
         try await withLoopbackServer(configuration: configuration) { server in
             let request = URLRequest(url: server.url(for: "/"))
             await #expect(throws: NetworkError(.tls, "")) {

@@ -31,14 +31,19 @@ struct NetworkingSnippets {
     @Test("Backs off between attempts")
     func waiting() {
         let client = NetworkClient(interceptors: [
-            Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxDelay(.seconds(5))))
+            Retry.Policy.backoff(
+                .exponential(.milliseconds(100), until: .maxDelay(.seconds(5)))
+            )
         ])
         #expect(client.interceptors.count == 1)
     }
 
     @Test("Migrates STRV's RetryConfiguration")
     func migrating() {
-        let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)), when: .always)
+        let policy = Retry.Policy.backoff(
+            .constant(.seconds(2), until: .maxRetries(3)),
+            when: .always
+        )
 
         let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
         let action = policy.shouldRetry(
@@ -60,9 +65,13 @@ struct NetworkingSnippets {
             let client = NetworkClient()
             let request = URLRequest(url: server.url(for: "/"))
 
-            let options = RequestOptions(redirects: .sameOrigin.upTo(3).protecting("X-Api-Key"))
+            let options = RequestOptions(
+                redirects: .sameOrigin.upTo(3).protecting("X-Api-Key")
+            )
             let response = try await client.response(for: request, options: options)
-            print("answered by \(response.url), after \(response.redirects.count) redirects")
+            print(
+                "answered by \(response.url), after \(response.redirects.count) redirects"
+            )
             #expect(response.redirects.count == 1)
         }
     }
@@ -79,11 +88,18 @@ struct NetworkingSnippets {
             var request = URLRequest(url: server.url(for: "/"))
             request.httpMethod = "PUT"
 
-            let upload = RequestOptions(body: try .file(archive), timeout: .seconds(3600), idleTimeout: .seconds(30))
+            let upload = RequestOptions(
+                body: try .file(archive),
+                timeout: .seconds(3600),
+                idleTimeout: .seconds(30)
+            )
             _ = try await client.makeRequest(request, options: upload)
 
             let download = RequestOptions(timeout: .seconds(3600), maximumBodySize: 1 << 32)
-            for try await part in try await client.stream(request, options: download).stream {
+            for try await part in try await client.stream(
+                request,
+                options: download
+            ).stream {
                 try file.write(contentsOf: part)
             }
             #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["archive", ""])

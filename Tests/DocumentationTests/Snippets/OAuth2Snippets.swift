@@ -85,8 +85,13 @@ struct OAuth2Snippets {
         _ service: any SigningService
     ) async throws -> (URL, PushedAuthorizationRequest) {
         let pushed = try await oauth.push(request)
-        let url = try pushed.url(at: server)  // send the user there before pushed.expiry
-        let signed = try SignedAuthorizationRequest(request, for: server, signingService: service)
+        // Send the user there before `pushed.expiry`.
+        let url = try pushed.url(at: server)
+        let signed = try SignedAuthorizationRequest(
+            request,
+            for: server,
+            signingService: service
+        )
         let both = try await oauth.push(parameters: signed.parameters)
         return (url, both)
     }
@@ -101,7 +106,10 @@ struct OAuth2Snippets {
         metadata.grantTypes = ["client_credentials"]
         metadata.tokenEndpointAuthenticationMethod = "private_key_jwt"
         metadata.keys = [key]
-        var registered = try await registrar.register(metadata, initialAccessToken: token)
+        var registered = try await registrar.register(
+            metadata,
+            initialAccessToken: token
+        )
         metadata.scope = ["reports.read"]
         registered = try await registrar.update(registered, to: metadata)
         return registered
@@ -135,13 +143,21 @@ struct OAuth2Snippets {
 
     private func reports(api: URL, tokenEndpoint: URL, secret: String) async throws -> (Data, String) {
         let authenticator = OAuth2Authenticator(
-            server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+            server: AuthorizationServer(
+                issuer: "https://as.example",
+                tokenEndpoint: tokenEndpoint
+            ),
+            clientAuthentication: .clientSecretBasic(
+                clientID: "reports",
+                secret: Secret(secret)
+            ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api]
         )
         let client = NetworkClient(interceptors: [authenticator])
-        let data = try await client.makeRequest(URLRequest(url: api.appending(path: "reports")))
+        let data = try await client.makeRequest(
+            URLRequest(url: api.appending(path: "reports"))
+        )
         let token = try await authenticator.accessToken()
         let field = token.value.expose { "Bearer \($0)" }
         return (data, field)
@@ -154,7 +170,10 @@ struct OAuth2Snippets {
             let key = try SigningKey(pem: pem)
             let authentication = PrivateKeyJWT(
                 clientID: "reports",
-                signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint),
+                signingService: try ES256SigningService(
+                    key: key,
+                    keyID: key.verificationKey.thumbprint
+                ),
                 audience: .issuer
             )
             server.register(.init(id: "reports", key: key.verificationKey))
@@ -166,7 +185,10 @@ struct OAuth2Snippets {
     func secret() async throws {
         try await withServers { server, _ async throws in
             let secret = "s3cret"
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret(secret))
+            let authentication = ClientSecretBasic(
+                clientID: "reports",
+                secret: Secret(secret)
+            )
             #expect(try await isAccepted(authentication, by: server))
         }
     }
@@ -270,10 +292,18 @@ struct OAuth2Snippets {
             let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let readToken = { @Sendable () throws -> Secret in Secret("another") }
             let source = FallbackTokenSource(
-                GrantTokenSource(server: server, clientAuthentication: authentication, grant: ClientCredentialsGrant()),
-                ClosureTokenSource { _ in AccessToken(value: try readToken(), requested: .now) }
+                GrantTokenSource(
+                    server: server,
+                    clientAuthentication: authentication,
+                    grant: ClientCredentialsGrant()
+                ),
+                ClosureTokenSource { _ in
+                    AccessToken(value: try readToken(), requested: .now)
+                }
             )
-            let client = NetworkClient(interceptors: [OAuth2Authenticator(source: source, resources: [api])])
+            let client = NetworkClient(interceptors: [
+                OAuth2Authenticator(source: source, resources: [api])
+            ])
             let data = try await client.makeRequest(URLRequest(url: loopback.url(for: "/reports")))
             #expect(data == Data("a report".utf8))
         }
@@ -295,7 +325,11 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,
-                grant: TokenExchangeGrant(subject: user, identifier: "ada", audiences: ["reports"]),
+                grant: TokenExchangeGrant(
+                    subject: user,
+                    identifier: "ada",
+                    audiences: ["reports"]
+                ),
                 resources: [api]
             )
             let token = try await authenticator.accessToken()

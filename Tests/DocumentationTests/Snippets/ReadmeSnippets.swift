@@ -13,7 +13,10 @@ struct ReadmeSnippets {
     @Test("Signs and verifies a token")
     func signing() throws {
         let key = try SigningKey.generate(.es256)
-        var claims = RegisteredClaims(issuer: "reports", audience: ["https://api.example"])
+        var claims = RegisteredClaims(
+            issuer: "reports",
+            audience: ["https://api.example"]
+        )
         claims.setTimes(lifetime: .seconds(300))
         let token = try key.sign(claims)
 
@@ -46,18 +49,28 @@ struct ReadmeSnippets {
     private func report(api: URL, issuer: String, service: any SigningService) async throws -> Data {
         let authenticator = OAuth2Authenticator(
             discovery: AuthorizationServerDiscovery(issuer: issuer),
-            clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: service),
+            clientAuthentication: .privateKeyJWT(
+                clientID: "reports",
+                signingService: service
+            ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api]
         )
-        let client = NetworkClient(interceptors: [authenticator, Retry.Policy.maxRetries(2)])
-        let report = try await client.makeRequest(URLRequest(url: api.appending(path: "reports/42")))
+        let client = NetworkClient(interceptors: [
+            authenticator,
+            Retry.Policy.maxRetries(2),
+        ])
+        let report = try await client.makeRequest(
+            URLRequest(url: api.appending(path: "reports/42"))
+        )
         return report
     }
 
     @Test("Tests against loopback servers")
     func mocking() async throws {
-        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+        let authorization = try MockAuthorizationServer.start(clients: [
+            .init(id: "reports", secret: "s3cret")
+        ])
         let api = try LoopbackServer.start { routes in
             routes.on(.get, "/reports", authorization.protecting { _ in .json("[]") })
         }

@@ -26,9 +26,16 @@ struct ResourceServerSnippets {
         }
 
         /// Returns the token of a request that may read orders, or the refusal.
-        func mayReadOrders(_ head: ProtectedRequest) async -> Result<VerifiedAccessToken, AccessRefusal> {
+        func mayReadOrders(
+            _ head: ProtectedRequest
+        ) async -> Result<VerifiedAccessToken, AccessRefusal> {
             do {
-                return .success(try await verifier.verify(head, requires: AccessRequirement(scope: ["orders.read"])))
+                return .success(
+                    try await verifier.verify(
+                        head,
+                        requires: AccessRequirement(scope: ["orders.read"])
+                    )
+                )
             } catch {
                 return .failure(error)
             }
@@ -86,7 +93,11 @@ struct ResourceServerSnippets {
         func orders(of subject: String?) -> String { "orders of \(subject ?? "nobody")" }
         switch await gatekeeper.mayReadOrders(head) {
         case .success(let token):
-            return Response(status: 200, headers: token.responseHeaders, body: orders(of: token.subject))
+            return Response(
+                status: 200,
+                headers: token.responseHeaders,
+                body: orders(of: token.subject)
+            )
         case .failure(let refusal):
             log(refusal.code, refusal.message)
             return Response(status: refusal.status, headers: refusal.headers, body: "")
@@ -109,7 +120,10 @@ struct ResourceServerSnippets {
         let replayCache = InMemoryReplayCache()
         let discovery = AuthorizationServerDiscovery(issuer: authorization.metadata.issuer)
         func configured(_ jwksURL: URL) async throws -> AccessTokenVerifier {
-            let keys = RemoteKeySet(url: jwksURL, options: .init(staleIfError: .seconds(600)))
+            let keys = RemoteKeySet(
+                url: jwksURL,
+                options: .init(staleIfError: .seconds(600))
+            )
             var verifier = AccessTokenVerifier(
                 issuer: "https://id.example",
                 audience: "https://api.example",
@@ -170,7 +184,10 @@ struct ResourceServerSnippets {
                 audience: "https://api.example",
                 keys: keys
             )
-            let token = try await verifier.verify(request, requires: AccessRequirement(scope: ["orders.read"]))
+            let token = try await verifier.verify(
+                request,
+                requires: AccessRequirement(scope: ["orders.read"])
+            )
             return token
         }
         try await withLoopbackServer { server async throws in
@@ -194,12 +211,19 @@ struct ResourceServerSnippets {
             clientAuthentication: .none(clientID: "api")
         )
         func sample() throws -> AccessTokenVerifier {
-            let staff = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://id.example"))
-            var partners = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://partners.example"))
+            let staff = TrustedIssuer(
+                discovery: AuthorizationServerDiscovery(issuer: "https://id.example")
+            )
+            var partners = TrustedIssuer(
+                discovery: AuthorizationServerDiscovery(issuer: "https://partners.example")
+            )
             partners.scopeClaim = "scp"
             partners.introspection = CachedTokenIntrospection(partnerClient)
             partners.opaqueTokenPrefix = "px_"
-            let verifier = try AccessTokenVerifier(issuers: [staff, partners], audience: "https://api.example")
+            let verifier = try AccessTokenVerifier(
+                issuers: [staff, partners],
+                audience: "https://api.example"
+            )
             return verifier
         }
         #expect(try sample().policy.issuer == .oneOf(["https://id.example", "https://partners.example"]))
@@ -214,7 +238,9 @@ struct ResourceServerSnippets {
             acrValues: ["urn:example:mfa"],
             maxAge: .seconds(300)
         )
-        response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([challenge])
+        response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
+            challenge
+        ])
         let expected =
             #"Bearer realm="payments", acr_values="urn:example:mfa", error="insufficient_user_authentication", max_age="300""#
         #expect(response.headers["WWW-Authenticate"] == expected)
@@ -232,8 +258,17 @@ struct ResourceServerSnippets {
             ],
             signingService: key
         ).token()
-        let idTokens = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", keys: keys, algorithms: [.es256])
-        let user = try await idTokens.verify(idToken, nonce: nonce, accessToken: accessToken)
+        let idTokens = IDTokenVerifier(
+            issuer: "https://id.example",
+            clientID: "shop",
+            keys: keys,
+            algorithms: [.es256]
+        )
+        let user = try await idTokens.verify(
+            idToken,
+            nonce: nonce,
+            accessToken: accessToken
+        )
         #expect(user.registered.subject == "ada")
     }
 }

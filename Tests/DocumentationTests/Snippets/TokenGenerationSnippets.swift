@@ -19,7 +19,10 @@ struct TokenGenerationSnippets {
     private func sign(_ path: String) throws -> (SigningKey, String) {
         let key = try SigningKey(pem: String(contentsOfFile: path, encoding: .utf8))
         let service = try ES256SigningService(key: key, keyID: "2025-06")
-        var claims = RegisteredClaims(issuer: "https://id.example", audience: ["orders"])
+        var claims = RegisteredClaims(
+            issuer: "https://id.example",
+            audience: ["orders"]
+        )
         claims.setTimes(lifetime: .seconds(300))
         let token = try JWTGenerator(claims: claims, signingService: service).token()
         return (key, token)

@@ -24,8 +24,14 @@ struct TransferSnippets {
             let url = server.url(for: "/archive.zip")
 
             let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(5)])
-            let download = client.download(url, to: archive, options: DownloadOptions(existing: .replace))
-            for await progress in download.progress { print(progress.completedBytes, progress.totalBytes ?? 0) }
+            let download = client.download(
+                url,
+                to: archive,
+                options: DownloadOptions(existing: .replace)
+            )
+            for await progress in download.progress {
+                print(progress.completedBytes, progress.totalBytes ?? 0)
+            }
             let file = try await download.value
 
             #expect(file.length == 9)
@@ -42,7 +48,11 @@ struct TransferSnippets {
             _ = try await download.value
 
             if let left = await download.cancel() {
-                let again = client.download(otherURL, to: archive, options: DownloadOptions(resumeData: left))
+                let again = client.download(
+                    otherURL,
+                    to: archive,
+                    options: DownloadOptions(resumeData: left)
+                )
                 print(try await again.value.url)
             }
             #expect(await download.cancel() == nil, "a complete download has no resume data")

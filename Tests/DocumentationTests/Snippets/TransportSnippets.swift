@@ -20,7 +20,10 @@ struct TransportSnippets {
 
             let transport = try CurlTransport()
             let client = NetworkClient(transport: transport)
-            let options = RequestOptions(maximumBodySize: 1 << 40, idleTimeout: .seconds(30))
+            let options = RequestOptions(
+                maximumBodySize: 1 << 40,
+                idleTimeout: .seconds(30)
+            )
             let response = try await client.stream(URLRequest(url: url), options: options)
             for try await part in response.stream { try file.write(contentsOf: part) }
 
@@ -45,8 +48,15 @@ struct TransportSnippets {
             let transport = try CurlTransport()
             let report = Report()
 
-            let request = HTTPTransportRequest(method: .put, url: url, body: .stream { report.parts() })
-            let response = try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60)))
+            let request = HTTPTransportRequest(
+                method: .put,
+                url: url,
+                body: .stream { report.parts() }
+            )
+            let response = try await transport.send(
+                request,
+                limits: HTTPTransportLimits(deadline: .now + .seconds(60))
+            )
 
             #expect(response.status == 200)
         }
@@ -60,7 +70,10 @@ struct TransportSnippets {
         var configuration = CurlTransport.Configuration()
         configuration.proxy = .http(
             proxyURL,
-            credentials: CurlTransport.ProxyCredentials(username: "service", password: password),
+            credentials: CurlTransport.ProxyCredentials(
+                username: "service",
+                password: password
+            ),
             noProxy: ["internal.example", "10.0.0.0/8"]
         )
         let transport = try CurlTransport(configuration: configuration)
@@ -70,7 +83,10 @@ struct TransportSnippets {
     }
 
     struct EchoTransport: HTTPTransport {
-        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+        func send(
+            _ request: HTTPTransportRequest,
+            limits: HTTPTransportLimits
+        ) async throws -> HTTPTransportResponse {
             let body = HTTPResponseBody { deliver in
                 try await request.body.read { part in try await deliver(part) }
                 return [:]

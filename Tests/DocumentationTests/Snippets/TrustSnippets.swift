@@ -14,7 +14,9 @@ struct TrustSnippets {
         let rootsFile = try temporaryFile(authority.certificatePEM)
         defer { try? FileManager.default.removeItem(atPath: rootsFile) }
         try await withServer(of: authority) { server in
-            let client = try NetworkClient(tls: TLSConfiguration(trustRoots: try .file(rootsFile)))
+            let client = try NetworkClient(
+                tls: TLSConfiguration(trustRoots: try .file(rootsFile))
+            )
             let data = try await client.makeRequest(URLRequest(url: server.url(for: "/")))
             #expect(data == Data("ok".utf8))
         }
@@ -30,8 +32,12 @@ struct TrustSnippets {
                 includeSubdomains: true,
                 pinnedHashes: [current, backup]
             )
-            let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [policy]))
-            let client = try NetworkClient(tls: TLSConfiguration(serverTrustEvaluator: evaluator))
+            let evaluator = try ServerTrustEvaluator(
+                configuration: .init(pinningPolicies: [policy])
+            )
+            let client = try NetworkClient(
+                tls: TLSConfiguration(serverTrustEvaluator: evaluator)
+            )
             return client
         }
         try await withServer(of: authority) { server in
@@ -45,7 +51,8 @@ struct TrustSnippets {
             } catch let error as NetworkError where error.code == .tls {
                 switch error.tlsFailure {
                 case .pinMismatch(let seen): alarm("other keys: \(seen)")
-                case .certificateExpired, .clientCertificateRefused: alarm("a certificate needs renewal")
+                case .certificateExpired, .clientCertificateRefused:
+                    alarm("a certificate needs renewal")
                 default: alarm("\(error)")
                 }
             }
@@ -61,7 +68,10 @@ struct TrustSnippets {
         let certificateFile = try temporaryFile(certificate.chainPEM)
         let keyFile = try temporaryFile(certificate.privateKeyPEM)
         defer { for path in [certificateFile, keyFile] { try? FileManager.default.removeItem(atPath: path) } }
-        let identity = try ClientIdentity.reloading(certificateChainFile: certificateFile, privateKeyFile: keyFile)
+        let identity = try ClientIdentity.reloading(
+            certificateChainFile: certificateFile,
+            privateKeyFile: keyFile
+        )
         let client = try NetworkClient(tls: TLSConfiguration(clientIdentity: identity))
         #expect(client.transport is CurlTransport)
     }

@@ -5,7 +5,10 @@ extension CurlTransport {
     ///
     /// ```swift
     /// var configuration = CurlTransport.Configuration(connectTimeout: .seconds(3))
-    /// configuration.proxy = .http(proxyURL, credentials: .init(username: "service", password: password))
+    /// configuration.proxy = .http(
+    ///     proxyURL,
+    ///     credentials: .init(username: "service", password: password)
+    /// )
     /// let transport = try CurlTransport(configuration: configuration)
     /// ```
     public struct Configuration: Sendable {

@@ -17,16 +17,24 @@ struct ReportsClient: Sendable {
 
     init(_ settings: Settings, log: @escaping LoggingInterceptor.Sink) throws {
         let key = try SigningKey(pem: settings.keyPEM)
-        let signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+        let signingService = try ES256SigningService(
+            key: key,
+            keyID: key.verificationKey.thumbprint
+        )
         authenticator = OAuth2Authenticator(
             server: settings.server,
-            clientAuthentication: .privateKeyJWT(clientID: settings.clientID, signingService: signingService),
+            clientAuthentication: .privateKeyJWT(
+                clientID: settings.clientID,
+                signingService: signingService
+            ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [settings.api]
         )
         client = NetworkClient(interceptors: [
             authenticator,
-            Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(3))),
+            Retry.Policy.backoff(
+                .exponential(.milliseconds(100), until: .maxRetries(3))
+            ),
             LoggingInterceptor(sink: log),
         ])
         api = settings.api

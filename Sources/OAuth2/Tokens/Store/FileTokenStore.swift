@@ -5,7 +5,10 @@ internal import OpenSSLCrypto
 /// A token store in files that outlives the process and can be shared on a machine.
 ///
 /// ```swift
-/// let store = try FileTokenStore(directory: URL(filePath: "/var/lib/reports/tokens"), encryptionKey: Secret(key))
+/// let store = try FileTokenStore(
+///     directory: URL(filePath: "/var/lib/reports/tokens"),
+///     encryptionKey: Secret(key)
+/// )
 /// ```
 ///
 /// Each grant has its own file, readable only by its owner. A record is on the disk when

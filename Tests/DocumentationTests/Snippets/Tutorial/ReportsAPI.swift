@@ -9,7 +9,9 @@ struct Report: Codable, Sendable {
 struct ReportsAPI {
     let baseURL: URL
 
-    func report(_ id: Int) -> Endpoint { Endpoint(baseURL: baseURL, path: "/reports/\(id)") }
+    func report(_ id: Int) -> Endpoint {
+        Endpoint(baseURL: baseURL, path: "/reports/\(id)")
+    }
 
     func reports(by author: String?) -> Endpoint {
         Endpoint(baseURL: baseURL, path: "/reports", query: ["author": author])
