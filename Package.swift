@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Treats warnings as errors in the gate, but not for dependent packages: newer compilers may report
-/// new warnings.
+/// Treats warnings as errors in the gate, but not for dependent packages: newer compilers may
+/// report new warnings.
 let warnings: [SwiftSetting] = Context.environment["WARNINGS_ARE_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
 /// The settings of every Swift target: the strictest that the toolchain has.
@@ -15,8 +15,8 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
         .enableUpcomingFeature("InferIsolatedConformances"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
-        // Swift 6.2 requires the explicit lifetime of an `inout OutputSpan` next to a span; 6.3 infers
-        // it.
+        // Swift 6.2 requires the explicit lifetime of an `inout OutputSpan` next to a span; 6.3
+        // infers it.
         .enableExperimentalFeature("Lifetimes"),
     ]
 

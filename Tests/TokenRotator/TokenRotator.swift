@@ -2,11 +2,13 @@ import Foundation
 import Networking
 import OAuth2
 
-/// Replaces the token of a shared store over and over: `token-rotator <directory> <token endpoint> <rotations>`.
+/// Replaces the token of a shared store over and over: `token-rotator <directory> <token endpoint>
+/// <rotations>`.
 ///
-/// A request whose process was killed is not waited for longer than 100 milliseconds: the server is on the same machine.
-/// The first refresh token is read from standard input. At the end it prints `usable <rotations>`, or the code of the error that ended it and
-/// whether a rotation may have been lost.
+/// A request whose process was killed is not waited for longer than 100 milliseconds: the server is
+/// on the same machine. The first refresh token is read from standard input. At the end it prints
+/// `usable <rotations>`, or the code of the error that ended it and whether a rotation may have
+/// been lost.
 @main
 enum TokenRotator {
     static func main() async throws {
@@ -28,7 +30,8 @@ enum TokenRotator {
         do {
             var token = try await source.token()
             while done < rotations {
-                // Another process may have replaced the token already: that one is used, and is the next to be replaced.
+                // Another process may have replaced the token already: that one is used, and is the
+                // next to be replaced.
                 token = try await source.token(for: .replacing(token))
                 if !token.isFound { done += 1 }
             }

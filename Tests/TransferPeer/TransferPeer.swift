@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Networking
 
-/// A process that transfers one thing with the public API, for tests that kill it, limit it or look at its memory.
+/// A process that transfers one thing with the public API, for tests that kill it, limit it or look
+/// at its memory.
 ///
 ///     transfer-peer download URL FILE [--file-limit OCTETS]
 ///     transfer-peer upload URL FILE

@@ -53,8 +53,8 @@ extension MockAuthorizationServer {
             self.init(id: id, authentication: .privateKeyJWT(key), scopes: scopes)
         }
 
-        /// A client authentication method
-        /// ([OpenID Connect Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
+        /// A client authentication method ([OpenID Connect Core
+        /// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
         public struct Authentication: Sendable {
             enum Credential: Sendable {
                 case nothing

@@ -24,9 +24,8 @@ extension MockAuthorizationServer {
         /// [RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)): `/register`, with the registered
         /// clients below it.
         public static let registration = Self(path: "/register")
-        /// The UserInfo endpoint
-        /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)):
-        /// `/userinfo`.
+        /// The UserInfo endpoint ([OpenID Connect Core 1.0
+        /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)): `/userinfo`.
         public static let userInfo = Self(path: "/userinfo")
         /// The endpoint of the public keys that verify tokens: `/jwks`.
         public static let keys = Self(path: "/jwks")

@@ -48,8 +48,8 @@ extension MockAuthorizationServer {
         return try tokens.issueAccessToken(authorization, changing: changes).token
     }
 
-    /// Issues an ID token
-    /// ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    /// Issues an ID token ([OpenID Connect Core 1.0
+    /// §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     ///
     /// It's signed with ``Configuration/signingAlgorithm`` and the last key of ``keys``.
     ///

@@ -3,8 +3,8 @@ import OAuth2
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// The responses of the UserInfo endpoint
-    /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
+    /// The responses of the UserInfo endpoint ([OpenID Connect Core 1.0
+    /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public struct Users: Sendable {
         /// The claims of users in addition to `sub`, by user identifier.
         public var claims: [String: JSONObject] = [:]

@@ -13,8 +13,8 @@ public import Foundation
 /// The form sends its parts in the order in which you append them. It reads files while sending and
 /// never holds them in memory.
 ///
-/// Names and file names are sent as UTF-8, like browsers do
-/// ([HTML §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
+/// Names and file names are sent as UTF-8, like browsers do ([HTML
+/// §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
 /// A quotation mark becomes `%22`, and a line break becomes `%0D` or `%0A`, so that a name can't
 /// end its field. Other control characters, which header fields can't contain, are percent-encoded
 /// too. So is a backslash, which some servers interpret so that the name ends elsewhere.

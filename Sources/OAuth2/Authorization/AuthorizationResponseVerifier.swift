@@ -1,8 +1,8 @@
 public import Foundation
 public import TokenGeneration
 
-/// A verifier for signed authorization responses
-/// ([JWT-secured authorization response mode, JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
+/// A verifier for signed authorization responses ([JWT-secured authorization response mode,
+/// JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
 ///
 /// ```swift
 /// let verifier = AuthorizationResponseVerifier(

@@ -1,5 +1,5 @@
-/// The transport of an authorization response
-/// ([OAuth 2.0 Multiple Response Types §2.1](https://openid.net/specs/oauth-v2-multiple-response-types-1_0.html#ResponseModes)).
+/// The transport of an authorization response ([OAuth 2.0 Multiple Response Types
+/// §2.1](https://openid.net/specs/oauth-v2-multiple-response-types-1_0.html#ResponseModes)).
 ///
 /// With the modes whose names end in `jwt`, the server signs its response
 /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), so that an attacker can't change or

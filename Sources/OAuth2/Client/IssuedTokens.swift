@@ -23,8 +23,8 @@ public struct IssuedTokens: Sendable {
         self.boundKey = boundKey
     }
 
-    /// The ID token as the server sent it, if the scope had `openid`
-    /// ([OpenID Connect Core §3.1.3.3](https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse)).
+    /// The ID token as the server sent it, if the scope had `openid` ([OpenID Connect Core
+    /// §3.1.3.3](https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse)).
     ///
     /// - Warning: The token hasn't been verified. Use ``idToken`` to identify the user.
     public var unverifiedIDToken: Secret? { members["id_token"]?.string.map(Secret.init) }

@@ -4,8 +4,8 @@ public import Networking
 public import TokenGeneration
 
 extension OAuth2Client {
-    /// Requests the user's claims from the UserInfo endpoint
-    /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
+    /// Requests the user's claims from the UserInfo endpoint ([OpenID Connect Core 1.0
+    /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     ///
     /// The response is JSON or a signed JWT, depending on the client's registration. It must be
     /// about the subject of the ID token
@@ -95,8 +95,8 @@ extension OAuth2Client {
 public struct UserInfo: Sendable, Hashable {
     /// The user's identifier at the server, which is the `sub` of the ID token.
     public let subject: String
-    /// All claims
-    /// ([OpenID Connect Core 1.0 §5.1](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims)).
+    /// All claims ([OpenID Connect Core 1.0
+    /// §5.1](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims)).
     public let claims: JSONObject
 
     /// Accesses the string value of a claim, such as `name` or `email`.

@@ -1,8 +1,8 @@
 public import Foundation
 public import TokenGeneration
 
-/// Client authentication with an assertion that the client signs with its secret
-/// ([OpenID Connect Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
+/// Client authentication with an assertion that the client signs with its secret ([OpenID Connect
+/// Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
 ///
 /// The secret itself is never sent.
 public struct ClientSecretJWT: ClientAuthentication {

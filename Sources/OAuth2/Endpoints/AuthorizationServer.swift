@@ -31,8 +31,8 @@ public struct AuthorizationServer: Sendable, Hashable {
     public var revocationEndpoint: URL?
     /// The client registration endpoint ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)).
     public var registrationEndpoint: URL?
-    /// The UserInfo endpoint
-    /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
+    /// The UserInfo endpoint ([OpenID Connect Core 1.0
+    /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public var userInfoEndpoint: URL?
     /// The URL of the keys that verify the server's tokens: `jwks_uri`.
     public var keySetURL: URL?

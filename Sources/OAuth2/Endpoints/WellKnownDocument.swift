@@ -6,8 +6,9 @@ public struct WellKnownDocument: Sendable, Hashable {
     private enum Wrapped: Hashable { case openID, oauth2, location(URL) }
     private let wrapped: Wrapped
 
-    /// The document `…/.well-known/openid-configuration` after the issuer's path
-    /// ([OpenID Connect Discovery 1.0 §4](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig)).
+    /// The document `…/.well-known/openid-configuration` after the issuer's path ([OpenID Connect
+    /// Discovery 1.0
+    /// §4](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig)).
     public static let openID = Self(wrapped: .openID)
     /// The document `/.well-known/oauth-authorization-server…` before the issuer's path
     /// ([RFC 8414 §3.1](https://www.rfc-editor.org/rfc/rfc8414#section-3.1)).

@@ -1,8 +1,8 @@
 public import Foundation
 public import TokenGeneration
 
-/// A verifier for the ID tokens that an OpenID provider issues to a client
-/// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
+/// A verifier for the ID tokens that an OpenID provider issues to a client ([OpenID Connect Core
+/// 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
 ///
 /// ```swift
 /// let verifier = IDTokenVerifier(
@@ -28,8 +28,8 @@ public struct IDTokenVerifier: Sendable {
     public let clientID: String
     /// The accepted signature algorithms: the client's `id_token_signed_response_alg`.
     ///
-    /// The default is RS256 alone, as in
-    /// [OpenID Connect registration](https://openid.net/specs/openid-connect-registration-1_0.html).
+    /// The default is RS256 alone, as in [OpenID Connect
+    /// registration](https://openid.net/specs/openid-connect-registration-1_0.html).
     public let algorithms: Set<JWSAlgorithm>
     /// The tolerated difference between the clocks.
     ///
@@ -43,9 +43,8 @@ public struct IDTokenVerifier: Sendable {
     ///
     /// The default is none.
     ///
-    /// The verifier rejects a token with any other audience
-    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation),
-    /// rule 3).
+    /// The verifier rejects a token with any other audience ([OpenID Connect Core 1.0
+    /// §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation), rule 3).
     public var trustedAudiences: [String] = []
     /// The required claims in addition to `iss`, `sub`, `aud`, `exp` and `iat`.
     ///

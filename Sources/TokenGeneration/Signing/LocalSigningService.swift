@@ -1,4 +1,6 @@
-/// A signing service whose key is in this process. Its signatures need no check.
+/// A signing service whose key is in this process.
+///
+/// Its signatures need no check.
 package protocol LocalSigningService: SigningService {
     /// The key that signs.
     var key: SigningKey { get }

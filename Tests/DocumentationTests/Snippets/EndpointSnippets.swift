@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
 let libraryURL = URL(string: "https://library.example/v1")!
@@ -41,7 +42,7 @@ enum Library: HTTPEndpoint {
 }
 
 /// The samples about endpoints, logs and recordings.
-@Suite("Endpoint samples")
+@Suite("Endpoint samples", .limitedConcurrency)
 struct EndpointSnippets {
     @Test("Calls an API that an enumeration models")
     func requests() async throws {

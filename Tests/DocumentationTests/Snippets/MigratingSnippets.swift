@@ -2,11 +2,12 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The samples of Docs/Migrating.md for users of jwt-kit and async-http-client.
-@Suite("Migration samples")
+@Suite("Migration samples", .limitedConcurrency)
 struct MigratingSnippets {
     @Test("Signs and verifies a token with plain values")
     func tokens() throws {

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 
 /// The samples of the MockNetworking catalog.
-@Suite("MockNetworking samples")
+@Suite("MockNetworking samples", .limitedConcurrency)
 struct MockNetworkingSnippets {
     @Test("Scripts a transport")
     func scripting() async throws {

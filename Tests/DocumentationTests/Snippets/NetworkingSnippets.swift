@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// The samples of the Networking catalog.
-@Suite("Networking samples")
+@Suite("Networking samples", .limitedConcurrency)
 struct NetworkingSnippets {
     @Test("Retries with a shared client", arguments: [(200, "ok"), (404, "none")])
     func sending(_ status: Int, _ expected: String) async throws {

@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The samples of README.md. `SnippetTests` compares them with the page.
-@Suite("README samples")
+@Suite("README samples", .limitedConcurrency)
 struct ReadmeSnippets {
     @Test("Signs and verifies a token")
     func signing() throws {

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// The samples about downloads and uploads.
-@Suite("Transfer samples")
+@Suite("Transfer samples", .limitedConcurrency)
 struct TransferSnippets {
     private func withPlaces(_ test: (LoopbackServer, URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sample-\(UUID().uuidString)")

@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// The samples about streams, limits and proxies.
-@Suite("Transport samples")
+@Suite("Transport samples", .limitedConcurrency)
 struct TransportSnippets {
     @Test("Streams a response body")
     func reading() async throws {

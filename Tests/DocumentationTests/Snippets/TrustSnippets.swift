@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// The samples about trusting servers.
-@Suite("Trust samples")
+@Suite("Trust samples", .limitedConcurrency)
 struct TrustSnippets {
     @Test("Trusts only specific root certificates")
     func roots() async throws {

@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("The attempt loop")
+@Suite("The attempt loop", .limitedConcurrency)
 struct AttemptLoopTests {
     // The client's clock stands still while the transport's runs: only deadline tests set timeouts.
     private let request = URLRequest(

@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ClosureInterceptor")
+@Suite("ClosureInterceptor", .limitedConcurrency)
 struct ClosureInterceptorTests {
     private let request = URLRequest(url: URL(string: "http://a.example/")!)
 

@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// Tests of the client on real sockets with each transport.
-@Suite("NetworkClient on loopback")
+@Suite("NetworkClient on loopback", .limitedConcurrency)
 struct LoopbackClientTests {
     enum Engine: String, CaseIterable, CustomTestStringConvertible {
         case curl, urlSession
@@ -240,7 +241,7 @@ struct LoopbackClientTests {
     }
 }
 
-@Suite("NetworkClient with MockURLProtocol")
+@Suite("NetworkClient with MockURLProtocol", .limitedConcurrency)
 struct MockURLProtocolClientTests {
     @Test("Calls the protocol's handler for each request")
     func handler() async throws {

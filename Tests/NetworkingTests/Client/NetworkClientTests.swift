@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("NetworkClient")
+@Suite("NetworkClient", .limitedConcurrency)
 struct NetworkClientTests {
     private func request(_ url: String, method: String = "GET") throws -> URLRequest {
         var request = URLRequest(url: try #require(URL(string: url)))

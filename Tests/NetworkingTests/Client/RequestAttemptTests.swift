@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("RequestAttempt")
+@Suite("RequestAttempt", .limitedConcurrency)
 struct RequestAttemptTests {
     /// An interceptor that records the attempts.
     private final class Observer: RequestInterceptor {

@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("SharedTask")
+@Suite("SharedTask", .limitedConcurrency)
 struct SharedTaskTests {
     private let time = ManualTime()
 

@@ -1,9 +1,10 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("URLRequest.setAuthorization")
+@Suite("URLRequest.setAuthorization", .limitedConcurrency)
 struct URLRequestAuthorizationTests {
     private let url: URL
 

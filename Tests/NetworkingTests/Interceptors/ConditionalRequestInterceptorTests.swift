@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ConditionalRequestInterceptor")
+@Suite("ConditionalRequestInterceptor", .limitedConcurrency)
 struct ConditionalRequestInterceptorTests {
     private let url = URL(string: "http://a.example/things")!
 

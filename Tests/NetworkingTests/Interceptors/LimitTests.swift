@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("RateLimiter")
+@Suite("RateLimiter", .limitedConcurrency)
 struct RateLimiterTests {
     private let time = ManualTime(advancesWhenSleeping: true)
     private let request = URLRequest(url: URL(string: "http://a.example/")!, timeoutInterval: .infinity)
@@ -69,7 +70,7 @@ struct RateLimiterTests {
     }
 }
 
-@Suite("CircuitBreaker")
+@Suite("CircuitBreaker", .limitedConcurrency)
 struct CircuitBreakerTests {
     private let time = ManualTime(advancesWhenSleeping: true)
     private let url = URL(string: "http://a.example/")!

@@ -4,9 +4,10 @@ import MockNetworking
 import Networking
 import Synchronization
 import TestPrograms
+import TestSupport
 import Testing
 
-@Suite("LoggingInterceptor")
+@Suite("LoggingInterceptor", .limitedConcurrency)
 struct LoggingInterceptorTests {
     private let time = ManualTime(advancesWhenSleeping: true)
 
@@ -164,7 +165,7 @@ struct LoggingInterceptorTests {
     }
 }
 
-@Suite("curl commands")
+@Suite("curl commands", .limitedConcurrency)
 struct CurlCommandTests {
     /// Returns the words that a POSIX shell parses.
     private func words(_ command: String) throws -> [String] {
@@ -211,7 +212,7 @@ struct CurlCommandTests {
     }
 }
 
-@Suite("TraceContext")
+@Suite("TraceContext", .limitedConcurrency)
 struct TraceContextTests {
     private let example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("MultipartFormData")
+@Suite("MultipartFormData", .limitedConcurrency)
 struct MultipartFormDataTests {
     /// Returns all bytes of a body, whatever its source.
     static func octets(of form: MultipartFormData, threshold: Int = 64 << 10) async throws -> Data {

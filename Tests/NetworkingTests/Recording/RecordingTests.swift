@@ -1,11 +1,12 @@
 import Foundation
 import FoundationNetworking
 import MockNetworking
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite("ExchangeRecorder and ReplayTransport")
+@Suite("ExchangeRecorder and ReplayTransport", .limitedConcurrency)
 struct RecordingTests {
     private let time = ManualTime(date: Date(timeIntervalSince1970: 1_700_000_000.123), advancesWhenSleeping: true)
 

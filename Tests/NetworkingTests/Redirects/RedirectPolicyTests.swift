@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
 /// Tests of a client's redirects with complete and streamed responses.
-@Suite("RedirectPolicy")
+@Suite("RedirectPolicy", .limitedConcurrency)
 struct RedirectPolicyTests {
     enum Way: String, CaseIterable, CustomTestStringConvertible {
         case whole, streamed

@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("Resource")
+@Suite("Resource", .limitedConcurrency)
 struct ResourceTests {
     private typealias Foo = ModelDecodingTests.Foo
 

@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("Retry.Backoff")
+@Suite("Retry.Backoff", .limitedConcurrency)
 struct RetryBackoffTests {
     private let error = NetworkError(.connectionLost, "lost")
     private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
@@ -170,7 +171,7 @@ struct RetryBackoffTests {
     }
 }
 
-@Suite("Retry.Budget")
+@Suite("Retry.Budget", .limitedConcurrency)
 struct RetryBudgetTests {
     private let url = URL(string: "http://a.example/")!
     private let time = ManualTime(advancesWhenSleeping: true)

@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("makeAuthorizedRequest")
+@Suite("makeAuthorizedRequest", .limitedConcurrency)
 struct TokenExchangeTests {
     /// A provider with a replaceable token.
     private final class Provider: AuthenticationProvider {

@@ -1,12 +1,13 @@
 import Dispatch
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Parts of bodies that pass from one thread to another.
-@Suite("Parts of bodies")
+@Suite("Parts of bodies", .limitedConcurrency)
 struct BodyPartTests {
     private func append(_ count: Int, _ octet: UInt8, to buffer: inout PartBuffer) -> Bool {
         unsafe [UInt8](repeating: octet, count: count).withUnsafeBufferPointer { unsafe buffer.append($0) }

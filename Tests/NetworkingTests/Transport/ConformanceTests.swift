@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
-@Suite("Transport conformance")
+@Suite("Transport conformance", .limitedConcurrency)
 struct ConformanceTests {
     /// The method that receives the response.
     enum Way: String, CaseIterable, CustomTestStringConvertible {

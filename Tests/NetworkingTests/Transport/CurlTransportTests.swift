@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
-@Suite("CurlTransport")
+@Suite("CurlTransport", .limitedConcurrency)
 struct CurlTransportTests {
     @Test("Describes its engine")
     func engineDescription() async throws {

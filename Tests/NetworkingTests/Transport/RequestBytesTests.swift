@@ -1,9 +1,10 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
 /// The exact bytes of requests on the wire.
-@Suite("Requests on the wire")
+@Suite("Requests on the wire", .limitedConcurrency)
 struct RequestBytesTests {
     private func wire(
         _ method: HTTPMethod,

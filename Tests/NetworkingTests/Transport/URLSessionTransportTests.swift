@@ -1,9 +1,10 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("URLSessionTransport")
+@Suite("URLSessionTransport", .limitedConcurrency)
 struct URLSessionTransportTests {
     /// A stub that responds based on the path, without a network.
     private final class Stub: URLProtocol {

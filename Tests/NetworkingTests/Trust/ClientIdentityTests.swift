@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ClientIdentity")
+@Suite("ClientIdentity", .limitedConcurrency)
 struct ClientIdentityTests {
     private struct Unavailable: Error {}
 

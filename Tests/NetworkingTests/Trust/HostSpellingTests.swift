@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// Tests that pins, certificates and identities apply to a host in every spelling.
-@Suite("Spellings of hosts in handshakes")
+@Suite("Spellings of hosts in handshakes", .limitedConcurrency)
 struct HostSpellingTests {
     private static let hosts = ["api.example.org", "xn--bcher-kva.example", "under_score.example", "127.0.0.1"]
 

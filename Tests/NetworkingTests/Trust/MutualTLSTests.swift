@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Client certificates on connections")
+@Suite("Client certificates on connections", .limitedConcurrency)
 struct MutualTLSTests {
     private let fixture: TLSFixture
     private let clients: MockCertificateAuthority

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// Tests of chains with every kind of key, including malformed chains.
-@Suite("Pins and chains")
+@Suite("Pins and chains", .limitedConcurrency)
 struct PinnedChainTests {
     private func tls(
         _ root: MockCertificateAuthority,

@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Pinning on connections")
+@Suite("Pinning on connections", .limitedConcurrency)
 struct PinningTests {
     private func tls(
         _ fixture: TLSFixture,

@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import TestPrograms
+import TestSupport
 import Testing
 
-@Suite("TLS to proxies")
+@Suite("TLS to proxies", .limitedConcurrency)
 struct ProxyTLSTests {
     /// Sends a request for an `http` URL to a server that acts as an HTTPS proxy.
     private func send(
@@ -85,7 +86,7 @@ struct ProxyTLSTests {
 @Suite(
     "Tunnels through TLS to proxies",
     .enabled(if: ChildProgram.path(of: "python3") != nil, "requires python3"),
-    .timeLimit(.minutes(5))
+    .limitedConcurrency
 )
 struct ProxyTunnelTLSTests {
     /// Prints its port, then each request line and whether the request had credentials.

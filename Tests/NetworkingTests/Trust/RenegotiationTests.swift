@@ -3,6 +3,7 @@ import MockNetworking
 import Networking
 import Synchronization
 import TestPrograms
+import TestSupport
 import Testing
 
 /// Tests of a server that starts a second handshake on a connection, as TLS 1.2 allows
@@ -13,7 +14,7 @@ import Testing
 @Suite(
     "Renegotiation",
     .enabled(if: ChildProgram.path(of: "openssl") != nil, "requires openssl"),
-    .timeLimit(.minutes(5))
+    .limitedConcurrency
 )
 struct RenegotiationTests {
     @Test(

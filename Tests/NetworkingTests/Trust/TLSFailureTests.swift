@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("TLSFailure on connections")
+@Suite("TLSFailure on connections", .limitedConcurrency)
 struct TLSFailureTests {
     @Test("Rejects a server with an untrusted root, and one with a self-signed certificate")
     func untrusted() async throws {

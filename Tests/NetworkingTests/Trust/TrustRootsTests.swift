@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("TrustRoots")
+@Suite("TrustRoots", .limitedConcurrency)
 struct TrustRootsTests {
     private func accepts(_ roots: TrustRoots, _ server: LoopbackServer) async throws -> Bool {
         let error = try await refusal(by: server, TLSConfiguration(trustRoots: roots))

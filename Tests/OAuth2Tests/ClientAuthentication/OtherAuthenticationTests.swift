@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("client_secret_post, client_secret_jwt, none and mutual TLS")
+@Suite("client_secret_post, client_secret_jwt, none and mutual TLS", .limitedConcurrency)
 struct OtherAuthenticationTests {
     private let secret = String(repeating: "s3cret ", count: 5)
 

@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("private_key_jwt")
+@Suite("private_key_jwt", .limitedConcurrency)
 struct PrivateKeyJWTTests {
     private let service: ES256SigningService
     private let date = Date(timeIntervalSince1970: 1_700_000_000.9)

@@ -220,7 +220,7 @@ struct CodeFlowModuleTests {
             let thief = fixture.client(try fixture.keyed(), dpop: .generated())
             let error = await #expect(throws: OAuth2Error.self) { try await thief.tokens(for: stolen) }
             #expect(error?.code == .reauthenticationRequired)
-            #expect(error?.serverDescription?.contains("another key") == true)
+            #expect(error?.serverDescription?.contains("a different key") == true)
         }
     }
 

@@ -59,11 +59,11 @@ struct ValidationPolicyTests {
             (#"{"exp":1699999880}"#, "the token expired 2 min ago"),
             (#"{"exp":1699992800}"#, "the token expired 2 h ago"),
             (#"{"exp":1699827200}"#, "the token expired 2 days ago"),
-            (#"{"exp":-62135596800}"#, "the token expired 738838 days ago"),
+            (#"{"exp":-62135596800}"#, "the token expired 738837 days ago"),
             (#"{"exp":1800000000,"nbf":1700000012.5}"#, "the claim “nbf” is 12 s in the future"),
             (
                 #"{"exp":253402300799,"iat":253402300798}"#,
-                "the claim “iat” is 2913215 days in the future; check the clocks"
+                "the claim “iat” is 2913221 days in the future; check the clocks"
             ),
             (#"{"exp":1700000010,"iat":1699999000}"#, "the token is 16 min old, but the policy accepts 5 min"),
             (#"{"exp":1700007200,"iat":1700000000}"#, "the token's lifetime is 2 h, but the policy accepts 60 min"),

@@ -9,8 +9,8 @@ extension Fixture {
         return try SigningKey(jwk: JWK(parsing: Data(jwk)), algorithm: algorithm)
     }
 
-    /// The keys as private JWKs in JSON. LeakSanitizer doesn't see what a global of type `SigningKey`
-    /// refers to: an enum keeps its case in spare bits of the reference.
+    /// The keys as private JWKs in JSON. LeakSanitizer doesn't see what a global of type
+    /// `SigningKey` refers to: an enum keeps its case in spare bits of the reference.
     private static let keys: [JWSAlgorithm: [UInt8]] = {
         var keys: [JWSAlgorithm: [UInt8]] = [:]
         for algorithm in JWSAlgorithm.implemented {

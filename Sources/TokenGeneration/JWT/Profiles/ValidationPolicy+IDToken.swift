@@ -2,8 +2,8 @@ internal import Foundation
 internal import OpenSSLCrypto
 
 extension ValidationPolicy {
-    /// Returns the policy for an ID token, as a client must apply it
-    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
+    /// Returns the policy for an ID token, as a client must apply it ([OpenID Connect Core 1.0
+    /// §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
     ///
     /// - `iss`, `sub`, `aud`, `exp` and `iat` are required, and `sub` must not be empty. `aud` must
     ///   name the client and may also name the trusted audiences, but no others. `azp` is optional
@@ -160,7 +160,8 @@ extension ValidationPolicy {
 
 extension VerificationKey {
     /// Returns the left half of the hash that belongs to the key's signatures, in base64url
-    /// ([OpenID Connect Core 1.0 §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
+    /// ([OpenID Connect Core 1.0
+    /// §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
     ///
     /// - Parameter text: The value that comes with an ID token.
     /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't

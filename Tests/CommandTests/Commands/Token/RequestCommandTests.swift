@@ -317,7 +317,7 @@ struct RequestCommandTests {
             )
             #expect(refused.status == 1 && refused.output == "")
             #expect(
-                refused.errors.hasPrefix("jwt request: \(scene.endpoint): the token endpoint does not accept"),
+                refused.errors.hasPrefix("jwt request: \(scene.endpoint): the token endpoint rejects"),
                 "\(refused)"
             )
             #expect(scene.api.requestCount == 0)

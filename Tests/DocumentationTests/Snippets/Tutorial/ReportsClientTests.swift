@@ -1,9 +1,10 @@
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Test("Reads a report with a token, and replaces a revoked token")
+@Test("Reads a report with a token, and replaces a revoked token", .limitedConcurrency)
 func report() async throws {
     let key = try SigningKey.generate(.es256)
     let authorization = try MockAuthorizationServer.start(clients: [

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
 /// Tests of the store's folder and its parents.
-@Suite("Token store folders", .timeLimit(.minutes(10)))
+@Suite("Token store folders", .limitedConcurrency)
 struct DirectoryCheckTests {
     private func check(_ path: String, says words: [String]) {
         do {

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
 /// Tests of locks on files that other processes remove or replace.
-@Suite("File locks", .timeLimit(.minutes(10)))
+@Suite("File locks", .limitedConcurrency)
 struct FileLockTests {
     @Test(
         "Locks a file again if it was replaced meanwhile, so that two processes can't hold the lock",
