@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("CryptoError") struct CryptoErrorTests {
+@Suite("CryptoError", .serialized) struct CryptoErrorTests {
     @Test("Errors are equal if their codes are equal") func equality() {
         #expect(CryptoError(.malformedKey, "one") == CryptoError(.malformedKey, "another", reasons: ["x"]))
         #expect(CryptoError(.malformedKey, "one") != CryptoError(.keyMismatch, "one"))
@@ -28,7 +28,7 @@ import Testing
     }
 }
 
-@Suite("OpenSSLLibrary") struct OpenSSLLibraryTests {
+@Suite("OpenSSLLibrary", .serialized) struct OpenSSLLibraryTests {
     @Test("Returns its version and can be prepared more than once") func version() {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.prepare()

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import Synchronization
 import Testing
 
-@Suite("Shared state") struct SharedStateTests {
+@Suite("Shared state", .serialized) struct SharedStateTests {
     private final class Watched: Sendable {
         let number: Int
         private let ends: @Sendable () -> Void

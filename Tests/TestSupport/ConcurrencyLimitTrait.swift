@@ -4,9 +4,9 @@ public import Testing
 /// how long each may take.
 ///
 /// Swift Testing starts all tests at the same time, thousands of them on a few cores. Every
-/// suspension of a test would then wait for a turn behind all the others, long enough for timeouts
-/// to pass. The tests with this trait therefore run at a higher priority than those that only
-/// compute, a few at a time.
+/// suspension of a test then waits for a turn behind all the others, long enough for timeouts to
+/// pass. Suites that wait therefore have this trait, and suites that only compute are `.serialized`:
+/// each of them has one job in the queue.
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
     private static let permits = FIFOSemaphore(count: 40)
 
@@ -32,8 +32,8 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
         let timeLimit = timeLimit
         try await Self.$hasPermit.withValue(true) {
             try await withoutActuallyEscaping(function) { function in
-                let body = Task(priority: .high) { try await function() }
-                let alarm = Task(priority: .high) {
+                let body = Task { try await function() }
+                let alarm = Task {
                     try await Task.sleep(for: timeLimit)
                     Issue.record("The test didn't end within \(timeLimit).", sourceLocation: test.sourceLocation)
                     body.cancel()

@@ -6,7 +6,8 @@ import Testing
 /// and Node if it's installed.
 @Suite(
     "Interoperability: forms with Flask, nginx, Python's email and Node",
-    .enabled(if: Interop.isPrepared, Interop.hint)
+    .enabled(if: Interop.isPrepared, Interop.hint),
+    .serialized
 )
 struct FormInteropTests {
     private struct Part: Codable, Hashable, Sendable {

@@ -5,7 +5,7 @@ import Testing
 /// then that this module behaves correctly.
 ///
 /// The defaults were observed with 3.0.19 and 3.6.5.
-@Suite("OpenSSL pitfalls") struct OpenSSLTrapTests {
+@Suite("OpenSSL pitfalls", .serialized) struct OpenSSLTrapTests {
     private let message = PSSSignature.message
 
     private func digest() throws -> [UInt8] { try HashFunction.sha256.hash(message) }

@@ -5,7 +5,7 @@ import Testing
 ///
 /// C9 and C10 are in ``RSAKeyNumberTests``, B10 in ``EdwardsKeyTests``, C7 and C8 in the tests of
 /// HMAC.
-@Suite("Attacks on signatures") struct SignatureAttackTests {
+@Suite("Attacks on signatures", .serialized) struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
     @Test("Rejects r and s that are zero or the order", arguments: EllipticCurve.forTests)

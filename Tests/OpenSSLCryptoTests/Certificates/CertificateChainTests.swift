@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Certificate chains") struct CertificateChainTests {
+@Suite("Certificate chains", .serialized) struct CertificateChainTests {
     private static func verify(
         _ pems: [String],
         roots: [String] = [TestCertificate.root],

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Certificates") struct CertificateTests {
+@Suite("Certificates", .serialized) struct CertificateTests {
     @Test("Reads the same values as OpenSSL") func contents() throws {
         let certificate = try Certificate(pem: TestCertificate.leaf)
         #expect(certificate.der == [UInt8](pem: TestCertificate.leaf))

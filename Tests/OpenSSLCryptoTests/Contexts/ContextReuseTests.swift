@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Context reuse") struct ContextReuseTests {
+@Suite("Context reuse", .serialized) struct ContextReuseTests {
     @Test("Computes codes independently of earlier messages", arguments: [HashFunction.sha256, .sha384, .sha512])
     func codes(hash: HashFunction) throws {
         let key = [UInt8](0..<64).withBytes { SecretBytes(copying: $0) }

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("ExtendableOutputFunction") struct ExtendableOutputFunctionTests {
+@Suite("ExtendableOutputFunction", .serialized) struct ExtendableOutputFunctionTests {
     /// The NIST example for FIPS 202 with an empty message, and values from Python's hashlib.
     private static let empty =
         "46b9dd2b0ba88d13233b3feb743eeb243fcd52ea62b81b82b50c27646ed5762fd75dc4ddd8c0f200cb05019d67b592f6fc821c49479ab486"

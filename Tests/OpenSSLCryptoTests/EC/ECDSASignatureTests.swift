@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("ECDSASignature") struct ECDSASignatureTests {
+@Suite("ECDSASignature", .serialized) struct ECDSASignatureTests {
     struct Pair: Sendable, CustomTestStringConvertible {
         let name: String
         let raw: [UInt8]

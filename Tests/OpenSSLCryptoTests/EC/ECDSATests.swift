@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestVectors
 import Testing
 
-@Suite("ECDSA") struct ECDSATests {
+@Suite("ECDSA", .serialized) struct ECDSATests {
     static let pairs: [(EllipticCurve, HashFunction)] = [
         (.p256, .sha256), (.p384, .sha384), (.p521, .sha512), (.secp256k1, .sha256), (.p256, .sha512), (.p521, .sha256),
     ]

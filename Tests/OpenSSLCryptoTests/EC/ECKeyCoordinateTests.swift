@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("EC keys from coordinates") struct ECKeyCoordinateTests {
+@Suite("EC keys from coordinates", .serialized) struct ECKeyCoordinateTests {
     static let curves: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
     /// The base point of P-256, which is the public key of scalar 1.
     static let baseX = [UInt8](hex: "6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296")

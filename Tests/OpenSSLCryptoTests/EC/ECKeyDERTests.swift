@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("EC keys in unusual DER") struct ECKeyDERTests {
+@Suite("EC keys in unusual DER", .serialized) struct ECKeyDERTests {
     private static let p256 = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d030107"))
     private static let p384 = [UInt8].der(0x06, [UInt8](hex: "2b81040022"))
     private static let ecPublicKey = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d0201"))

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Encrypted EC keys") struct ECKeyEncryptionTests {
+@Suite("Encrypted EC keys", .serialized) struct ECKeyEncryptionTests {
     static let readable = [
         TestPEM.encryptedPBKDF2, TestPEM.encryptedScrypt, TestPEM.encrypted3DES, TestPEM.encryptedSEC1,
     ]

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("EC keys in PEM and DER") struct ECKeyPEMTests {
+@Suite("EC keys in PEM and DER", .serialized) struct ECKeyPEMTests {
     @Test("Reads each OpenSSL format and writes identical bytes", arguments: TestKey.all)
     func roundTrip(key: TestKey) throws {
         let publicKey = try ECPublicKey(pem: key.spki)

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("EllipticCurve") struct EllipticCurveTests {
+@Suite("EllipticCurve", .serialized) struct EllipticCurveTests {
     @Test("Finds the four curves by their JWK names") func names() {
         let sizes = ["P-256": 32, "P-384": 48, "P-521": 66, "secp256k1": 32]
         for (name, size) in sizes {

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Edwards keys from bytes") struct EdwardsKeyTests {
+@Suite("Edwards keys from bytes", .serialized) struct EdwardsKeyTests {
     struct Point: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let curve: EdwardsCurve

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestVectors
 import Testing
 
-@Suite("EdDSA") struct EdwardsSignatureTests {
+@Suite("EdDSA", .serialized) struct EdwardsSignatureTests {
     let message = Array("message".utf8)
 
     @Test("Verifies its own signatures for messages of any length", arguments: [EdwardsCurve.ed25519, .ed448])

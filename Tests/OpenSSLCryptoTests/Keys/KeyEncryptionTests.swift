@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Encrypted keys of any kind") struct KeyEncryptionTests {
+@Suite("Encrypted keys of any kind", .serialized) struct KeyEncryptionTests {
     private static let password = Array("correct".utf8).secret
 
     static let readable = [

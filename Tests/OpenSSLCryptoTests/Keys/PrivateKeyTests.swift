@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("Key pairs of any kind") struct PrivateKeyTests {
+@Suite("Key pairs of any kind", .serialized) struct PrivateKeyTests {
     /// A key pair in several formats.
     struct Formats: Sendable, CustomTestStringConvertible {
         let kind: String

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("HMAC") struct HMACTests {
+@Suite("HMAC", .serialized) struct HMACTests {
     struct KnownAnswer: Sendable, CustomTestStringConvertible {
         let name: String
         let key: [UInt8]

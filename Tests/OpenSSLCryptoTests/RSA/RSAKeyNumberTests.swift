@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("RSA keys from numbers") struct RSAKeyNumberTests {
+@Suite("RSA keys from numbers", .serialized) struct RSAKeyNumberTests {
     /// A change to the numbers of a valid key.
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestVectors
 import Testing
 
-@Suite("RSA signatures") struct RSASignatureTests {
+@Suite("RSA signatures", .serialized) struct RSASignatureTests {
     struct Kind: Sendable, CustomTestStringConvertible {
         let padding: RSASignaturePadding
         let hash: HashFunction

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("SecureRandom") struct SecureRandomTests {
+@Suite("SecureRandom", .serialized) struct SecureRandomTests {
     @Test("Returns the requested number of bytes", arguments: [0, 1, 31, 32, 4096, 1 << 20])
     func count(count: Int) throws {
         #expect(try SecureRandom.bytes(count: count).count == count)

@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import Testing
 
-@Suite("SecretBytes") struct SecretBytesTests {
+@Suite("SecretBytes", .serialized) struct SecretBytesTests {
     static let text = "correct horse battery staple"
     let secret = Array(Self.text.utf8).secret
 
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-@Suite("ConstantTime") struct ConstantTimeTests {
+@Suite("ConstantTime", .serialized) struct ConstantTimeTests {
     @Test(
         "Compares length and contents",
         arguments: [

@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 import Testing
 
-@Suite("Secret memory")
+@Suite("Secret memory", .serialized)
 struct SecretMemoryTests {
     private func secret(_ count: Int) -> SecretBytes {
         [UInt8](repeating: 0x5A, count: count).withBytes { SecretBytes(copying: $0) }

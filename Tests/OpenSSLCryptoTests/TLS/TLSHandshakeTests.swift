@@ -2,7 +2,7 @@ import COpenSSL
 import OpenSSLCrypto
 import Testing
 
-@Suite("TLSHandshake")
+@Suite("TLSHandshake", .serialized)
 struct TLSHandshakeTests {
     private func handshake() throws -> TLSHandshake {
         let store = try TrustStore(roots: [])
@@ -94,7 +94,7 @@ struct TLSHandshakeTests {
     }
 }
 
-@Suite("IPAddress")
+@Suite("IPAddress", .serialized)
 struct IPAddressTests {
     @Test("Parses all notations of addresses")
     func valid() {

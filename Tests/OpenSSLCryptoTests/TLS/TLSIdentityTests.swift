@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 import Testing
 
-@Suite("TLSIdentity")
+@Suite("TLSIdentity", .serialized)
 struct TLSIdentityTests {
     private static let password = Array("secret".utf8).withBytes { SecretBytes(copying: $0) }
 

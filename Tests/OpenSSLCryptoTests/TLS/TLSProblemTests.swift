@@ -3,7 +3,7 @@ import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("TLSProblem")
+@Suite("TLSProblem", .serialized)
 struct TLSProblemTests {
     private func name(_ problem: TLSProblem) -> String {
         switch problem {

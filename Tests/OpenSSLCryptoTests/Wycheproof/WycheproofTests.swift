@@ -10,7 +10,8 @@ import Testing
 /// rejected (a DigestInfo without NULL).
 @Suite(
     "Wycheproof",
-    .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint))
+    .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint)),
+    .serialized
 )
 struct WycheproofTests {
     /// The numbers of the cases with an unexpected verdict.

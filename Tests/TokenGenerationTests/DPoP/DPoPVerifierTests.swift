@@ -4,7 +4,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("DPoPVerifier")
+@Suite("DPoPVerifier", .serialized)
 struct DPoPVerifierTests {
     private static let url = "https://api.example/orders"
     private static let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("DPoP targets")
+@Suite("DPoP targets", .serialized)
 struct HTTPTargetTests {
     @Test(
         "Equivalent URLs are equal (RFC 3986 §6.2.2–6.2.3)",

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("InMemoryReplayCache")
+@Suite("InMemoryReplayCache", .serialized)
 struct InMemoryReplayCacheTests {
     private func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 

@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Base64URL")
+@Suite("Base64URL", .serialized)
 struct Base64URLTests {
     @Test(
         "Bytes and their only encoding convert both ways",

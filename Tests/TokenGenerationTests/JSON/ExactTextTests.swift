@@ -5,7 +5,7 @@ import TokenGeneration
 
 /// Canonically equivalent texts must be different everywhere. This also avoids normalization, which
 /// costs quadratic time for a run of combining characters.
-@Suite("Comparison of untrusted text by bytes")
+@Suite("Comparison of untrusted text by bytes", .serialized)
 struct ExactTextTests {
     private static let composed = "\u{E9}"
     private static let decomposed = "e\u{301}"

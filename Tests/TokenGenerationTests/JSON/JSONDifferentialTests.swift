@@ -3,7 +3,7 @@ import Testing
 import TokenGeneration
 
 /// Compares the package's parser with Foundation's, on documents from fixed seeds.
-@Suite("JSON against Foundation")
+@Suite("JSON against Foundation", .serialized)
 struct JSONDifferentialTests {
     @Test("Both parse random documents to the same values, and Foundation parses our output", arguments: 0..<20)
     func randomDocuments(seed: Int) throws {

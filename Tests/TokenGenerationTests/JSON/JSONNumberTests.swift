@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JSON numbers")
+@Suite("JSON numbers", .serialized)
 struct JSONNumberTests {
     @Test(
         "A number has its exact integer and its finite double, or nil",

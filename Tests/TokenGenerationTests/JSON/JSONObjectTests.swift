@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("JSON objects")
+@Suite("JSON objects", .serialized)
 struct JSONObjectTests {
     @Test("Members keep their order, are replaced in place, and are removed by nil")
     func members() {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("JSON parser")
+@Suite("JSON parser", .serialized)
 struct JSONParserTests {
     @Test(
         "Parses valid objects and writes them canonically",

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JWS algorithms")
+@Suite("JWS algorithms", .serialized)
 struct JWSAlgorithmTests {
     @Test(
         "Keeps any registered or private name unchanged",

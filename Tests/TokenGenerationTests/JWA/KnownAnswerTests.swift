@@ -4,7 +4,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Known signatures")
+@Suite("Known signatures", .serialized)
 struct KnownAnswerTests {
     @Test(
         "The example of an RFC verifies, and is reproduced if the algorithm is deterministic",

@@ -11,7 +11,8 @@ import TokenGeneration
 /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
 @Suite(
     "Wycheproof primitives",
-    .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)")
+    .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)"),
+    .serialized
 )
 struct PrimitiveWycheproofTests {
     private struct File: Decodable {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Keys on Edwards curves")
+@Suite("Keys on Edwards curves", .serialized)
 struct EdwardsKeyTests {
     private static let claims: JSONObject = ["exp": 4_000_000_000]
 

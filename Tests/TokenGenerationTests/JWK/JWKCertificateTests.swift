@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Certificates of a JWK")
+@Suite("Certificates of a JWK", .serialized)
 struct JWKCertificateTests {
     private static let date = Date(timeIntervalSince1970: 1_900_000_000)
 

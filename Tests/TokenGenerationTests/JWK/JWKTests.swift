@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("JWK")
+@Suite("JWK", .serialized)
 struct JWKTests {
     private static let secret = "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
 
@@ -91,7 +91,7 @@ struct JWKTests {
     }
 }
 
-@Suite("Thumbprints")
+@Suite("Thumbprints", .serialized)
 struct ThumbprintTests {
     @Test("RFC 7638 §3.1 and RFC 9278 §6, from the members of an RSA key")
     func vectors() throws {
@@ -131,7 +131,7 @@ struct ThumbprintTests {
     }
 }
 
-@Suite("JWK sets")
+@Suite("JWK sets", .serialized)
 struct JWKSetTests {
     @Test("A bad entry doesn't affect the set, and its reason is kept")
     func tolerance() throws {

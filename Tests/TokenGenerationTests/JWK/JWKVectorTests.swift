@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("JWK vectors of the RFCs")
+@Suite("JWK vectors of the RFCs", .serialized)
 struct JWKVectorTests {
     @Test("rfc7517-a-jwk-sets: each key states its purpose")
     func sets() throws {

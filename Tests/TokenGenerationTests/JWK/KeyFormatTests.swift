@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Key formats")
+@Suite("Key formats", .serialized)
 struct KeyFormatTests {
     private static let pairs = JWSAlgorithm.implemented.filter { !$0.isSymmetric }
 

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Keys in PEM")
+@Suite("Keys in PEM", .serialized)
 struct KeyPEMTests {
     @Test(
         "Rejects text that isn't a PEM key",

@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("RSA keys")
+@Suite("RSA keys", .serialized)
 struct RSAKeyTests {
     /// The private JWK of RFC 7515 A.2.
     private static func jwk(_ changes: [String: JSONValue?] = [:]) throws -> JWK {

@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import Testing
 import TokenGeneration
 
-@Suite("Secrets of HMAC algorithms")
+@Suite("Secrets of HMAC algorithms", .serialized)
 struct SharedSecretTests {
     private static let minimum: [JWSAlgorithm: Int] = [.hs256: 32, .hs384: 48, .hs512: 64]
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Compact tokens")
+@Suite("Compact tokens", .serialized)
 struct CompactTokenTests {
     private let verifier: JWTVerifier
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Required extensions in a header")
+@Suite("Required extensions in a header", .serialized)
 struct CriticalHeaderTests {
     /// The members other than `alg`, and the expected error if the verifier understands `ext`, or
     /// `nil`.

@@ -4,7 +4,7 @@ import Testing
 import TokenGeneration
 
 /// Tokens with a valid signature and a malicious header.
-@Suite("Malicious headers")
+@Suite("Malicious headers", .serialized)
 struct HeaderAttackTests {
     private let verifier: JWTVerifier
 

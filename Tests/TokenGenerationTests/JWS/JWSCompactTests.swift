@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Compact JWSs with any payload")
+@Suite("Compact JWSs with any payload", .serialized)
 struct JWSCompactTests {
     private let service: ES256SigningService
     private let verifier: JWSVerifier

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("JWS JSON serializations")
+@Suite("JWS JSON serializations", .serialized)
 struct JWSJSONTests {
     private let verifier: JWSVerifier
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Changed JSON serializations")
+@Suite("Changed JSON serializations", .serialized)
 struct JWSMutationTests {
     private let keys: [SigningKey]
     private let verifier: JWSVerifier

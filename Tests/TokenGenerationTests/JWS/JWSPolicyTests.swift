@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Several signatures")
+@Suite("Several signatures", .serialized)
 struct JWSPolicyTests {
     private let keys: [SigningKey]
     private let signers: [JWSSigner]

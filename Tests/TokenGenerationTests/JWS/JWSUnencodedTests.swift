@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Unencoded payloads (RFC 7797)")
+@Suite("Unencoded payloads (RFC 7797)", .serialized)
 struct JWSUnencodedTests {
     private static let header = #"{"alg":"ES256","b64":false,"crit":["b64"]}"#
     private let service: ES256SigningService

@@ -4,7 +4,7 @@ import Testing
 import TokenGeneration
 
 /// The examples of the RFCs, by the names of their files in `Vectors/`.
-@Suite("JWSs of RFC 7515 and RFC 7797")
+@Suite("JWSs of RFC 7515 and RFC 7797", .serialized)
 struct JWSVectorTests {
     @Test(
         "A compact JWS and its JSON form verify; any other payload doesn't",

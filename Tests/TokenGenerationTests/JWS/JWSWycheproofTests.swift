@@ -9,7 +9,8 @@ private let path = "wycheproof/json_web_signature_test.json"
 /// `Docs/Wycheproof.md`.
 @Suite(
     "Wycheproof JSON Web Signature",
-    .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)")
+    .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"),
+    .serialized
 )
 struct JWSWycheproofTests {
     /// Test cases whose label contradicts the format or another test case.

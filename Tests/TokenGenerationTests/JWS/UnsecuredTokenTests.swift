@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Unsecured tokens")
+@Suite("Unsecured tokens", .serialized)
 struct UnsecuredTokenTests {
     @Test(
         "Parses the examples of the RFCs",

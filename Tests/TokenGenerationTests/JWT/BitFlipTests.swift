@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Single changes of a token")
+@Suite("Single changes of a token", .serialized)
 struct BitFlipTests {
     private static let refusals: Set<TokenError.Code> = [
         .malformedToken, .algorithmMismatch, .signatureInvalid, .criticalHeaderUnsupported,

@@ -3,7 +3,7 @@ import Testing
 import TokenGeneration
 
 /// Tokens with a valid header and signature whose claims must be rejected or be harmless.
-@Suite("Malicious claims")
+@Suite("Malicious claims", .serialized)
 struct ClaimsAttackTests {
     @Test(
         "Rejects a payload that isn't a strict JSON object",

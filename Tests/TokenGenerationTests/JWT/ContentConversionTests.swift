@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Token content")
+@Suite("Token content", .serialized)
 struct ContentConversionTests {
     private func payload(_ payload: [String: Any]) throws -> String {
         let content = JWTRepresentation(header: [:], payload: payload)

@@ -36,7 +36,7 @@ private func json(_ part: String) throws -> String {
     String(decoding: try Base64URL.decode(part), as: UTF8.self)
 }
 
-@Suite("JWTGenerator")
+@Suite("JWTGenerator", .serialized)
 struct JWTGeneratorTests {
     @Test("A token has three parts, and the third signs the first two")
     func shape() throws {

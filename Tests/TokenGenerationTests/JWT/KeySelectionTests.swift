@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Key selection")
+@Suite("Key selection", .serialized)
 struct KeySelectionTests {
     private let first: SigningKey
     private let second: SigningKey

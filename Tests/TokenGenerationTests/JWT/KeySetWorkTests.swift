@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Preparation of keys in a set")
+@Suite("Preparation of keys in a set", .serialized)
 struct KeySetWorkTests {
     private static let payload = #"{"exp":4000000000}"#
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Known headers of a verifier") struct KnownHeaderTests {
+@Suite("Known headers of a verifier", .serialized) struct KnownHeaderTests {
     private static func changed(_ token: String) -> String {
         // The first character of the signature, because all of its bits count.
         var parts = token.split(separator: ".").map(String.init)
@@ -87,7 +87,7 @@ import TokenGeneration
     }
 }
 
-@Suite("Prepared headers of a service") struct PreparedHeaderTests {
+@Suite("Prepared headers of a service", .serialized) struct PreparedHeaderTests {
     /// A custom service without a prepared header.
     private struct Other: SigningService {
         let service: SigningKey

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Registered claims")
+@Suite("Registered claims", .serialized)
 struct RegisteredClaimsTests {
     @Test("All claims round-trip with any date strategy of the coder")
     func roundTrip() throws {

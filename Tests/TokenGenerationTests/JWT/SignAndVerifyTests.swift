@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Signing and verifying")
+@Suite("Signing and verifying", .serialized)
 struct SignAndVerifyTests {
     @Test("RFC 7515 A.3 verifies at its own time")
     func rfc7515A3() throws {

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import TokenGeneration
 
-@Suite("ValidationPolicy")
+@Suite("ValidationPolicy", .serialized)
 struct ValidationPolicyTests {
     private func result(_ payload: String, _ policy: ValidationPolicy) throws -> TokenError.Code? {
         let token = try Fixture.token(payload: payload)
@@ -248,7 +248,7 @@ struct ValidationPolicyTests {
     }
 }
 
-@Suite("ValidationPolicy's rules")
+@Suite("ValidationPolicy's rules", .serialized)
 struct ValidationPolicyRuleTests {
     private func result(
         _ payload: String,

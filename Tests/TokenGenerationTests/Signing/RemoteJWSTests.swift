@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TokenGeneration
 
-@Suite("JWSs with remote signing services")
+@Suite("JWSs with remote signing services", .serialized)
 struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 

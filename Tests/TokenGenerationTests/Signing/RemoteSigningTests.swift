@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import Testing
 import TokenGeneration
 
-@Suite("Remote signing services")
+@Suite("Remote signing services", .serialized)
 struct RemoteSigningTests {
     private static let claims: JSONObject = ["exp": 4_000_000_000, "sub": "alice"]
 

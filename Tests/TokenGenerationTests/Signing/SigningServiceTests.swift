@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Signing services")
+@Suite("Signing services", .serialized)
 struct SigningServiceTests {
     @Test("A key signs with its algorithm, and signs claims in one call", arguments: JWSAlgorithm.implemented)
     func key(algorithm: JWSAlgorithm) throws {

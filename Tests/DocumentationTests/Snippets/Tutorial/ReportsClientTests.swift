@@ -1,10 +1,9 @@
 import MockNetworking
 import Networking
-import TestSupport
 import Testing
 import TokenGeneration
 
-@Test("Reads a report with a token, and replaces a revoked token", .limitedConcurrency)
+@Test("Reads a report with a token, and replaces a revoked token")
 func report() async throws {
     let key = try SigningKey.generate(.es256)
     let authorization = try MockAuthorizationServer.start(clients: [

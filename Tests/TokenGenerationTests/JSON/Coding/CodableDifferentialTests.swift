@@ -3,7 +3,7 @@ import Testing
 import TokenGeneration
 
 /// Compares the package's coders with Foundation's.
-@Suite("Codable against Foundation")
+@Suite("Codable against Foundation", .serialized)
 struct CodableDifferentialTests {
     private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Values that can't be claims")
+@Suite("Values that can't be claims", .serialized)
 struct CodableRefusalTests {
     private struct Holder<Value: Encodable>: Encodable {
         let outer: [String: Value]

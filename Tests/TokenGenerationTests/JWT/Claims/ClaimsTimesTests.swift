@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Claim helpers")
+@Suite("Claim helpers", .serialized)
 struct ClaimsTimesTests {
     private let date = Date(timeIntervalSince1970: 1_700_000_000.75)
 

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Durations in readable form")
+@Suite("Durations in readable form", .serialized)
 struct DurationParsingTests {
     @Test(
         "Parses whole numbers with units, from the largest to the smallest",

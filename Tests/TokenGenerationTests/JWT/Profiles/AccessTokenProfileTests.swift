@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens and assertions")
+@Suite("Access tokens and assertions", .serialized)
 struct AccessTokenProfileTests {
     /// The claims of RFC 9068 §2.2.
     private static let sample: JSONObject = [

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("ID tokens")
+@Suite("ID tokens", .serialized)
 struct IDTokenProfileTests {
     private static let good: JSONObject = [
         "iss": "https://op", "sub": "u", "aud": "c", "exp": 1_700_000_100, "iat": 1_699_999_990, "nonce": "n",
