@@ -5,8 +5,8 @@ public import Testing
 ///
 /// Swift Testing starts all tests at the same time, thousands of them on a few cores. Every
 /// suspension of a test then waits for a turn behind all the others, long enough for timeouts to
-/// pass. Suites that wait therefore have this trait, and suites that only compute are `.serialized`:
-/// each of them has one job in the queue.
+/// pass. Suites that wait therefore have this trait, and suites that only compute are
+/// `.serialized`: each of them has one job in the queue.
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
     private static let permits = FIFOSemaphore(count: 40)
 
