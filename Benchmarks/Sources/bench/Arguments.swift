@@ -1,7 +1,7 @@
 /// The parsed command line.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile
+        case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile, charts
     }
 
     static let usage = """
@@ -13,6 +13,7 @@ struct Arguments {
                bench transfers [--json] [--only download|upload] [--rounds N] [--mebibytes N]
                bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
                bench hostile [--json] [--only NAME]
+               bench charts  --from FILE [--into FOLDER]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or its prefix: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport", "http TLS" and "http client"
@@ -26,6 +27,10 @@ struct Arguments {
     var mebibytes = 2048
     /// The number of tokens in a batch of the command.
     var tokens = 100_000
+    /// The file with the JSON lines that `bench charts` draws.
+    var source: String?
+    /// The folder into which `bench charts` writes.
+    var folder = "Docs/Images"
     /// The path of the `jwt` command, or `nil` to build it.
     var program: String?
 
@@ -44,6 +49,8 @@ struct Arguments {
             case "--rounds": rounds = try Self.number(of: option, atLeast: 3, &rest)
             case "--mebibytes": mebibytes = try Self.number(of: option, atLeast: 1, &rest)
             case "--tokens": tokens = try Self.number(of: option, atLeast: 1, &rest)
+            case "--from": source = try Self.value(of: option, &rest)
+            case "--into": folder = try Self.value(of: option, &rest)
             case "--jwt": program = try Self.value(of: option, &rest)
             case "--seconds": seconds = try Self.number(of: option, atLeast: 1, &rest)
             default: throw UsageError(text: "bench: Unknown option \(option).")
