@@ -17,8 +17,8 @@ struct OAuthSuite {
 
     func run() async throws {
         if !arguments.isJSON {
-            print("µs of CPU time per operation, medians; “beside” is the baseline that the case includes")
-            print("case                          µs     beside      ratio")
+            print("µs of CPU time per operation, medians; “baseline” is the work that the case includes")
+            print("case                          µs   baseline      ratio")
         }
         if arguments.wants("bearer") { try await bearer() }
         if arguments.wants("two tasks") { try await twoTasks() }
