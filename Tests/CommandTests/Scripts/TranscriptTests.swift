@@ -13,11 +13,8 @@ struct TranscriptTests {
     @Test("Prints the documented output, except for times", arguments: ["README.md", "Docs/Command.md"])
     func transcript(page: String) throws {
         let steps = try Self.steps(of: page)
-        #expect(
-            steps.map { $0.command.split(separator: " ").prefix(2).joined(separator: " ") } == [
-                "jwt keygen", "jwt sign", "jwt verify", "jwt decode",
-            ]
-        )
+        let commands = steps.map { $0.command.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(commands.starts(with: ["jwt keygen", "jwt sign", "jwt verify"]))
         let folder = try TemporaryFolder()
         for step in steps {
             let result = try BuiltProgram.shell("{ \(step.command)\n} 2>&1", in: folder)
