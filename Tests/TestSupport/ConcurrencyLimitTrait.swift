@@ -52,7 +52,7 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == ConcurrencyLimitTrait {
     /// Runs only a few of these tests at once, each for at most three minutes: sanitizers make
     /// tests up to ten times slower.
-    public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(180)) }
+    public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(300)) }
 
     /// Runs only a few of these tests at once.
     ///
