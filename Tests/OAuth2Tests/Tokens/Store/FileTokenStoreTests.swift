@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("FileTokenStore", .limitedConcurrency(timeLimit: .seconds(600)))
+@Suite("FileTokenStore", .limitedConcurrency)
 struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))
@@ -86,15 +86,19 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("Doesn't write a record that can't be read back, encrypted or not", arguments: [nil, Self.key])
-    func largestRecord(key: Secret?) async throws {
+    @Test(
+        "Doesn't write a record that can't be read back, encrypted or not",
+        arguments: [(nil, 1_048_400), (Self.key, 786_300)]
+    )
+    func largestRecord(key: Secret?, approximateSize: Int) async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory, encryptionKey: key)
             #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
             let version = try await store.load("k")?.version
             // The largest token that is written can be read back. The first one that can't leaves
             // the old record in place.
-            var (written, refused) = (1_000, 1_100_000)
+            let range = approximateSize - 50..<approximateSize + 50
+            var (written, refused) = (range.lowerBound, range.upperBound)
             while refused - written > 1 {
                 let size = (written + refused) / 2
                 let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: size)))
@@ -110,7 +114,7 @@ struct FileTokenStoreTests {
                     refused = size
                 }
             }
-            #expect(written > 700_000)
+            #expect(written > range.lowerBound && refused < range.upperBound)
             // A date with finer fractions than a number of seconds since 1970 keeps.
             let fine = TokenRecord(
                 accessToken: Secret("a"),
