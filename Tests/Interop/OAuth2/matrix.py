@@ -6,6 +6,7 @@ description.
 
 import importlib.metadata
 import sys
+import textwrap
 
 servers = {
     "glewlwyd": "Glewlwyd",
@@ -23,6 +24,15 @@ order = [
     "UserInfo", "Signed UserInfo", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
     "Certificate-bound tokens",
 ]
+
+
+def wrapped(text, indent=0):
+    """The text in lines of at most 100 columns."""
+    return textwrap.fill(
+        text, 100, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
 found, notes = {}, []
 with open(sys.argv[1], encoding="utf-8") as file:
     lines = sorted(set(file.read().splitlines()))
@@ -34,13 +44,17 @@ features = {feature for feature, _ in found}
 if unknown := features - set(order):
     raise SystemExit(f"error: unknown features {sorted(unknown)}; add them to `order` in matrix.py")
 
-print("""# Interoperation with authorization servers
-
-`bash Tests/Interop/run` starts other projects' authorization servers, runs `InteropTests` against
-them over loopback connections, and generates this page. The tests verify each result: “passed”, “not
-supported”, or “differs” with the number of a deviation from the standard. For an unsupported feature,
-they also send a request, check the server's metadata, and search the source of the server's library.
-""")
+print("# Interoperation with authorization servers\n")
+print(
+    wrapped(
+        "`bash Tests/Interop/run` starts other projects' authorization servers, runs `InteropTests` "
+        "against them over loopback connections, and generates this page. The tests verify each "
+        "result: “passed”, “not supported”, or “differs” with the number of a deviation from the "
+        "standard. For an unsupported feature, they also send a request, check the server's "
+        "metadata, and search the source of the server's library."
+    )
+    + "\n"
+)
 print(f"""| server | version | written in |
 |---|---|---|
 | [Glewlwyd](https://github.com/babelouest/glewlwyd) | Debian's package | C |
@@ -61,11 +75,13 @@ for feature in (f for f in order if f in features):
             outcome = f"differs ({len(notes)})"
         cells.append({"lacks": "not supported"}.get(outcome, outcome))
     print(f"| {feature} | " + " | ".join(cells) + " |")
-print(f"""
-[requests_oauth2client](https://github.com/guillp/requests_oauth2client) {importlib.metadata.version("requests_oauth2client")}
-also verifies the library's DPoP proofs, for a token endpoint and a resource that require changing
-nonces: `Tests/Interop/OAuth2/dpop_server.py`.
-""")
+version = importlib.metadata.version("requests_oauth2client")
+sentence = (
+    f"[requests_oauth2client](https://github.com/guillp/requests_oauth2client) {version} also verifies "
+    "the library's DPoP proofs, for a token endpoint and a resource that require changing nonces: "
+    "`Tests/Interop/OAuth2/dpop_server.py`."
+)
+print("\n" + wrapped(sentence) + "\n")
 print("## Differences\n")
 for number, note in enumerate(notes, 1):
-    print(f"{number}. {note}")
+    print(wrapped(f"{number}. {note}", indent=len(f"{number}. ")))
