@@ -9,6 +9,8 @@ import TokenGeneration
 struct ProofServerTests {
     @Test(
         "requests_oauth2client verifies DPoP proofs with changing nonces of both servers",
+        // The servers change their nonces with every request.
+        .serialized,
         arguments: [JWSAlgorithm.es256, .es384, .rs256]
     )
     func proofs(algorithm: JWSAlgorithm) async throws {
