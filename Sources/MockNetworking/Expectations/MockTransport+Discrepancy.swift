@@ -19,7 +19,7 @@ extension MockTransport {
 
         /// The kind of discrepancy.
         public let kind: Kind
-        /// What was expected, and what arrived.
+        /// The expectation, and the requests that arrived instead.
         public let description: String
     }
 }

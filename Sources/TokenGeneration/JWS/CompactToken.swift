@@ -115,12 +115,7 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signer(among keys: [VerificationKey]) throws(TokenError) -> Int? {
-        let signature: [UInt8]
-        do throws(TokenError) {
-            signature = try Base64URL.decode(bytes.span.extracting(payloadEnd + 1..<bytes.count))
-        } catch {
-            throw Self.notBase64URL("signature", error)
-        }
+        let signature = try signature()
         return keys.firstIndex { isSigned(by: $0, with: signature) }
     }
 
@@ -138,12 +133,8 @@ struct CompactToken {
         do throws(TokenError) {
             return try Base64URL.decode(bytes.span.extracting(range))
         } catch {
-            throw Self.notBase64URL(part, error)
+            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
         }
-    }
-
-    private static func notBase64URL(_ part: String, _ error: TokenError) -> TokenError {
-        TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
     }
 
     private func parse(_ json: [UInt8], limits: JSONLimits, _ part: String) throws(TokenError) -> JSONObject {
