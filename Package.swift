@@ -86,9 +86,11 @@ let package = Package(
             dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors"],
             swiftSettings: settings
         ),
+        // `COpenSSLCalls` records a test's calls of OpenSSL.
+        .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
         .testTarget(
             name: "TokenGenerationTests",
-            dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors"],
+            dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors", "COpenSSLCalls"],
             swiftSettings: settings
         ),
         // A process that tests kill, limit or inspect.
@@ -102,7 +104,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
-                "Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer", "TestSupport",
+                "Networking", "MockNetworking", "System", "TestPrograms", "TestVectors", "transfer-peer", "TestSupport",
             ],
             swiftSettings: settings
         ),

@@ -28,6 +28,12 @@ extern int inflateInit2_(struct zlib_stream *stream, int window_bits, const char
 extern int inflate(struct zlib_stream *stream, int flush) WEAK;
 extern int inflateReset(struct zlib_stream *stream) WEAK;
 extern int inflateEnd(struct zlib_stream *stream) WEAK;
+extern int deflateInit2_(
+    struct zlib_stream *stream, int level, int method, int window_bits, int memory_level, int strategy,
+    const char *version, int size
+) WEAK;
+extern int deflate(struct zlib_stream *stream, int flush) WEAK;
+extern int deflateEnd(struct zlib_stream *stream) WEAK;
 
 extern void *BrotliDecoderCreateInstance(void *allocate, void *release, void *opaque) WEAK;
 extern void BrotliDecoderDestroyInstance(void *state) WEAK;
@@ -60,6 +66,11 @@ enum {
     ZLIB_GZIP_WINDOW_BITS = 15 + 16,
     ZLIB_RAW_WINDOW_BITS = -15,
     ZLIB_METHOD_DEFLATE = 8,
+    ZLIB_DEFAULT_LEVEL = -1,
+    ZLIB_DEFAULT_MEMORY_LEVEL = 8,
+    ZLIB_DEFAULT_STRATEGY = 0,
+    ZLIB_NO_FLUSH = 0,
+    ZLIB_FINISH = 4,
     GZIP_FIRST_OCTET = 0x1F,
     BROTLI_SUCCESS = 1,
     BROTLI_NEEDS_INPUT = 2,
@@ -201,4 +212,31 @@ int ccoding_decode(
     case CCODING_ZSTD: return decode_zstd(decoder, input, input_count, taken, output, output_count, given);
     }
     return CCODING_MALFORMED;
+}
+
+static unsigned int at_most_uint(size_t count) { return count > UINT_MAX ? UINT_MAX : (unsigned int)count; }
+
+size_t ccoding_gzip(const uint8_t *input, size_t input_count, uint8_t *output, size_t output_count) {
+    if (!zlibVersion || !deflateInit2_ || !deflate || !deflateEnd) return 0;
+    struct zlib_stream stream = {0};
+    int code = deflateInit2_(
+        &stream, ZLIB_DEFAULT_LEVEL, ZLIB_METHOD_DEFLATE, ZLIB_GZIP_WINDOW_BITS, ZLIB_DEFAULT_MEMORY_LEVEL,
+        ZLIB_DEFAULT_STRATEGY, zlibVersion(), (int)sizeof stream
+    );
+    if (code != ZLIB_OK) return 0;
+    size_t taken = 0;
+    size_t given = 0;
+    while (code == ZLIB_OK && given < output_count) {
+        unsigned int in = at_most_uint(input_count - taken);
+        unsigned int out = at_most_uint(output_count - given);
+        stream.next_in = input + taken;
+        stream.avail_in = in;
+        stream.next_out = output + given;
+        stream.avail_out = out;
+        code = deflate(&stream, taken + in == input_count ? ZLIB_FINISH : ZLIB_NO_FLUSH);
+        taken += in - stream.avail_in;
+        given += out - stream.avail_out;
+    }
+    deflateEnd(&stream);
+    return code == ZLIB_STREAM_END ? given : 0;
 }

@@ -10,6 +10,7 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/objects.h>
 #include <openssl/opensslv.h>
 #include <openssl/param_build.h>
@@ -36,6 +37,12 @@ static inline OSSL_PARAM COpenSSL_private_key_param(unsigned char *little_endian
 }
 static inline OSSL_PARAM COpenSSL_digest_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0);
+}
+static inline OSSL_PARAM COpenSSL_kdf_key_param(void *key, size_t size) {
+    return OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, key, size);
+}
+static inline OSSL_PARAM COpenSSL_kdf_info_param(void *info, size_t size) {
+    return OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, size);
 }
 
 // OpenSSL 3.0 builds some of these names from two literals, which the importer doesn't evaluate. In
@@ -68,6 +75,7 @@ static inline int COpenSSL_push_rsa_numbers(
 // The importer doesn't evaluate macros that combine other macros with `|`.
 static inline int COpenSSL_selection_keypair(void) { return EVP_PKEY_KEYPAIR; }
 static inline int COpenSSL_selection_public_key(void) { return EVP_PKEY_PUBLIC_KEY; }
+static inline int COpenSSL_selection_parameters(void) { return EVP_PKEY_KEY_PARAMETERS; }
 
 // Combines macros too. RFC 2253, except that non-ASCII characters aren't escaped.
 static inline unsigned long COpenSSL_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }

@@ -91,6 +91,23 @@ public struct AccessTokenVerifier: Sendable {
     /// (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
+    /// The decrypter of encrypted access tokens, with the algorithms that were agreed with the
+    /// authorization server.
+    ///
+    /// The default is `nil`, which rejects encrypted tokens. With a decrypter, a JWT that isn't
+    /// encrypted is rejected ([RFC 9068 §4](https://www.rfc-editor.org/rfc/rfc9068#section-4)). It
+    /// must be signed first and encrypted then. Several issuers share the decrypter.
+    ///
+    /// ```swift
+    /// verifier.decrypter = JWEDecrypter(
+    ///     key: key,
+    ///     policy: DecryptionPolicy(
+    ///         algorithms: [.ecdhESA256KW], encryptions: [.a256GCM]
+    ///     )
+    /// )
+    /// ```
+    public var decrypter: JWEDecrypter?
+
     var keys: IssuerKeys?
     var trusted: TrustedIssuers?
 
@@ -167,9 +184,10 @@ public struct AccessTokenVerifier: Sendable {
 
     private func verified(_ presented: PresentedToken) async throws(AccessRefusal) -> VerifiedAccessToken {
         do {
-            guard let trusted else { return try await verified(presented.text) }
-            let (issuer, isJWT) = try trusted.issuer(of: presented.text)
-            return try await confined(to: issuer).verified(presented.text, isJWT: isJWT)
+            let token = try opened(presented.text)
+            guard let trusted else { return try await verified(presented.text, token) }
+            let (issuer, isJWT) = try trusted.issuer(of: token.text)
+            return try await confined(to: issuer).verified(presented.text, token, isJWT: isJWT)
         } catch let error as TokenError {
             throw invalidToken(presented, "the access token is invalid: \(error.message)", cause: error)
         } catch {
@@ -181,18 +199,40 @@ public struct AccessTokenVerifier: Sendable {
         }
     }
 
+    /// Returns the signed token inside an encrypted one, or the text itself if it isn't a JWE or if
+    /// nothing decrypts it.
+    ///
+    /// - Throws: `TokenError` if the token can't be decrypted.
+    private func opened(_ text: String) throws(TokenError) -> OpenedToken {
+        guard let decrypter, keys != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
+            return OpenedToken(text: text)
+        }
+        return try JWEDecrypter?(decrypter).opened(text, "the access token")
+    }
+
     /// Verifies a token of the only issuer.
     ///
-    /// `isJWT` is `nil` if the token's form is unknown.
-    ///
+    /// - Parameters:
+    ///   - text: The token as presented, for introspection.
+    ///   - token: The signed token.
+    ///   - isJWT: Whether the signed token is a JWT, or `nil` if that's unknown.
+    /// - Returns: The verified token.
     /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
     ///   that's unknown.
-    private func verified(_ text: String, isJWT: Bool? = nil) async throws -> VerifiedAccessToken {
-        if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(text)) != nil)) {
+    private func verified(
+        _ text: String,
+        _ token: OpenedToken,
+        isJWT: Bool? = nil
+    ) async throws -> VerifiedAccessToken {
+        if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
             return try await introspected(text, by: introspection)
         }
         guard let keys else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
-        return try VerifiedAccessToken(try await keys.verify(text, against: policy), scopeClaim: scopeClaim)
+        if decrypter != nil, token.encryptionHeader == nil {
+            try JWEDecrypter?.checkIsEncrypted(text, "the access token")
+        }
+        let verified = try await keys.verify(token.text, against: policy)
+        return try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim)
     }
 
     // MARK: Requirements

@@ -28,12 +28,16 @@ public final class CachedTokenIntrospection: Sendable {
     public let lifetime: Duration
 
     private let client: OAuth2Client
+    private let verifier: IntrospectionResponseVerifier?
     private let answers: SingleFlightCache<[UInt8], IntrospectedToken>
 
     /// Creates a cache.
     ///
     /// - Parameters:
     ///   - client: The client that introspects tokens.
+    ///   - verifier: The verifier of responses that are JWTs, which are then required
+    ///     ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)). The default, `nil`, accepts only
+    ///     JSON.
     ///   - capacity: The maximum number of cached responses, for active and for inactive tokens
     ///     each. The default is 1,000.
     ///   - lifetime: The lifetime of a cached response, limited by the token's expiry. The default
@@ -43,12 +47,14 @@ public final class CachedTokenIntrospection: Sendable {
     ///   - timeSource: The source of time, which should be the client's.
     public init(
         _ client: OAuth2Client,
+        verifiedBy verifier: IntrospectionResponseVerifier? = nil,
         capacity: Int = 1_000,
         lifetime: Duration = .seconds(60),
         timeout: Duration = .seconds(30),
         timeSource: TimeSource = .system
     ) {
         self.client = client
+        self.verifier = verifier
         self.capacity = max(capacity, 0)
         self.lifetime = max(lifetime, .zero)
         var policy = SingleFlightCache<[UInt8], IntrospectedToken>.Policy(timeout: timeout)
@@ -70,13 +76,13 @@ public final class CachedTokenIntrospection: Sendable {
     ///
     /// - Parameter token: The token.
     /// - Returns: The server's response, possibly from the cache.
-    /// - Throws: The errors of `OAuth2Client.introspect(_:kind:)`; `OAuth2Error` with the code
-    ///   `serverUnreachable` if the server doesn't respond in time; `CancellationError` if the
-    ///   caller is cancelled while it waits.
+    /// - Throws: The errors of `OAuth2Client.introspect(_:kind:verifiedBy:)`; `OAuth2Error` with
+    ///   the code `serverUnreachable` if the server doesn't respond in time; `CancellationError` if
+    ///   the caller is cancelled while it waits.
     public func answer(about token: Secret) async throws -> IntrospectedToken {
         do {
-            return try await answers.value(for: token.fingerprint) { [client] in
-                try await client.introspect(token, kind: .accessToken)
+            return try await answers.value(for: token.fingerprint) { [client, verifier] in
+                try await client.introspect(token, kind: .accessToken, verifiedBy: verifier)
             }
         } catch let error as NetworkError where error.code == .timedOut {
             throw OAuth2Error(.serverUnreachable, "the introspection endpoint didn't respond in time", cause: error)

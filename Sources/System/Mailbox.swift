@@ -58,6 +58,18 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
+    /// A Boolean value that indicates whether the mailbox discards messages.
+    package var isClosed: Bool { state.withLock(\.isClosed) }
+
+    /// Closes the mailbox if it's empty, and returns whether it did.
+    package func closeIfEmpty() -> Bool {
+        state.withLock { state in
+            guard state.messages.isEmpty else { return false }
+            (state.isClosed, state.poller) = (true, nil)
+            return true
+        }
+    }
+
     /// Closes the mailbox when the loop ends.
     ///
     /// - Returns: The messages that the loop hasn't collected.

@@ -1,18 +1,22 @@
+internal import CSocket
 import Glibc
 import Synchronization
 
 /// A thread that can be joined.
 package final class WorkerThread: Sendable {
     private final class Start {
+        private let name: String
         private var body: (() -> Void)?
         private let atEnd: @Sendable () -> Void
 
-        init(body: @escaping () -> Void, atEnd: @escaping @Sendable () -> Void) {
+        init(name: String, body: @escaping () -> Void, atEnd: @escaping @Sendable () -> Void) {
+            self.name = name
             self.body = body
             self.atEnd = atEnd
         }
 
         func run() {
+            _ = unsafe name.withCString { unsafe pthread_setname_np(pthread_self(), $0) }
             body?()
             body = nil
             atEnd()
@@ -25,15 +29,17 @@ package final class WorkerThread: Sendable {
     /// Starts a thread.
     ///
     /// - Parameters:
+    ///   - name: The name that tools such as `top` show, at most 15 bytes.
     ///   - body: The closure to run on the thread.
     ///   - atEnd: A closure to run on the thread after `body` and its captures are released.
     /// - Throws: ``SystemFailure`` if the system can't start a thread.
     package init(
+        named name: String,
         body: sending @escaping () -> Void,
         atEnd: @escaping @Sendable () -> Void = {}
     ) throws(SystemFailure) {
         var identifier = pthread_t()
-        let start = unsafe Unmanaged.passRetained(Start(body: body, atEnd: atEnd))
+        let start = unsafe Unmanaged.passRetained(Start(name: name, body: body, atEnd: atEnd))
         let code = unsafe pthread_create(
             &identifier,
             nil,

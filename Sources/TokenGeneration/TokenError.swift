@@ -36,6 +36,7 @@ extension TokenError {
             case certificateRejected
             case passwordRequired, incorrectPassword
             case unsupportedAlgorithm, algorithmRequired, algorithmMismatch, signingFailed
+            case encryptionFailed, decryptionFailed, compressionRejected
             case signatureInvalid, insufficientSignatures, criticalHeaderUnsupported, unprotectedParameter
             case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
@@ -55,7 +56,7 @@ extension TokenError {
         /// A name from a bounded set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The text isn't a compact JWS with a JSON header and JSON claims.
+        /// The text isn't a token: a compact JWS with a JSON header and JSON claims, or a JWE.
         public static var malformedToken: Self { Self(.malformedToken) }
         /// The text isn't JSON, or isn't the strict JSON that tokens and keys require.
         public static var malformedJSON: Self { Self(.malformedJSON) }
@@ -93,12 +94,21 @@ extension TokenError {
         /// Signing failed, or a signing service returned something that can't be a signature of its
         /// algorithm.
         public static var signingFailed: Self { Self(.signingFailed) }
+        /// Encryption failed, because the system has no random numbers, the recipient's key is
+        /// unsuitable, or OpenSSL fails.
+        public static var encryptionFailed: Self { Self(.encryptionFailed) }
+        /// The token can't be decrypted with the key: it's for another key, or it was changed.
+        ///
+        /// The error has no further reason, because the reason would help an attacker.
+        public static var decryptionFailed: Self { Self(.decryptionFailed) }
+        /// The content of an encrypted token is compressed (`zip`), which isn't supported.
+        public static var compressionRejected: Self { Self(.compressionRejected) }
         /// The signature doesn't verify with the key.
         public static var signatureInvalid: Self { Self(.signatureInvalid) }
         /// A JSON serialization has fewer valid signatures than the caller's policy requires.
         public static var insufficientSignatures: Self { Self(.insufficientSignatures) }
-        /// A parameter that must be protected (`alg`, `crit`, `b64`, or one that `crit` names) is
-        /// in an unprotected header.
+        /// A parameter that must be protected (`alg`, `enc`, `zip`, `crit`, `b64`, or one that
+        /// `crit` names) is in an unprotected header.
         public static var unprotectedParameter: Self { Self(.unprotectedParameter) }
         /// The header requires an extension that the verifier doesn't understand.
         public static var criticalHeaderUnsupported: Self { Self(.criticalHeaderUnsupported) }

@@ -11,7 +11,7 @@ enum Program {
 
     static let definition = CommandDefinition(
         name: "jwt",
-        summary: "Create, sign, verify and decode JSON Web Tokens",
+        summary: "Create, verify, encrypt and decrypt JSON Web Tokens",
         discussion: [
             """
             Results go to standard output and everything else to standard error, so the commands work in pipes. For \
@@ -36,7 +36,8 @@ enum Program {
         ],
         subcommands: [
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
-            KeyGroup.definition, TokenCommand.definition, RequestCommand.definition, DPoPCommand.definition,
+            EncryptCommand.definition, DecryptCommand.definition, KeyGroup.definition, TokenCommand.definition,
+            RequestCommand.definition, DPoPCommand.definition,
             JWSGroup.definition, PinCommand.definition,
             CompletionsCommand.definition, ManualCommand.definition,
         ]

@@ -14,7 +14,7 @@ struct DocumentTableTests {
     @Test("Each row of Docs/Standards.md has a test or a link to the attacks")
     func standards() throws {
         let heads = ["section", "RFC", "specification"]
-        let pages = ["Docs/Standards.md", "Docs/HTTPStandards.md"]
+        let pages = ["Docs/Standards.md", "Docs/OAuthStandards.md", "Docs/HTTPStandards.md"]
         let rows = try pages.flatMap { try self.rows(of: $0) }.filter { !heads.contains($0.cells[0]) }
         for row in rows {
             let isElsewhere = row.cells.last?.contains("](TokenAttacks.md") == true

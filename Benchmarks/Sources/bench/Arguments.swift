@@ -1,7 +1,7 @@
 /// The parsed command line.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile, charts
+        case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile, charts, engines
     }
 
     static let usage = """
@@ -12,6 +12,7 @@ struct Arguments {
                bench oauth   [--json] [--only NAME] [--rounds N]
                bench transfers [--json] [--only download|upload] [--rounds N] [--mebibytes N]
                bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
+               bench engines [--json] [--rounds N]
                bench hostile [--json] [--only NAME]
                bench charts  --from FILE [--into FOLDER]
                bench profile --only "ES256 sign" --seconds N

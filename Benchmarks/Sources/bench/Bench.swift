@@ -29,6 +29,7 @@ struct Bench {
             case .transfers: try await TransferSuite(arguments).run()
             case .cli: try CommandSuite(arguments).run()
             case .hostile: try await HostileSuite(arguments).run()
+            case .engines: try await EngineSuite(arguments).run()
             case .charts: try ChartSuite(arguments).run()
             }
         } catch let error as UsageError {

@@ -14,6 +14,11 @@ struct ProfileSuite {
             if arguments.only == "\(algorithm.name) sign" { try exercise { use(try ours.sign()) } }
             if arguments.only == "\(algorithm.name) verify" { try exercise { use(try ours.verify()) } }
         }
+        for name in EncryptionCase.names where arguments.only?.hasPrefix("\(name) ") ?? false {
+            let ours = try EncryptionCase(name)
+            if arguments.only == "\(name) encrypt" { try exercise { use(try ours.encrypt()) } }
+            if arguments.only == "\(name) decrypt" { try exercise { use(try ours.decrypt()) } }
+        }
     }
 
     /// Runs an HTTP case with 32 tasks: `http transport`, `http fields` (with the client's header

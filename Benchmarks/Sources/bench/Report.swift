@@ -50,7 +50,7 @@ struct Report {
 
     private func row(_ name: String, _ cells: [String]) -> String {
         let padded = cells.map { String(repeating: " ", count: max(0, 10 - $0.count)) + $0 }
-        return name + String(repeating: " ", count: max(0, 16 - name.count)) + padded.joined()
+        return name + String(repeating: " ", count: max(0, 30 - name.count)) + padded.joined()
     }
 
     private func cell(_ value: Double?, _ digits: Int) -> String {

@@ -1,4 +1,7 @@
-/// Signing and verifying with each algorithm: this package, jwt-kit and OpenSSL alone.
+import TokenGeneration
+
+/// Signing and verifying with each algorithm, and encrypted tokens: this package, jwt-kit, which
+/// has no encryption, and OpenSSL alone.
 struct TokenSuite {
     private let arguments: Arguments
     /// The duration of a turn, in nanoseconds of CPU time.
@@ -23,6 +26,19 @@ struct TokenSuite {
             }
             if arguments.wants(names[1]) {
                 report.add(try await compare(names[1], ours.verification, peer?.verification, floor.verification))
+            }
+        }
+        for name in EncryptionCase.names {
+            let names = ["\(name) encrypt", "\(name) decrypt"]
+            guard names.contains(where: arguments.wants) else { continue }
+            let ours = try EncryptionCase(name)
+            let floor = try EncryptionFloor(ours)
+            // Encryption with a public key also makes keys, which has no prepared form.
+            if ours.key.algorithm == .dir, arguments.wants(names[0]) {
+                report.add(try await compare(names[0], ours.encryption, nil, floor.encryption))
+            }
+            if arguments.wants(names[1]) {
+                report.add(try await compare(names[1], ours.decryption, nil, floor.decryption))
             }
         }
     }

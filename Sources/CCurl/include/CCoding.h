@@ -1,7 +1,7 @@
 #ifndef CCODING_H
 #define CCODING_H
 
-// Decoders for content codings, which call the libraries that libcurl brings into the process.
+// Decoders for content codings and an encoder for gzip, which call the libraries that libcurl brings into the process.
 // Building them doesn't require those libraries' headers. libcurl can decode too, but it doesn't
 // report whether an encoded body is complete.
 
@@ -42,5 +42,9 @@ int ccoding_decode(
     ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
     size_t output_count, size_t *given
 );
+
+/// Compresses bytes to one gzip member, the same for the same bytes. Returns its size, or 0 if it
+/// doesn't fit into the output or zlib isn't loaded.
+size_t ccoding_gzip(const uint8_t *input, size_t input_count, uint8_t *output, size_t output_count);
 
 #endif

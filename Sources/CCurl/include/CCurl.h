@@ -121,6 +121,8 @@ typedef enum {
     CCURL_LONG_FOLLOWLOCATION = 52,
     /// Verify the certificate chain.
     CCURL_LONG_SSL_VERIFYPEER = 64,
+    /// The time to keep resolved addresses, in seconds.
+    CCURL_LONG_DNS_CACHE_TIMEOUT = 92,
     /// Don't reuse a pooled connection.
     CCURL_LONG_FRESH_CONNECT = 74,
     /// Close the connection after the transfer.
@@ -145,8 +147,6 @@ typedef enum {
     CCURL_LONG_SSL_SESSIONID_CACHE = 150,
     /// The allowed schemes, as bits; see CCURL_PROTOCOLS_HTTP_AND_HTTPS.
     CCURL_LONG_PROTOCOLS = 181,
-    /// Send TCP keep-alive probes during long transfers.
-    CCURL_LONG_TCP_KEEPALIVE = 213,
     /// The kind of RTSP request; see CCURL_RTSP_RECEIVE.
     CCURL_LONG_RTSP_REQUEST = 189,
     /// Keep dot segments in the path.
@@ -340,6 +340,8 @@ typedef enum {
     CCURL_MULTI_MAXCONNECTS = 6,
     /// The mode of connection sharing; see CCURL_PIPE_MULTIPLEX.
     CCURL_MULTI_PIPELINING = 3,
+    /// The maximum number of transfers that share a connection.
+    CCURL_MULTI_MAX_CONCURRENT_STREAMS = 16,
 } ccurl_multi_option;
 
 /// Use each connection for one transfer at a time, or share an HTTP/2 connection.

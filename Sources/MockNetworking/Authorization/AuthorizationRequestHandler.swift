@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OAuth2
 import Synchronization
 import TokenGeneration
 
@@ -16,11 +17,13 @@ final class AuthorizationRequestHandler: Sendable {
     private let pushed = Mutex<[String: Pushed]>([:])
     private let issuer: String
     private let clients: ClientRegister
+    private let decryptionKeys: [DecryptionKey]
     private let time: TimeSource
 
-    init(issuer: String, clients: ClientRegister, time: TimeSource) {
+    init(issuer: String, clients: ClientRegister, decryptionKeys: [DecryptionKey], time: TimeSource) {
         self.issuer = issuer
         self.clients = clients
+        self.decryptionKeys = decryptionKeys
         self.time = time
     }
 
@@ -76,7 +79,14 @@ final class AuthorizationRequestHandler: Sendable {
         )
         policy.prohibitedClaims = ["request", "request_uri"]
         let claims: JSONObject
-        do { claims = try JWTVerifier(key: key, policy: policy).verify(text).claims } catch {
+        do throws(TokenError) {
+            let verifier = JWTVerifier(key: key, policy: policy)
+            if let decrypter = try decrypter(of: text, from: clientID) {
+                claims = try verifier.verify(encrypted: text, with: decrypter).claims
+            } else {
+                claims = try verifier.verify(text).claims
+            }
+        } catch {
             throw TokenEndpointError(code: "invalid_request_object", description: "\(error.code)")
         }
         guard claims["client_id"]?.string == clientID else {
@@ -92,6 +102,26 @@ final class AuthorizationRequestHandler: Sendable {
                 return text.map { [(claim.name, $0)] } ?? []
             }
         )
+    }
+}
+
+extension AuthorizationRequestHandler {
+    /// Returns the decrypter of an encrypted request, or `nil` if the request isn't encrypted.
+    private func decrypter(of text: String, from clientID: String) throws(TokenError) -> JWEDecrypter? {
+        guard let header = try? UnverifiedJWE(compact: text).unverifiedProtectedHeader,
+            let algorithm = header["alg"]?.string.flatMap(JWEAlgorithm.init(rawValue:)),
+            let encryption = header["enc"]?.string.flatMap(JWEEncryption.init(rawValue:))
+        else { return nil }
+        let client = clients.client(clientID)
+        let policy =
+            try client?.metadata.decryptionPolicy(for: .requestObject)
+            ?? DecryptionPolicy(algorithms: Set(JWEAlgorithm.implemented), encryptions: Set(JWEEncryption.implemented))
+        let keys = decryptionKeys.filter { $0.algorithm == algorithm }
+        if keys.isEmpty, let secret = client?.secret {
+            let key = try DecryptionKey(clientSecret: secret, algorithm: algorithm, encryption: encryption)
+            return JWEDecrypter(key: key, policy: policy)
+        }
+        return JWEDecrypter(keys: keys, policy: policy)
     }
 }
 

@@ -38,7 +38,8 @@ final class ClientRegister: Sendable {
 
     /// Returns the key that a client signs with, or `nil` without one.
     func key(of id: String) -> VerificationKey? {
-        guard case .key(let key)? = state.withLock({ $0.clients[id]?.credential }) else { return nil }
+        let client = client(id)
+        guard case .key(let key)? = client?.credential else { return client?.metadata.keys.first }
         return key
     }
 

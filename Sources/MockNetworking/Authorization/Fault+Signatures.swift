@@ -1,6 +1,3 @@
-import Networking
-import TokenGeneration
-
 extension MockAuthorizationServer.Fault {
     /// Issues an invalid ID token at the token endpoint, with a valid access token.
     ///
@@ -19,32 +16,5 @@ extension MockAuthorizationServer.Fault {
     /// - Returns: The fault.
     package static func signedResponse(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
         Self(kind: .signed(fault))
-    }
-}
-
-extension LoopbackResponse {
-    /// Returns the response with its JWT signed again: the `id_token` in its body, or the
-    /// `response` in its `Location`.
-    func signed(
-        with fault: MockAuthorizationServer.IDTokenFault,
-        by service: SigningKey
-    ) throws -> Self {
-        func renewed(_ token: String) throws -> String {
-            try fault.token(of: try UnverifiedToken(token).unverifiedClaims, signedBy: service)
-        }
-        var response = self
-        if case .data(let body) = content, var object = try? JSONObject(parsing: body),
-            let token = object["id_token"]?.string
-        {
-            object["id_token"] = .string(try renewed(token))
-            return .json(object.serialized(), status: status, headers: headers)
-        }
-        guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
-            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...]),
-            let index = pairs.firstIndex(where: { $0.name == "response" })
-        else { return self }
-        pairs[index].value = try renewed(pairs[index].value)
-        response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
-        return response
     }
 }

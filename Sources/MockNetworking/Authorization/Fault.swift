@@ -12,6 +12,8 @@ extension MockAuthorizationServer {
             case changed(@Sendable (LoopbackResponse) -> LoopbackResponse)
             /// The server processes the request, and signs the JWT in its response again.
             case signed(IDTokenFault)
+            /// The server processes the request, and encrypts the JWT in its response wrongly.
+            case encrypted(EncryptionFault)
         }
 
         let kind: Kind

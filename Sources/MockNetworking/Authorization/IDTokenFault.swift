@@ -60,10 +60,11 @@ extension MockAuthorizationServer.IDTokenFault {
     ///
     /// - Parameters:
     ///   - claims: The claims of a valid token.
+    ///   - type: The `typ` of the token. The default is `JWT`.
     ///   - service: The server's signer.
     /// - Returns: The token.
     /// - Throws: `TokenError` if signing fails.
-    func token(of claims: JSONObject, signedBy service: SigningKey) throws -> String {
+    func token(of claims: JSONObject, type: JSONValue? = nil, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {
             guard let time = claims[name]?.number?.double else { continue }
@@ -71,7 +72,7 @@ extension MockAuthorizationServer.IDTokenFault {
         }
         for (name, value) in changes { claims[name] = value }
         func signed(_ service: some SigningService) throws -> String {
-            try JWTGenerator(payload: claims, signingService: service).token()
+            try JWTGenerator(header: ["typ": type ?? "JWT"], payload: claims, signingService: service).token()
         }
         switch signature {
         case .good: return try signed(service)

@@ -1,5 +1,5 @@
 public import Foundation
-import OAuth2
+public import OAuth2
 public import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -11,6 +11,18 @@ extension MockAuthorizationServer {
         public let scopes: Set<String>?
         /// The exact redirect URIs; for `http://127.0.0.1/…`, any port is accepted.
         public var redirectURIs: [String] = []
+        /// The registered metadata, of which the server uses the encryption and the keys for it:
+        /// `ClientMetadata.secure(_:signedWith:encryptedWith:_:)` and
+        /// `ClientMetadata.encryptionKeys`.
+        ///
+        /// Without a key for the algorithm, the server derives one from the client's secret. All
+        /// signatures have the server's algorithm.
+        ///
+        /// ```swift
+        /// client.metadata.secure(.idToken, encryptedWith: .ecdhES)
+        /// client.metadata.encryptionKeys = [key.encryptionKey]
+        /// ```
+        public var metadata = ClientMetadata()
         let credential: Authentication.Credential
 
         /// Creates a client.

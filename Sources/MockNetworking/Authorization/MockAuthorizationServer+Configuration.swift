@@ -28,6 +28,18 @@ extension MockAuthorizationServer {
         /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)); the default is
         /// `false`.
         public var requiresPushedAuthorizationRequests = false
+        /// The keys that decrypt authorization requests
+        /// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)); none by default.
+        ///
+        /// The server publishes their public parts with `use` set to `enc`. It also decrypts
+        /// requests with the key derived from a client's secret.
+        public var decryptionKeys: [DecryptionKey] = []
+        /// The resource server's key that access tokens are encrypted for, after signing
+        /// ([RFC 9068 §4](https://www.rfc-editor.org/rfc/rfc9068#section-4)); with `nil`, the
+        /// default, they are only signed.
+        ///
+        /// The content encryption is A256GCM, or that of a key for `dir`.
+        public var accessTokenRecipient: EncryptionKey?
         /// The token that clients need to register; with `nil`, the default, every client may
         /// register.
         public var initialAccessToken: Secret?

@@ -18,13 +18,20 @@ extension MockAuthorizationServer {
     }
 
     /// Returns the claims of the user that a token belongs to.
-    func userInfoResponse(to request: LoopbackRequest, signing service: any SigningService) -> LoopbackResponse {
+    func userInfoResponse(to request: LoopbackRequest, signing service: any SigningService) throws -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let token = field.value(ofScheme: "Bearer") ?? field.value(ofScheme: "DPoP") ?? ""
         guard let authorization = authorization(for: token) else { return .status(401) }
         var claims = users.claims[authorization.subject] ?? [:]
         claims["sub"] = .string(users.substitute ?? authorization.subject)
-        guard users.areSigned else { return .json(claims.serialized()) }
+        let client = clients.client(authorization.clientID)
+        guard users.areSigned || client?.metadata.members[SecuredMessage.userInfo.signingMember] != nil else {
+            guard let recipient = try client.flatMap({ try MessageRecipient($0, of: .userInfo) }) else {
+                return .json(claims.serialized())
+            }
+            let text = try recipient.encrypted(claims.serialized(), [:])
+            return .text(text, headers: ["Content-Type": "application/jwt"])
+        }
         claims["iss"] = .string(metadata.issuer)
         claims["aud"] = .string(authorization.clientID)
         guard let text = try? JWTGenerator(payload: claims, signingService: service).token() else {

@@ -43,7 +43,7 @@ public final class MockAuthorizationServer: Sendable {
 
     let signing: SigningState
     let tokens: TokenLedger
-    private let clients: ClientRegister
+    let clients: ClientRegister
     let handlers: GrantHandlers
     /// The server on the second port, for clients with a certificate.
     private let mutualTLSServer: LoopbackServer?
@@ -89,6 +89,7 @@ public final class MockAuthorizationServer: Sendable {
         requests = AuthorizationRequestHandler(
             issuer: issuer,
             clients: self.clients,
+            decryptionKeys: configuration.decryptionKeys,
             time: configuration.serverTime
         )
         initialAccessToken = configuration.initialAccessToken
@@ -312,7 +313,7 @@ public final class MockAuthorizationServer: Sendable {
         // Weak, because the server owns the route.
         on(.get, .userInfo) { [weak self] request in
             guard let self else { return .status(503) }
-            return try await protecting { self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
+            return try await protecting { try self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
         }
         on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
         for method in [HTTPMethod.get, .post] {
@@ -321,7 +322,8 @@ public final class MockAuthorizationServer: Sendable {
                 return handlers.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
             }
         }
-        on(.get, .keys) { [signing] _ in .json(signing.keys.serialized()) }
+        let encryptionKeys = configuration.decryptionKeys.map(\.encryptionKey.jwk)
+        on(.get, .keys) { [signing] _ in .json(JWKSet(keys: signing.keys.keys + encryptionKeys).serialized()) }
         for path in ["oauth-authorization-server", "openid-configuration"] {
             on(.get, .metadata, path: "/.well-known/\(path)") { _ in .json(document) }
         }
@@ -334,65 +336,18 @@ public final class MockAuthorizationServer: Sendable {
         path: String? = nil,
         _ handler: @escaping LoopbackRoutes.Handler
     ) {
-        let answer: LoopbackRoutes.Handler = { [faults, time, signing] request in
+        let security = ResponseSecurity(clients: clients, signing: signing)
+        let answer: LoopbackRoutes.Handler = { [faults, time] request in
             switch faults.next(at: endpoint)?.kind {
             case .instead(let response): response.dated(time)
-            case .changed(let change): change(try await handler(request)).dated(time)
-            case .signed(let fault): try await handler(request).signed(with: fault, by: signing.service).dated(time)
-            case nil: try await handler(request).dated(time)
+            case .changed(let change): change(try security.secured(try await handler(request))).dated(time)
+            case .signed(let fault): try security.secured(try await handler(request), signature: fault).dated(time)
+            case .encrypted(let fault): try security.secured(try await handler(request), encryption: fault).dated(time)
+            case nil: try security.secured(try await handler(request)).dated(time)
             }
         }
         server.on(method, path ?? endpoint.path, answer)
         mutualTLSServer?.on(method, path ?? endpoint.path, answer)
-    }
-
-    private static func metadataDocument(
-        _ server: LoopbackServer,
-        _ mutualTLSServer: LoopbackServer?,
-        _ configuration: Configuration
-    ) -> JSONObject {
-        let algorithm = JSONValue.string(configuration.signingAlgorithm.rawValue)
-        func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
-        var document: JSONObject = [
-            "issuer": .string(server.baseURL.absoluteString),
-            "token_endpoint": url(.token),
-            "revocation_endpoint": url(.revocation),
-            "introspection_endpoint": url(.introspection),
-            "pushed_authorization_request_endpoint": url(.pushedAuthorizationRequests),
-            "registration_endpoint": url(.registration),
-            "userinfo_endpoint": url(.userInfo),
-            "jwks_uri": url(.keys),
-            "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
-            "authorization_endpoint": url(.authorization),
-            "device_authorization_endpoint": url(.deviceAuthorization),
-            "response_types_supported": ["code"],
-            "response_modes_supported": ["query", "jwt", "query.jwt"],
-            "authorization_signing_alg_values_supported": [algorithm],
-            "id_token_signing_alg_values_supported": [algorithm],
-            "code_challenge_methods_supported": ["S256"],
-            "authorization_response_iss_parameter_supported": true,
-            "token_endpoint_auth_methods_supported": [
-                "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
-                "tls_client_auth", "self_signed_tls_client_auth",
-            ],
-            "token_endpoint_auth_signing_alg_values_supported": ["ES256", "RS256", "PS256", "EdDSA", "HS256"],
-            "dpop_signing_alg_values_supported": ["ES256"],
-        ]
-        if configuration.requiresPushedAuthorizationRequests {
-            document["require_pushed_authorization_requests"] = true
-        }
-        if let mutualTLSServer {
-            document["tls_client_certificate_bound_access_tokens"] = true
-            let aliases = [
-                ("token_endpoint", Endpoint.token), ("device_authorization_endpoint", .deviceAuthorization),
-                ("revocation_endpoint", .revocation), ("introspection_endpoint", .introspection),
-                ("pushed_authorization_request_endpoint", .pushedAuthorizationRequests),
-            ]
-            document["mtls_endpoint_aliases"] = .object(
-                JSONObject(aliases.map { ($0.0, .string(mutualTLSServer.url(for: $0.1.path).absoluteString)) })
-            )
-        }
-        return document
     }
 }
 

@@ -83,18 +83,27 @@ final class RegistrationHandler: Sendable {
     private func admit(_ id: String, _ registration: Registration) throws(TokenEndpointError) {
         let scopes = registration.metadata["scope"]?.string.map { Set($0.split(separator: " ").map(String.init)) }
         let places = (registration.metadata["redirect_uris"]?.array ?? []).compactMap(\.string)
+        let metadata = ClientMetadata(registration.metadata)
+        let messages: [SecuredMessage] = [
+            .idToken, .userInfo, .authorizationResponse, .introspectionResponse, .requestObject,
+        ]
+        for message in messages {
+            do throws(TokenError) { _ = try metadata.decryptionPolicy(for: message) } catch {
+                throw TokenEndpointError(code: "invalid_client_metadata", description: error.message)
+            }
+        }
         if let secret = registration.secret {
             var client = MockAuthorizationServer.Client(id: id, secret: secret, scopes: scopes)
             client.redirectURIs = places
+            client.metadata = metadata
             clients.register(client)
         } else {
-            guard let keys = registration.metadata["jwks"]?.object.flatMap({ try? JWKSet(parsing: $0.serialized()) }),
-                let key = keys.keys.first.flatMap({ try? VerificationKey(jwk: $0) })
-            else {
+            guard let key = metadata.keys.first else {
                 throw TokenEndpointError(code: "invalid_client_metadata", description: "jwks doesn't contain a key")
             }
             var client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
             client.redirectURIs = places
+            client.metadata = metadata
             clients.register(client)
         }
         registrations.withLock { $0[id] = registration }

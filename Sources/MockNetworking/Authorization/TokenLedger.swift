@@ -116,7 +116,8 @@ final class TokenLedger: Sendable {
         }
         for (name, value) in changes { claims[name] = value }
         let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signing.service)
-        let token = try generator.token()
+        var token = try generator.token()
+        if let recipient = configuration.accessTokenRecipient { token = try recipient.encrypt(signedToken: token) }
         let expiry = configuration.time.now() + lifetime
         state.withLock { state in
             state.issuedCount += 1
@@ -171,6 +172,18 @@ final class TokenLedger: Sendable {
         ]
         claims["nonce"] = nonce.map(JSONValue.string)
         return try? JWTGenerator(payload: claims, signingService: signing.service).token()
+    }
+
+    /// Returns an introspection response as a JWT
+    /// ([RFC 9701 §5](https://www.rfc-editor.org/rfc/rfc9701#section-5)).
+    func introspectionResponse(with members: JSONObject, for clientID: String) throws -> String {
+        let claims: JSONObject = [
+            "iss": .string(issuer), "aud": .string(clientID),
+            "iat": .number(JSONNumber(Int(configuration.serverTime.date().timeIntervalSince1970))),
+            "token_introspection": .object(members),
+        ]
+        let header: JSONObject = ["typ": "token-introspection+jwt"]
+        return try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
     }
 
     func isActive(_ accessToken: String) -> Bool {

@@ -58,7 +58,7 @@ public final class LoopbackServer: Sendable {
                 configuration: configuration,
                 tls: tls
             )
-            thread = try WorkerThread {
+            thread = try WorkerThread(named: "loopback-server") {
                 loop.run()
             } atEnd: { [state] in
                 state.update { $0.isLoopRunning = false }

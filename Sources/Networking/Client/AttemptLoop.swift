@@ -6,13 +6,20 @@ struct AttemptLoop {
     /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
     typealias Base = (request: URLRequest, body: HTTPBody?)
 
-    private let client: NetworkClient
+    let transport: any HTTPTransport
+    let options: NetworkClient.Options
     let chain: InterceptorChain
     let requestOptions: RequestOptions
-    private let traits: RequestTraits
+    let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
+    /// The background operations of the client; `nil` within one of them.
+    let renewals: Renewals?
+    private let compressionRefusals: CompressionRefusals
     /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
+    /// A Boolean value that indicates whether a streamed body may last forever, so that the
+    /// deadline applies until the header arrives, and the client's maximum size doesn't apply.
+    var isEndless = false
     /// Receives the body of an accepted response; an error fails the attempt.
     var receiver: ((HTTPResponse) async throws -> Void)?
 
@@ -23,14 +30,33 @@ struct AttemptLoop {
         traits: RequestTraits = RequestTraits(),
         errorDecoding: ErrorDecoding? = nil
     ) {
-        self.client = client
+        transport = client.transport
+        options = client.options
+        renewals = client.renewals
+        compressionRefusals = client.compressionRefusals
         self.chain = chain
         self.requestOptions = requestOptions
         self.traits = traits
         self.errorDecoding = errorDecoding
     }
 
-    var options: NetworkClient.Options { client.options }
+    /// Creates a loop that renews a stored response in the background, without a client.
+    init(
+        renewingWith transport: any HTTPTransport,
+        _ options: NetworkClient.Options,
+        chain: InterceptorChain,
+        options requestOptions: RequestOptions,
+        traits: RequestTraits
+    ) {
+        self.transport = transport
+        self.options = options
+        self.chain = chain
+        self.requestOptions = requestOptions
+        self.traits = traits
+        renewals = nil
+        compressionRefusals = CompressionRefusals()
+        errorDecoding = nil
+    }
 
     /// Makes attempts until one succeeds or the operation fails.
     ///
@@ -41,7 +67,12 @@ struct AttemptLoop {
         let started = options.timeSource.now()
         let deadline = timeout.map { started + $0 }
         let operation = OperationNumber.next()
+        let credentialFields = credentialFields
         var state = Retry.State(started: started)
+        var compression = BodyCompression(
+            requestOptions.requestCompression ?? options.requestCompression,
+            refusals: compressionRefusals
+        )
         var lastCost: Int?
         var attemptStarted = started
         while true {
@@ -52,13 +83,18 @@ struct AttemptLoop {
                 traits: traits,
                 isStreamed: isStreamed || receiver != nil
             )
+            context.isRenewal = renewals == nil
+            context.credentialFields = credentialFields
             let metrics = chain.needsMetrics ? MetricsBox() : nil
-            let outcome = await attempt(makeBase, context: &context, metrics: metrics)
+            let outcome = await attempt(makeBase, context: &context, compression: &compression, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
             case .success(let success):
-                options.retryBudget?.deposit(lastCost, success.request.url)
+                if success.response.isFromServer { options.retryBudget?.deposit(lastCost, success.request.url) }
                 return success.response
+            case .failure(let failure) where compression.mustRepeatPlain(failure):
+                state.wasRepeatedPlain = true
+                attemptStarted = options.timeSource.now()
             case .failure(let failure):
                 lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
                 attemptStarted = options.timeSource.now()
@@ -108,31 +144,38 @@ struct AttemptLoop {
     private func attempt(
         _ makeBase: () async throws -> Base,
         context: inout InterceptorContext,
+        compression: inout BodyCompression,
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
+        let stored: InterceptorChain.Answer?
         do {
-            request = try await makeRequest(makeBase, context: &context)
+            (request, stored) = try await makeRequest(makeBase, context: &context, compression: &compression)
         } catch {
             return .failure(Failure(notMade: error))
         }
-        chain.scheduled(request, context: context)
-        var response: HTTPResponse
+        let answer: InterceptorChain.Answer
         do {
-            response = try await send(request, context: context, metrics: metrics)
+            if let stored {
+                answer = stored
+            } else {
+                answer = try await exchange(request, context: context, metrics: metrics)
+            }
         } catch {
             return .failure(Failure(error, of: request, nil))
         }
+        var response = answer.response
         let isFromFirstOrigin = response.isFromFirstOrigin
         do {
-            for link in chain.links {
+            for link in answer.links {
                 response.replace(
                     with: try await link.interceptor.interceptResponse(response, for: request, context: context)
                 )
             }
             // An interceptor may have made it a failure, whose body isn't received yet.
-            guard traits.acceptedStatuses.contains(response.status) else {
-                try await response.collect(upTo: maximumFailureSize)
+            let isRefusal = compression.isRefused(by: response)
+            guard traits.acceptedStatuses.contains(response.status), !isRefusal else {
+                try await collectFailure(&response, context)
                 let decoding = errorDecoding ?? options.errorDecoding
                 throw ServerError(response, to: request, traits: traits, decoding: decoding)
             }
@@ -146,11 +189,14 @@ struct AttemptLoop {
         }
     }
 
-    /// Makes the request; a body that `URLRequest` can't hold goes into the context.
+    /// Makes the request, unless an interceptor has a stored response for it.
+    ///
+    /// A body that `URLRequest` can't hold goes into the context.
     private func makeRequest(
         _ makeBase: () async throws -> Base,
-        context: inout InterceptorContext
-    ) async throws -> URLRequest {
+        context: inout InterceptorContext,
+        compression: inout BodyCompression
+    ) async throws -> (URLRequest, InterceptorChain.Answer?) {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do {
@@ -164,24 +210,56 @@ struct AttemptLoop {
             case .file, .stream: context.body = base.body
             case nil, .some(.none): break
             }
+            try await compression.apply(to: &base.request)
             result = .success(base.request)
+            context.renew = renewal(of: base.request, context: context)
         } catch {
             result = .failure(error)
         }
-        for link in chain.links {
+        var last: URLRequest?
+        for (index, link) in chain.links.enumerated() {
             do {
-                result = .success(try await link.interceptor.interceptRequest(result, context: context))
+                let request = try await link.interceptor.interceptRequest(result, context: context)
+                if let response = await link.interceptor.storedResponse(for: request, after: nil, context: context) {
+                    return (request, try answer(response, from: index))
+                }
+                result = .success(request)
+                last = request
             } catch {
                 result = .failure(error)
             }
         }
         do {
-            return try result.get()
-        } catch let error as any ErrorWithCode {
-            throw error
+            return (try result.get(), nil)
         } catch {
-            if Task.isCancelled || error is CancellationError { throw NetworkError.cancelled(endpoint: nil) }
-            throw NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+            guard let last, let answer = try await storedAnswer(for: last, after: error, context: context) else {
+                throw Self.notMade(error)
+            }
+            return (last, answer)
+        }
+    }
+
+    private static func notMade(_ error: any Error) -> any Error {
+        if error is any ErrorWithCode { return error }
+        if Task.isCancelled || error is CancellationError { return NetworkError.cancelled(endpoint: nil) }
+        return NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+    }
+
+    /// Sends the request, or returns a stored response if that fails.
+    private func exchange(
+        _ request: URLRequest,
+        context: InterceptorContext,
+        metrics: MetricsBox?
+    ) async throws -> InterceptorChain.Answer {
+        chain.scheduled(request, context: context)
+        do {
+            let response = try await send(request, context: context, metrics: metrics)
+            return InterceptorChain.Answer(response: response, links: chain.links[...])
+        } catch {
+            guard let answer = try await storedAnswer(for: request, after: error, context: context) else {
+                throw error
+            }
+            return answer
         }
     }
 
@@ -198,9 +276,12 @@ struct AttemptLoop {
             deadline: context.deadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
-            idleTimeout: requestOptions.idleTimeout
+            idleTimeout: requestOptions.idleTimeout,
+            maximumDownloadRate: requestOptions.maximumDownloadRate,
+            maximumUploadRate: requestOptions.maximumUploadRate
         )
         limits.streamsBody = context.isStreamed
+        limits.deadlineEndsWithHeader = isEndless
         limits.deadlineSource = .operation
         if let end = request.attemptTimeout.map({ now + $0 }), context.deadline.map({ end < $0 }) ?? true {
             limits.deadline = end
@@ -210,7 +291,7 @@ struct AttemptLoop {
         message.observer = requestOptions.observer
         metrics?.observe(&message)
         let follower = RedirectFollower(
-            transport: client.transport,
+            transport: transport,
             policy: requestOptions.redirects ?? options.redirects,
             credentialFields: chain.credentialFields
         )
@@ -218,7 +299,7 @@ struct AttemptLoop {
         if !context.isStreamed {
             try await response.collect(upTo: maximumBodySize)
         } else if !traits.acceptedStatuses.contains(response.status) {
-            try await response.collect(upTo: maximumFailureSize)
+            try await collectFailure(&response, context)
         } else if response.unread == nil {
             // Interceptors see the same response from a transport that doesn't stream.
             (response.unread, response.body, response.trailers) = (response.stream, Data(), [:])
@@ -226,9 +307,29 @@ struct AttemptLoop {
         return response
     }
 
-    private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
+    /// Receives the body of a rejected response.
+    private func collectFailure(_ response: inout HTTPResponse, _ context: InterceptorContext) async throws {
+        guard isEndless, let deadline = context.deadline, let body = response.unread else {
+            return try await response.collect(upTo: maximumFailureSize)
+        }
+        // The transport's deadline ended with the header.
+        let alarm = Task {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            body.cancel()
+        }
+        defer { alarm.cancel() }
+        do {
+            try await response.collect(upTo: maximumFailureSize)
+        } catch let error as NetworkError where error.code == .cancelled && !Task.isCancelled {
+            throw NetworkError(.operation, .receiving, "the server didn't complete its error response in time")
+        }
+    }
+
+    var maximumBodySize: Int {
+        requestOptions.maximumBodySize ?? (isEndless ? .max : options.maximumBodySize)
+    }
     /// The limit for rejected responses, whose bodies are always kept in memory.
     private var maximumFailureSize: Int {
-        receiver == nil ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
+        receiver == nil && !isEndless ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
     }
 }

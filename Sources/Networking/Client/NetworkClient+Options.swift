@@ -29,6 +29,11 @@ extension NetworkClient {
         ///
         /// Further transfers wait in a queue.
         public var maximumTransfers: Int
+        /// The compression of request bodies; the default is ``RequestCompression/none``.
+        ///
+        /// ``RequestOptions/requestCompression`` and ``HTTPEndpoint/requestCompression`` override
+        /// it.
+        public var requestCompression: RequestCompression
 
         /// Creates options.
         ///
@@ -42,6 +47,7 @@ extension NetworkClient {
         ///   - errorDecoding: The decoding of rejected responses' bodies.
         ///   - retryBudget: The retry budget shared by all operations.
         ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
+        ///   - requestCompression: The compression of request bodies. The default is `.none`.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -53,7 +59,8 @@ extension NetworkClient {
             redirects: RedirectPolicy = .follow,
             errorDecoding: ErrorDecoding = .problemDetails,
             retryBudget: Retry.Budget? = Retry.Budget(),
-            maximumTransfers: Int = 6
+            maximumTransfers: Int = 6,
+            requestCompression: RequestCompression = .none
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -64,6 +71,7 @@ extension NetworkClient {
             self.errorDecoding = errorDecoding
             self.retryBudget = retryBudget
             self.maximumTransfers = maximumTransfers
+            self.requestCompression = requestCompression
         }
     }
 }

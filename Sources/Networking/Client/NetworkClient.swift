@@ -26,6 +26,8 @@ public final class NetworkClient: Sendable {
     let authenticationProvider: (any AuthenticationProvider)?
     let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
+    let compressionRefusals = CompressionRefusals()
+    let renewals = Renewals()
 
     /// Creates a client with a transport.
     ///

@@ -19,8 +19,21 @@ public struct RequestOptions: Sendable {
     public var firstByteTimeout: Duration?
     /// The maximum time without any byte sent or received; `nil` for no limit.
     public var idleTimeout: Duration?
+    /// The maximum average number of bytes of a response to receive per second, at least 1024;
+    /// `nil` for no limit.
+    ///
+    /// A request with a limit has its own connection. Only ``CurlTransport`` supports limits.
+    public var maximumDownloadRate: Int?
+    /// The maximum average number of bytes of the body to send per second, at least 1024; `nil` for
+    /// no limit.
+    ///
+    /// A request with a limit has its own connection. Only ``CurlTransport`` supports limits.
+    public var maximumUploadRate: Int?
+    /// The compression of the body; `nil` for the endpoint's or the client's.
+    public var requestCompression: RequestCompression?
     /// Receives the events of every request of the operation, including redirects and retries.
     public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
+
     /// Creates options.
     ///
     /// - Parameters:
@@ -31,6 +44,9 @@ public struct RequestOptions: Sendable {
     ///   - firstByteTimeout: The maximum time to the first byte of the response.
     ///   - idleTimeout: The maximum time without any byte sent or received.
     ///   - observer: Receives the events of every request.
+    ///   - maximumDownloadRate: The maximum number of bytes to receive per second.
+    ///   - maximumUploadRate: The maximum number of bytes to send per second.
+    ///   - requestCompression: The compression of the body.
     public init(
         body: HTTPBody? = nil,
         redirects: RedirectPolicy? = nil,
@@ -38,7 +54,10 @@ public struct RequestOptions: Sendable {
         maximumBodySize: Int? = nil,
         firstByteTimeout: Duration? = nil,
         idleTimeout: Duration? = nil,
-        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil
+        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil,
+        maximumDownloadRate: Int? = nil,
+        maximumUploadRate: Int? = nil,
+        requestCompression: RequestCompression? = nil
     ) {
         self.body = body
         self.redirects = redirects
@@ -47,5 +66,8 @@ public struct RequestOptions: Sendable {
         self.firstByteTimeout = firstByteTimeout
         self.idleTimeout = idleTimeout
         self.observer = observer
+        self.maximumDownloadRate = maximumDownloadRate
+        self.maximumUploadRate = maximumUploadRate
+        self.requestCompression = requestCompression
     }
 }

@@ -67,6 +67,8 @@ public protocol HTTPEndpoint: Sendable {
     /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and is `true` if
     /// the headers have an `Idempotency-Key`.
     var isIdempotent: Bool { get }
+    /// The compression of the body. The default, `nil`, is the client's.
+    var requestCompression: RequestCompression? { get }
 }
 
 extension HTTPEndpoint {
@@ -90,4 +92,6 @@ extension HTTPEndpoint {
     public var cachePolicy: URLRequest.CachePolicy { .useProtocolCachePolicy }
     /// `true` if the method is idempotent or the headers have an `Idempotency-Key`.
     public var isIdempotent: Bool { method.isIdempotent || headers["Idempotency-Key"] != nil }
+    /// `nil`, for the client's compression.
+    public var requestCompression: RequestCompression? { nil }
 }

@@ -154,7 +154,7 @@ extension NetworkError {
         public static var connectionLost: Self { Self(.connectionLost) }
         /// The TLS handshake failed or the peer isn't trusted; see ``NetworkError/tlsFailure``.
         public static var tls: Self { Self(.tls) }
-        /// The peer's response isn't well-formed HTTP.
+        /// The peer's response isn't well-formed HTTP, or isn't the requested event stream.
         public static var invalidResponse: Self { Self(.invalidResponse) }
         /// The response's body exceeds the caller's limit.
         public static var bodyTooLarge: Self { Self(.bodyTooLarge) }

@@ -107,6 +107,7 @@ extension Retry.Error: CustomStringConvertible {
         case .bodyNotReplayable: "not retried: the request's body can be sent only once"
         case .serverDelay(let delay): "not retried: the server asked for a delay of \(delay)"
         case .budget: "not retried again: the retry budget for this server is exhausted"
+        case .storedResponse: "not retried: the response comes from the cache"
         case .custom(let error): "not retried: \(error)"
         }
     }

@@ -19,6 +19,8 @@ public struct HTTPResponse: Sendable {
     public var trailers: HTTPHeaders
     /// The redirects that the client followed, oldest first.
     public var redirects: [RedirectHop]
+    /// The way in which a ``CacheInterceptor`` answered; `nil` if the response is the server's.
+    public internal(set) var cacheUse: CacheUse?
     /// The unread body of a streamed response; `nil` if it's in ``body``.
     var unread: HTTPResponseBody?
 

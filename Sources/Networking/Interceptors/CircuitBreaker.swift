@@ -52,15 +52,6 @@ public final class CircuitBreaker: RequestInterceptor {
         let isProbe: Bool
     }
 
-    private struct AttemptName: Hashable {
-        let operation: UInt64
-        let attempt: Int
-
-        init(_ context: InterceptorContext) {
-            (operation, attempt) = (context.operation, context.attempt)
-        }
-    }
-
     /// Creates a breaker; share it between clients that call the same servers.
     ///
     /// - Parameters:
@@ -116,7 +107,13 @@ public final class CircuitBreaker: RequestInterceptor {
     }
 
     private static func outcome(of attempt: RequestAttempt) -> Circuit.Outcome {
-        if let response = attempt.response { return response.status >= 500 ? .failure : .success }
+        if let response = attempt.response {
+            switch response.cacheUse {
+            case nil, .revalidated: return response.status >= 500 ? .failure : .success
+            case .staleOnError: return .failure
+            case .fresh, .stale, .missing: return .nothing
+            }
+        }
         guard attempt.request != nil, let error = attempt.error as? NetworkError, error.code != .cancelled else {
             return .nothing
         }

@@ -8,11 +8,19 @@ struct InterceptorChain: Sendable {
         let isAuthenticator: Bool
     }
 
+    /// A response, and the interceptors that haven't seen it.
+    struct Answer {
+        let response: HTTPResponse
+        let links: ArraySlice<Link>
+    }
+
     let links: [Link]
     /// The header fields that the authenticators set.
     let credentialFields: Set<String>
     /// A Boolean value that indicates whether an interceptor needs metrics.
     let needsMetrics: Bool
+    /// A Boolean value that indicates whether an interceptor is a cache.
+    let hasCache: Bool
 
     init(_ interceptors: [any RequestInterceptor] = []) {
         self.init(
@@ -27,6 +35,7 @@ struct InterceptorChain: Sendable {
             names.formUnion(authenticator.credentialFields)
         }
         needsMetrics = links.contains { $0.interceptor.needsMetrics }
+        hasCache = links.contains { $0.interceptor is CacheInterceptor }
     }
 
     /// The chain without authenticators.

@@ -42,6 +42,16 @@ public struct RequestAttempt: Sendable {
     }
 }
 
+/// The identity of an attempt, for interceptors that keep a state from its start to its end.
+struct AttemptName: Hashable {
+    private let operation: UInt64
+    private let attempt: Int
+
+    init(_ context: InterceptorContext) {
+        (operation, attempt) = (context.operation, context.attempt)
+    }
+}
+
 /// A collector for the metrics of an attempt's requests.
 final class MetricsBox: Sendable {
     private let exchanges = Mutex<[HTTPTransportMetrics]>([])

@@ -7,11 +7,12 @@ public import FoundationNetworking
 /// interceptor implements only the methods it needs:
 ///
 /// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request;
-/// 2. ``requestScheduled(_:context:)`` observes the request as it will be sent;
-/// 3. ``interceptResponse(_:for:context:)`` may replace the response;
-/// 4. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
-/// 5. ``attemptEnded(_:)`` observes the outcome of every attempt;
-/// 6. ``evaluateFailedRequest(_:response:error:context:)`` decides whether to retry a failed
+/// 2. ``storedResponse(for:after:context:)`` may answer it instead of the server;
+/// 3. ``requestScheduled(_:context:)`` observes the request as it will be sent;
+/// 4. ``interceptResponse(_:for:context:)`` may replace the response;
+/// 5. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
+/// 6. ``attemptEnded(_:)`` observes the outcome of every attempt;
+/// 7. ``evaluateFailedRequest(_:response:error:context:)`` decides whether to retry a failed
 ///    attempt. The client asks *every* interceptor, and the action with the highest priority wins.
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it's sent.
@@ -30,6 +31,25 @@ public protocol RequestInterceptor: Sendable {
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
     ) async throws -> URLRequest
+
+    /// Returns a stored response that answers the request instead of the server.
+    ///
+    /// The client asks twice: directly after this interceptor's ``interceptRequest(_:context:)``,
+    /// and if the request fails later without a response. A response is passed to the interceptors
+    /// after this one, as if this interceptor's ``interceptResponse(_:for:context:)`` had returned
+    /// it. The client skips everything in between: with a response to the first call, nothing is
+    /// sent, and the later interceptors don't see the request.
+    ///
+    /// - Parameters:
+    ///   - request: The request as this interceptor returned it, or as it was sent.
+    ///   - error: `nil` before the request is sent, then the error of the attempt.
+    ///   - context: The context of the operation.
+    /// - Returns: The response, or `nil` to continue.
+    func storedResponse(
+        for request: URLRequest,
+        after error: (any Error)?,
+        context: InterceptorContext
+    ) async -> HTTPResponse?
 
     /// Observes a request just before it's passed to the transport.
     ///
@@ -110,9 +130,18 @@ public struct InterceptorContext: Sendable {
     public internal(set) var body: HTTPBody?
     /// A Boolean value that indicates whether the body is streamed, unseen by interceptors.
     public let isStreamed: Bool
+    /// The lowercase names of the fields that may contain a credential, for a cache.
+    var credentialFields: Set<String> = ["authorization", "cookie"]
+    /// Sends the request again in the background to renew the stored response with a name.
+    var renew: (@Sendable (String) -> Void)?
+    /// A Boolean value that indicates whether the operation renews a stored response.
+    var isRenewal = false
 
-    /// The number of the current attempt, starting at 1 and including retries for authentication.
-    public var attempt: Int { retryState.errors.count + retryState.authenticationErrors.count + 1 }
+    /// The number of the current attempt, starting at 1 and including retries for authentication
+    /// and without compression.
+    public var attempt: Int {
+        retryState.errors.count + retryState.authenticationErrors.count + (retryState.wasRepeatedPlain ? 2 : 1)
+    }
 
     /// Creates a context, for testing interceptors.
     ///
@@ -153,6 +182,21 @@ extension RequestInterceptor {
         context: InterceptorContext
     ) async throws -> URLRequest {
         try request.get()
+    }
+
+    /// Has no response.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - error: The error of the attempt, if any.
+    ///   - context: The context of the operation.
+    /// - Returns: `nil`.
+    public func storedResponse(
+        for request: URLRequest,
+        after error: (any Error)?,
+        context: InterceptorContext
+    ) async -> HTTPResponse? {
+        nil
     }
 
     /// Does nothing.

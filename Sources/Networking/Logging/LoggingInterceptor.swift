@@ -76,7 +76,8 @@ public struct LoggingInterceptor: RequestInterceptor {
         var lines = ["\(Self.name(context)) \(request.httpMethod ?? "GET") \(url), \(size)"]
         if level >= .headers { lines += headerLines(request.headerFields) }
         if level >= .body, case .data(let data)? = body?.source {
-            lines += bodyLines(data, contentType: request.value(forHTTPHeaderField: "Content-Type"))
+            let contentType = request.value(forHTTPHeaderField: "Content-Type")
+            lines += bodyLines(data, contentType, coding: request.value(forHTTPHeaderField: "Content-Encoding"))
         }
         if writesCurlCommands { lines.append(request.curlCommand(body: context.body, redaction: redaction)) }
         write(lines)
@@ -90,6 +91,7 @@ public struct LoggingInterceptor: RequestInterceptor {
         if let response = attempt.response {
             line += " \(response.status) \(response.version) after \(Self.text(attempt.duration))"
             line += ", \(response.body.count) bytes"
+            if let use = response.cacheUse { line += ", from the cache: \(use)" }
             if !response.redirects.isEmpty { line += ", \(response.redirects.count) redirects" }
         } else {
             line += " \(attempt.request == nil ? "not made" : "failed") after \(Self.text(attempt.duration))"
@@ -98,7 +100,7 @@ public struct LoggingInterceptor: RequestInterceptor {
         var lines = [line]
         if let response = attempt.response {
             if level >= .headers { lines += headerLines(response.headers) }
-            if level >= .body { lines += bodyLines(response.body, contentType: response.headers["Content-Type"]) }
+            if level >= .body { lines += bodyLines(response.body, response.headers["Content-Type"]) }
         }
         write(lines)
     }
@@ -119,10 +121,11 @@ public struct LoggingInterceptor: RequestInterceptor {
         redaction.redacted(headers).map { "  \($0.name): \($0.value)" }
     }
 
-    private func bodyLines(_ body: Data, contentType: String?) -> [String] {
+    private func bodyLines(_ body: Data, _ contentType: String?, coding: String? = nil) -> [String] {
         guard !body.isEmpty else { return [] }
         guard let text = redaction.redacted(body, contentType: contentType) else {
-            return ["  (\(body.count) bytes of \(contentType ?? "unknown type"))"]
+            let format = [contentType ?? "unknown type", coding].compactMap(\.self).joined(separator: ", ")
+            return ["  (\(body.count) bytes of \(format))"]
         }
         let shown = text.prefix(maximumBodyLength)
         var lines = shown.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { "  \($0)" }

@@ -45,6 +45,8 @@ public struct Resource: Sendable {
         errorDecoding: ErrorDecoding? = nil,
         options: RequestOptions = RequestOptions()
     ) {
+        var options = options
+        options.requestCompression = options.requestCompression ?? endpoint.requestCompression
         self.init(
             interceptors: interceptors,
             errorDecoding: errorDecoding,

@@ -31,6 +31,8 @@ extension Retry {
         case serverDelay(Duration)
         /// The retry budget that the client's operations share is used up; see ``Retry/Budget``.
         case budget
+        /// The response comes from a ``CacheInterceptor``, and a retry would get it again.
+        case storedResponse
         /// An interceptor or authenticator rejected the retry with its own error.
         case custom(any Swift.Error)
     }
@@ -51,6 +53,8 @@ extension Retry {
         public internal(set) var totalDelay: Duration = .zero
         /// The time at which the operation began.
         public internal(set) var started: ContinuousClock.Instant?
+        /// A Boolean value that indicates whether the client repeated a request uncompressed.
+        var wasRepeatedPlain = false
 
         /// A state without any attempts.
         public static let empty = State()

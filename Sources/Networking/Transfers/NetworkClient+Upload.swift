@@ -129,4 +129,5 @@ private struct UploadEndpoint<Endpoint: HTTPEndpoint>: HTTPEndpoint {
     var timeout: Duration? { endpoint.timeout }
     var cachePolicy: URLRequest.CachePolicy { endpoint.cachePolicy }
     var isIdempotent: Bool { endpoint.isIdempotent }
+    var requestCompression: RequestCompression? { endpoint.requestCompression }
 }

@@ -32,7 +32,9 @@ struct UploadRun<Value: Sendable>: Sendable {
     /// Returns the resource with the options of a transfer.
     private func prepared() -> Resource {
         var resource = resource
+        let compression = options.request.requestCompression ?? resource.options.requestCompression
         resource.options = options.request.forTransfer(maximumBodySize: nil)
+        resource.options.requestCompression = compression
         resource.options.body = nil
         if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
         let (monitor, source, other) = (monitor, source, resource.options.observer)

@@ -19,7 +19,8 @@ public protocol HTTPTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request to send.
-    ///   - limits: The deadline and the maximum body size. They apply until the end of the body.
+    ///   - limits: The deadline and the maximum body size. They apply until the end of the body,
+    ///     except for ``HTTPTransportLimits/deadlineEndsWithHeader``.
     /// - Returns: The final response (not a 1xx response), whatever its status.
     /// - Throws: ``NetworkError`` with a code for the failure; `cancelled` if the task was
     ///   cancelled.
@@ -80,11 +81,28 @@ public struct HTTPTransportLimits: Sendable {
     /// Time spent waiting for the caller to read the response's body, or to supply more of the
     /// request's body, doesn't count.
     public var idleTimeout: Duration?
+    /// The maximum average number of bytes of the response to receive per second, at least 1024, or
+    /// `nil` for no limit.
+    ///
+    /// It counts the body before content decoding. A request with a limit has its own connection
+    /// while it runs. Only ``CurlTransport`` supports limits; others reject the request.
+    public var maximumDownloadRate: Int?
+    /// The maximum average number of bytes of the request's body to send per second, at least 1024,
+    /// or `nil` for no limit.
+    ///
+    /// A request with a limit has its own connection while it runs. Only ``CurlTransport`` supports
+    /// limits; others reject the request.
+    public var maximumUploadRate: Int?
     /// A Boolean value that indicates whether to return the response as soon as its header arrives,
     /// with ``HTTPTransportResponse/stream``.
     ///
     /// The default is `false`.
     public var streamsBody = false
+    /// A Boolean value that indicates whether the deadline applies only until the response's header
+    /// arrives, as for a streamed body that may last for hours.
+    ///
+    /// The default is `false`. It has no effect unless ``streamsBody`` is `true`.
+    public var deadlineEndsWithHeader = false
     /// The setting that the deadline comes from, for error messages.
     package var deadlineSource = NetworkError.Timeout.Limit.deadline
     /// A Boolean value that indicates whether a redirect's body may be abandoned because of its
@@ -99,16 +117,36 @@ public struct HTTPTransportLimits: Sendable {
     ///     default is 64 MiB.
     ///   - firstByteTimeout: The maximum wait for the response's first byte. The default is `nil`.
     ///   - idleTimeout: The maximum time without sending or receiving a byte. The default is `nil`.
+    ///   - maximumDownloadRate: The maximum number of bytes to receive per second. The default is
+    ///     `nil`.
+    ///   - maximumUploadRate: The maximum number of bytes to send per second. The default is `nil`.
     public init(
         deadline: ContinuousClock.Instant? = nil,
         maximumBodySize: Int = 64 << 20,
         firstByteTimeout: Duration? = nil,
-        idleTimeout: Duration? = nil
+        idleTimeout: Duration? = nil,
+        maximumDownloadRate: Int? = nil,
+        maximumUploadRate: Int? = nil
     ) {
         self.deadline = deadline
         self.maximumBodySize = maximumBodySize
         self.firstByteTimeout = firstByteTimeout
         self.idleTimeout = idleTimeout
+        self.maximumDownloadRate = maximumDownloadRate
+        self.maximumUploadRate = maximumUploadRate
+    }
+
+    /// A Boolean value that indicates whether the bandwidth is limited.
+    var hasRates: Bool { maximumDownloadRate != nil || maximumUploadRate != nil }
+
+    /// Checks the limits of the bandwidth.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the limit.
+    func validateRates() throws(NetworkError) {
+        let rates = [("maximumDownloadRate", maximumDownloadRate), ("maximumUploadRate", maximumUploadRate)]
+        for case (let name, let rate?) in rates where rate < 1024 {
+            throw NetworkError(.invalidRequest, "\(name) must be at least 1024 bytes per second, not \(rate)")
+        }
     }
 }
 

@@ -45,6 +45,8 @@ public struct HTTPTransportMetrics: Sendable, Equatable {
     /// The protocol version, such as `HTTP/2`; empty if there was no response or the transport
     /// can't tell.
     public var version: String
+    /// The TLS version, or `nil` without TLS or if the transport can't tell.
+    public var tlsVersion: TLSVersion?
     /// The peer's address, or `nil` if the transport can't tell.
     public var remoteAddress: String?
     /// The number of bytes of the request's body that were sent.

@@ -20,7 +20,7 @@ public import TokenGeneration
 /// )
 /// ```
 ///
-/// Create one verifier for each server and share it. It rejects encrypted responses.
+/// Create one verifier for each server and share it.
 public struct AuthorizationResponseVerifier: Sendable {
     /// The algorithms that the server may sign responses with: the client's registered
     /// `authorization_signed_response_alg`.
@@ -31,6 +31,12 @@ public struct AuthorizationResponseVerifier: Sendable {
     ///
     /// The default is 60 seconds.
     public var leeway: Duration = .seconds(60)
+    /// The decrypter of encrypted responses, with the client's
+    /// `authorization_encrypted_response_alg` and `authorization_encrypted_response_enc`.
+    ///
+    /// The default is `nil`, which rejects encrypted responses. With a decrypter, the verifier
+    /// rejects responses that aren't encrypted. They must be signed, too.
+    public var decrypter: JWEDecrypter?
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
@@ -83,8 +89,13 @@ public struct AuthorizationResponseVerifier: Sendable {
         // The server's access tokens and other JWTs aren't authorization responses.
         policy.type = .absentOrJWT
         do {
-            try UnverifiedToken(response).checkAlgorithm(algorithms, of: "the authorization response")
-            return try await keys.verify(response, against: policy).claims
+            return try await keys.verify(
+                response,
+                "the authorization response",
+                decrypter: decrypter,
+                algorithms: algorithms,
+                against: policy
+            ).claims
         } catch let error as TokenError {
             if error.code == .issuerMismatch {
                 throw OAuth2Error(

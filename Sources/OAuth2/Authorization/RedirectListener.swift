@@ -38,7 +38,7 @@ final class RedirectListener: Sendable {
                 shared: shared
             )
             (self.host, self.shared) = (host, shared)
-            thread = try WorkerThread { connections.run() }
+            thread = try WorkerThread(named: "redirect") { connections.run() }
         } catch {
             throw OAuth2Error(
                 .receiverFailed,

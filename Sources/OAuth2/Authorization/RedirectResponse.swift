@@ -7,19 +7,11 @@ struct RedirectResponse {
 
     /// The bytes of the response.
     ///
-    /// It contains nothing from the request, isn't cached, and makes the browser load nothing.
+    /// It contains nothing from the request, isn't cached, and makes the browser load nothing. It
+    /// has no reason phrase, which browsers ignore.
     var bytes: Data {
-        let reason =
-            switch status {
-            case 200: "OK"
-            case 400: "Bad Request"
-            case 404: "Not Found"
-            case 405: "Method Not Allowed"
-            case 431: "Request Header Fields Too Large"
-            default: "Error"
-            }
         let head = [
-            "HTTP/1.1 \(status) \(reason)", "Content-Type: text/html; charset=utf-8",
+            "HTTP/1.1 \(status) ", "Content-Type: text/html; charset=utf-8",
             "Content-Length: \(html.utf8.count)",
             "Cache-Control: no-store", "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'",
             "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff", "Connection: close",

@@ -83,6 +83,44 @@ public struct SignedAuthorizationRequest: Sendable {
         parameters = [("client_id", request.clientID)] + repeated + [("request", token)]
     }
 
+    private init(clientID: String, parameters: [(name: String, value: String)]) {
+        self.clientID = clientID
+        self.parameters = parameters
+    }
+
+    /// Returns the request encrypted for the server, so that the user's browser can't read it
+    /// ([RFC 9101 §4](https://www.rfc-editor.org/rfc/rfc9101#section-4)).
+    ///
+    /// ```swift
+    /// let key = try await serverKeys.encryptionKey(for: .rsaOAEP256)
+    /// let url = try signed.encrypted(for: key).url(at: server)
+    /// ```
+    ///
+    /// `response_type` and `scope` remain readable in ``parameters``.
+    ///
+    /// - Parameters:
+    ///   - key: The server's public key, or `EncryptionKey(clientSecret:algorithm:encryption:)`.
+    ///   - encryption: The content encryption. The default, `nil`, is that of a key for `dir`, and
+    ///     A128CBC-HS256 otherwise, as in registration.
+    /// - Returns: The encrypted request.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed`, with a `TokenError` as its cause,
+    ///   if the request is already encrypted or can't be encrypted with the key.
+    public func encrypted(
+        for key: EncryptionKey,
+        encryption: JWEEncryption? = nil
+    ) throws(OAuth2Error) -> SignedAuthorizationRequest {
+        var parameters = parameters
+        do {
+            let encryption = encryption ?? key.encryption ?? .a128CBCHS256
+            for index in parameters.indices where parameters[index].name == "request" {
+                parameters[index].value = try key.encrypt(signedToken: parameters[index].value, encryption: encryption)
+            }
+        } catch {
+            throw OAuth2Error(.assertionFailed, "the authorization request can't be encrypted", cause: error)
+        }
+        return Self(clientID: clientID, parameters: parameters)
+    }
+
     /// Returns the URL to open in the user's browser
     /// ([RFC 9101 §5](https://www.rfc-editor.org/rfc/rfc9101#section-5)).
     ///

@@ -29,16 +29,48 @@ extension OAuth2Client {
     /// - Parameters:
     ///   - token: The token.
     ///   - kind: The probable kind of the token. The default, `nil`, sends no hint.
+    ///   - verifier: The verifier of a response that is a JWT, which the client then requires
+    ///     ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)). The default, `nil`, accepts only
+    ///     JSON.
     /// - Returns: The server's information about the token. An inactive token isn't an error.
     /// - Throws: ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`,
-    ///   `requestRejected`, `serverTransient`, `serverUnreachable`, or `protocolViolation` for an
-    ///   invalid response; `NetworkError` with the code `cancelled`, or `CancellationError`, if the
-    ///   caller is cancelled.
-    public func introspect(_ token: Secret, kind: TokenKind? = nil) async throws -> IntrospectedToken {
+    ///   `requestRejected`, `serverTransient`, `serverUnreachable`; `issuerMismatch` for another
+    ///   server's JWT; `protocolViolation` for another invalid response, with a `TokenError` as its
+    ///   cause for a JWT; the errors of ``RemoteKeySet/keys()`` if the verifier's keys can't be
+    ///   loaded. `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is
+    ///   cancelled.
+    public func introspect(
+        _ token: Secret,
+        kind: TokenKind? = nil,
+        verifiedBy verifier: IntrospectionResponseVerifier? = nil
+    ) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        return try await post(form, to: server.introspectionEndpoint, place: place) { response, secrets in
-            let members = try response.jsonObject(from: place, hiding: secrets)
+        let type = IntrospectionResponseVerifier.mediaType
+        return try await post(
+            form,
+            to: server.introspectionEndpoint,
+            place: place,
+            accepting: verifier == nil ? "application/json" : type
+        ) { response, secrets in
+            let isToken = response.hasMediaType(type)
+            guard isToken == (verifier != nil) else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    isToken
+                        ? "the response from \(place) is a JWT; pass `verifiedBy` to verify it"
+                        : "the response from \(place) isn't signed, as the verifier requires"
+                )
+            }
+            let members =
+                if let verifier {
+                    try await verifier.members(
+                        of: String(decoding: response.body, as: UTF8.self),
+                        issuer: server.issuer,
+                        clientID: clientAuthentication.clientID,
+                        hiding: secrets
+                    )
+                } else { try response.jsonObject(from: place, hiding: secrets) }
             return try IntrospectedToken(AnswerMembers(members: members, place: place))
         }
     }

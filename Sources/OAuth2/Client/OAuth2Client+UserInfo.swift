@@ -7,8 +7,8 @@ extension OAuth2Client {
     /// Requests the user's claims from the UserInfo endpoint ([OpenID Connect Core 1.0
     /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     ///
-    /// The response is JSON or a signed JWT, depending on the client's registration. It must be
-    /// about the subject of the ID token
+    /// The response is JSON or a JWT that is signed, encrypted, or signed and then encrypted,
+    /// depending on the client's registration. It must be about the subject of the ID token
     /// ([§5.3.2](https://openid.net/specs/openid-connect-core-1_0.html#UserInfoResponse)).
     /// Otherwise an attacker could combine one user's access token with another user's ID token.
     ///
@@ -18,7 +18,9 @@ extension OAuth2Client {
     ///     ``OAuth2Authenticator`` for the endpoint's origin, which adds the user's access token to
     ///     the request, refreshes it, and proves possession of its key.
     ///   - keys: The keys that verify a signed response, which the client then requires. The
-    ///     default, `nil`, accepts only JSON.
+    ///     default, `nil`, accepts only responses without a signature.
+    ///   - decrypter: The decrypter of an encrypted response, which the client then requires. The
+    ///     default, `nil`, rejects encrypted responses.
     /// - Returns: The user's claims.
     /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or the authenticator's
     ///   error; `endpointMissing`, `insecureTransport`, `serverTransient`, `serverUnreachable`;
@@ -27,20 +29,29 @@ extension OAuth2Client {
     public func userInfo(
         subject: String,
         authorized: NetworkClient,
-        keys: JWKSet? = nil
+        keys: JWKSet? = nil,
+        decrypter: JWEDecrypter? = nil
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
         let url = try server.userInfoEndpoint.required(place)
         var exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
         exchange.isQuotable = false
+        let protection = UserInfoProtection(
+            keys: keys,
+            decrypter: decrypter,
+            issuer: server.issuer,
+            clientID: clientAuthentication.clientID,
+            currentDate: timing.timeSource.date
+        )
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
-            // Accept only signed responses if keys are given, because some servers sign only then.
-            let types = keys == nil ? "application/json, application/jwt" : "application/jwt"
+            // Accept only JWTs if they are required, because some servers sign only then.
+            let isPlain = keys == nil && decrypter == nil
+            let types = isPlain ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
             return (request, .none)
         } read: { response, _ in
-            let answer = AnswerMembers(members: try claims(of: response, from: place, keys: keys), place: place)
+            let answer = AnswerMembers(members: try protection.claims(of: response, from: place), place: place)
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(
                     .subjectMismatch,
@@ -50,36 +61,42 @@ extension OAuth2Client {
             return UserInfo(subject: subject, claims: answer.members)
         }
     }
+}
 
-    private func claims(
-        of response: HTTPResponse,
-        from place: String,
-        keys: JWKSet?
-    ) throws(OAuth2Error) -> JSONObject {
-        let field = (response.headers["Content-Type"] ?? "").asciiOnly
-        let type = field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-        guard type.equalsIgnoringASCIICase("application/jwt") else {
-            // A client that requires a signature must not accept a response without one.
+/// The protection that UserInfo responses must have, as the client registered it.
+private struct UserInfoProtection {
+    let keys: JWKSet?
+    let decrypter: JWEDecrypter?
+    let issuer: String
+    let clientID: String
+    let currentDate: @Sendable () -> Date
+
+    /// Returns the claims of a response.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
+    func claims(of response: HTTPResponse, from place: String) throws(OAuth2Error) -> JSONObject {
+        guard response.hasMediaType("application/jwt") else {
+            // A client that registered protection must not accept a response without it.
+            guard decrypter == nil else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the response from \(place) isn't encrypted, as the `decrypter` requires"
+                )
+            }
             guard keys == nil else {
                 throw OAuth2Error(.protocolViolation, "the response from \(place) isn't signed, as `keys` require")
             }
             // Only the authenticator knows the token that was sent, so don't show member names.
             return try response.jsonObject(from: place, hiding: nil)
         }
-        guard let keys else {
-            throw OAuth2Error(.protocolViolation, "the response from \(place) is a JWT; pass `keys` to verify it")
+        guard keys != nil || decrypter != nil else {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the response from \(place) is a JWT; pass `keys` to verify it, and `decrypter` if it's encrypted"
+            )
         }
-        var policy = ValidationPolicy(
-            issuer: .exactly(server.issuer),
-            audience: .contains(clientAuthentication.clientID),
-            expiration: .optional,
-            requiredClaims: ["sub"],
-            currentDate: timing.timeSource.date
-        )
-        policy.type = .absentOrJWT
         do {
-            let verifier = JWTVerifier(keys: keys, policy: policy)
-            return try verifier.verify(String(decoding: response.body, as: UTF8.self)).claims
+            return try claims(in: String(decoding: response.body, as: UTF8.self))
         } catch {
             throw OAuth2Error(
                 .protocolViolation,
@@ -88,6 +105,30 @@ extension OAuth2Client {
                 cause: error
             )
         }
+    }
+
+    private func claims(in text: String) throws(TokenError) -> JSONObject {
+        let what = "the UserInfo response"
+        var policy = ValidationPolicy(
+            issuer: .exactly(issuer),
+            audience: .contains(clientID),
+            type: .absentOrJWT,
+            expiration: .optional,
+            requiredClaims: ["sub"],
+            currentDate: currentDate
+        )
+        if let keys {
+            let opened = try decrypter.opened(text, what)
+            return try opened.checked(try JWTVerifier(keys: keys, policy: policy).verify(opened.text)).claims
+        }
+        guard let decrypter else { return [:] }
+        try JWEDecrypter?.checkIsEncrypted(text, what)
+        // The TLS connection proves who sent the claims, as it does for JSON.
+        policy.issuer = .skipIssuerCheck
+        policy.audience = .absentOrContains(clientID)
+        let claims = try decrypter.decrypt(compact: text).unauthenticatedClaims(policy: policy)
+        if let named = claims["iss"] { try IssuerRule.exactly(issuer).check(named.string) }
+        return claims
     }
 }
 

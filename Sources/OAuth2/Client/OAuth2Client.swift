@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 public import Networking
 
 /// A client of an authorization server, which sends requests to its endpoints.
@@ -60,6 +61,7 @@ public struct OAuth2Client: Sendable {
     ///   - form: The form's fields.
     ///   - endpoint: The endpoint, or `nil` if the server has none.
     ///   - place: The endpoint's name in error messages.
+    ///   - accepted: The media type of the response.
     ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
     /// - Returns: The value of `read`.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
@@ -67,6 +69,7 @@ public struct OAuth2Client: Sendable {
         _ form: [(name: String, value: String)],
         to endpoint: URL?,
         place: String,
+        accepting accepted: String = "application/json",
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         let url = try endpoint.required(place)
@@ -89,7 +92,9 @@ public struct OAuth2Client: Sendable {
             } catch {
                 throw OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
             }
-            return (try request.urlRequest, request.secrets)
+            var message = try request.urlRequest
+            message.setValue(accepted, forHTTPHeaderField: "Accept")
+            return (message, request.secrets)
         } read: {
             try await read($0, $1)
         }

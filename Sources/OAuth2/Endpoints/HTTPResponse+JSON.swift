@@ -2,6 +2,13 @@ import Networking
 import TokenGeneration
 
 extension HTTPResponse {
+    /// Returns a Boolean value that indicates whether `Content-Type` has a media type, with any
+    /// parameters.
+    func hasMediaType(_ type: String) -> Bool {
+        let field = (headers["Content-Type"] ?? "").asciiOnly
+        return field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.equalsIgnoringASCIICase(type)
+    }
+
     /// Returns the body as a JSON object.
     ///
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets, and

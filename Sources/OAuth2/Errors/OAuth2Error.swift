@@ -76,6 +76,8 @@ public struct OAuth2Error: Error, Sendable {
     }
 }
 
+extension OAuth2Error: RetryableError {}
+
 extension OAuth2Error {
     /// The kind of failure.
     public struct Code: Hashable, Sendable, CustomStringConvertible {

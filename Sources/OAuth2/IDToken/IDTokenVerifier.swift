@@ -52,6 +52,17 @@ public struct IDTokenVerifier: Sendable {
     public var requiredClaims: [String] = []
     /// Custom checks, which run after all others.
     public var checks: [ClaimsCheck] = []
+    /// The decrypter of encrypted ID tokens, with the client's `id_token_encrypted_response_alg`
+    /// and `id_token_encrypted_response_enc`.
+    ///
+    /// The default is `nil`, which rejects encrypted tokens. With a decrypter, the verifier rejects
+    /// tokens that aren't encrypted. A token must be signed first and encrypted then ([OpenID
+    /// Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    ///
+    /// ```swift
+    /// verifier.decrypter = try metadata.decrypter(for: .idToken, keys: [key])
+    /// ```
+    public var decrypter: JWEDecrypter?
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
@@ -115,10 +126,12 @@ public struct IDTokenVerifier: Sendable {
     ///   - acrValues: The acceptable authentication context classes. If empty, `acr` is optional.
     /// - Returns: The verified token.
     /// - Throws: `TokenError` with the code `algorithmMismatch`, before any keys are loaded, if the
-    ///   token is unsigned or signed with an algorithm that isn't in ``algorithms``; the errors of
-    ///   `JWTVerifier.verify(_:)`; and the codes `nonceMismatch`, `authorizedPartyMismatch`,
-    ///   `hashMismatch` and `authenticationContextMismatch`. The ``OAuth2Error`` of
-    ///   ``RemoteKeySet/keys()`` if the keys can't be loaded; `CancellationError`.
+    ///   token is unsigned or signed with an algorithm that isn't in ``algorithms``, or if it isn't
+    ///   encrypted although there's a ``decrypter``; the errors of
+    ///   `JWTVerifier.verify(encrypted:with:)` and `JWTVerifier.verify(_:)`; and the codes
+    ///   `nonceMismatch`, `authorizedPartyMismatch`, `hashMismatch` and
+    ///   `authenticationContextMismatch`. The ``OAuth2Error`` of ``RemoteKeySet/keys()`` if the
+    ///   keys can't be loaded; `CancellationError`.
     public func verify(
         _ idToken: String,
         nonce: String?,
@@ -128,7 +141,6 @@ public struct IDTokenVerifier: Sendable {
         maximumAuthenticationAge: Duration? = nil,
         acrValues: [String] = []
     ) async throws -> VerifiedToken {
-        try UnverifiedToken(idToken).checkAlgorithm(algorithms, of: "the ID token")
         var policy = ValidationPolicy.idToken(
             issuer: issuer,
             clientID: clientID,
@@ -145,6 +157,12 @@ public struct IDTokenVerifier: Sendable {
         policy.requiredClaims += requiredClaims
         policy.checks += checks
         policy.currentDate = currentDate
-        return try await keys.verify(idToken, against: policy)
+        return try await keys.verify(
+            idToken,
+            "the ID token",
+            decrypter: decrypter,
+            algorithms: algorithms,
+            against: policy
+        )
     }
 }

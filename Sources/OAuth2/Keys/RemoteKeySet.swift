@@ -91,6 +91,27 @@ public final class RemoteKeySet: Sendable {
         try await loaded().keys
     }
 
+    /// Returns the issuer's key to encrypt with, such as that for an authorization request.
+    ///
+    /// If no key matches, the set fetches its keys again, within ``Options/cooldown``.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The algorithm to encrypt with.
+    ///   - keyID: The key's ID. The default, `nil`, is for issuers with one matching key.
+    /// - Returns: The key, with its ID.
+    /// - Throws: `TokenError` as `JWKSet.encryptionKey(for:keyID:)` does; ``OAuth2Error`` as
+    ///   ``keys()`` does; `CancellationError`.
+    public func encryptionKey(for algorithm: JWEAlgorithm, keyID: String? = nil) async throws -> EncryptionKey {
+        let loaded = try await loaded()
+        do {
+            return try loaded.keys.encryptionKey(for: algorithm, keyID: keyID)
+        } catch let error where error.code == .unknownKey {
+            let newer = try await self.loaded(beyond: loaded)
+            guard newer.version != loaded.version else { throw error }
+            return try newer.keys.encryptionKey(for: algorithm, keyID: keyID)
+        }
+    }
+
     /// The current status.
     public var status: Status {
         let now = options.timeSource.now()

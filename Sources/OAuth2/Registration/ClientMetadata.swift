@@ -52,24 +52,43 @@ public struct ClientMetadata: Sendable, Hashable {
         set { members["scope"] = newValue.isEmpty ? nil : .string(newValue.joined(separator: " ")) }
     }
 
-    /// The client's public keys: `jwks`, with each key's thumbprint as its `kid`.
+    /// The client's public keys for signatures: `jwks`, with each key's thumbprint as its `kid`.
     ///
-    /// Keys that this library doesn't support are left out. An empty array removes the keys.
+    /// Keys that this library doesn't support are left out. An empty array removes the keys, but
+    /// not ``encryptionKeys``.
     public var keys: [VerificationKey] {
-        get {
-            guard let object = members["jwks"]?.object, let set = try? JWKSet(parsing: object.serialized()) else {
-                return []
-            }
-            return set.keys.compactMap { try? VerificationKey(jwk: $0) }
-        }
+        get { publishedKeys.compactMap { try? VerificationKey(jwk: $0) } }
         set {
             let keys = newValue.map { key in
                 var jwk = key.jwk.members
                 jwk["kid"] = .string(key.thumbprint)
-                return JSONValue.object(jwk)
+                return jwk
             }
-            members["jwks"] = keys.isEmpty ? nil : ["keys": .array(keys)]
+            publish(keys + publishedKeys.map(\.members).filter(\.isForEncryption))
         }
+    }
+
+    /// The public keys that a server encrypts messages to the client with: `jwks`, with `use` set
+    /// to `enc`.
+    ///
+    /// A key without an ID gets its thumbprint as `kid`. Shared secrets and passwords are left out,
+    /// because the keys are public. An empty array removes the keys, but not ``keys``.
+    public var encryptionKeys: [EncryptionKey] {
+        get { publishedKeys.filter(\.members.isForEncryption).compactMap { try? EncryptionKey(jwk: $0) } }
+        set {
+            let keys = newValue.compactMap { key in
+                key.publishedID.map { key.identified(by: $0).jwk.members }
+            }
+            publish(publishedKeys.map(\.members).filter { !$0.isForEncryption } + keys)
+        }
+    }
+
+    private var publishedKeys: [JWK] {
+        members["jwks"]?.object.flatMap { try? JWKSet(parsing: $0.serialized()) }?.keys ?? []
+    }
+
+    private mutating func publish(_ keys: [JSONObject]) {
+        members["jwks"] = keys.isEmpty ? nil : ["keys": .array(keys.map(JSONValue.object))]
     }
 
     /// A Boolean value that indicates whether the client uses the server's mutual TLS endpoint
@@ -90,4 +109,9 @@ public struct ClientMetadata: Sendable, Hashable {
     private mutating func set(_ name: String, _ values: [String]) {
         members[name] = values.isEmpty ? nil : .array(values.map(JSONValue.string))
     }
+}
+
+extension JSONObject {
+    /// A Boolean value that indicates whether a JWK is for encryption.
+    fileprivate var isForEncryption: Bool { self["use"] == "enc" }
 }

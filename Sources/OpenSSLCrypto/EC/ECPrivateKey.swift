@@ -7,6 +7,9 @@ package struct ECPrivateKey: Sendable {
 
     private let signing: EVPKeyOperation
 
+    /// OpenSSL's representation of the key pair.
+    var key: EVPKey { signing.key }
+
     /// Generates a key pair.
     ///
     /// - Parameter curve: The curve.
@@ -64,7 +67,7 @@ package struct ECPrivateKey: Sendable {
 
     private init(_ curve: EllipticCurve, point: CurvePoint, key: EVPKey) throws(CryptoError) {
         self.curve = curve
-        publicKey = try ECPublicKey(curve, checked: point)
+        publicKey = try ECPublicKey(curve, point: point)
         signing = try EVPKeyOperation(.signing, .ecdsa, with: key)
     }
 

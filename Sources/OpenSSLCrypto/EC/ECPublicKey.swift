@@ -9,6 +9,9 @@ package struct ECPublicKey: Sendable {
 
     private let verification: EVPKeyOperation
 
+    /// OpenSSL's representation of the key.
+    var key: EVPKey { verification.key }
+
     /// Creates a key from coordinates, which a JWK contains.
     ///
     /// - Parameters:
@@ -25,18 +28,15 @@ package struct ECPublicKey: Sendable {
                 "The coordinates have \(x.count) and \(y.count) bytes, but \(curve.name) coordinates have \(size)"
             )
         }
-        let encoded = CurvePoint(x: x, y: y).uncompressed
-        let group = try CurveGroup.shared(for: curve)
-        let point = try encoded.withBytes { bytes throws(CryptoError) in try group.point(decoding: bytes) }
-        try self.init(curve, checked: point)
+        try self.init(curve, point: CurvePoint(x: x, y: y))
     }
 
-    /// Creates a key from a point that's known to be on the curve.
-    init(_ curve: EllipticCurve, checked point: CurvePoint) throws(CryptoError) {
+    /// Creates a key from a point, and checks that the point is on the curve.
+    init(_ curve: EllipticCurve, point: CurvePoint) throws(CryptoError) {
         self.curve = curve
         x = point.x
         y = point.y
-        verification = try EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(curve, point: point, scalar: nil))
+        verification = try EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(curve, point: point))
     }
 
     /// Verifies a signature.

@@ -1,5 +1,5 @@
 /// A curve for EdDSA signatures ([RFC 8032](https://www.rfc-editor.org/rfc/rfc8032)).
-package struct EdwardsCurve: Hashable, Sendable {
+package struct EdwardsCurve: Hashable, Sendable, RawKeyCurve {
     /// The name in a JWK's `crv` member
     /// ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)), which is also
     /// OpenSSL's name.

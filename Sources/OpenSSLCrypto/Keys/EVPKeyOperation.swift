@@ -8,13 +8,14 @@ internal import COpenSSL
 // parameter is const and which changes nothing but reference counts, using atomic operations.
 @safe final class EVPKeyOperation: @unchecked Sendable {
     enum Kind {
-        case signing, verification
+        case signing, verification, encryption, decryption, agreement
     }
 
-    /// The signature scheme and its fixed parameters.
+    /// The scheme and its fixed parameters.
     enum Scheme {
-        case ecdsa
+        case ecdsa, keyAgreement
         case rsa(RSASignaturePadding, HashFunction)
+        case oaep(HashFunction)
     }
 
     let key: EVPKey
@@ -91,6 +92,97 @@ internal import COpenSSL
         return true
     }
 
+    /// Encrypts a message with a public key.
+    func encrypt(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe readyContext()
+        var isEncrypted = false
+        let ciphertext = [UInt8](capacity: key.maximumSignatureSize) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                var size = buffer.count
+                isEncrypted = unsafe Self.transform(EVP_PKEY_encrypt, message, context, buffer.baseAddress, &size)
+                count = isEncrypted ? size : 0
+            }
+        }
+        guard isEncrypted else {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw CryptoError(failed: "EVP_PKEY_encrypt", "Encryption failed")
+        }
+        unsafe pool.give(context)
+        return ciphertext
+    }
+
+    /// Decrypts a message with a private key, or returns `nil` for any failure.
+    ///
+    /// Success and failure take the same steps, and the reason of a failure is discarded unread.
+    func decrypt(_ ciphertext: RawSpan) -> SecretBytes? {
+        OpenSSLLibrary.clearErrors()
+        guard let context = try? unsafe readyContext() else { return nil }
+        var isDecrypted = false
+        // With a smaller buffer, OpenSSL's failure would depend on the plaintext's size.
+        let message = SecretBytes(capacity: key.maximumSignatureSize) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                var size = buffer.count
+                isDecrypted = unsafe Self.transform(EVP_PKEY_decrypt, ciphertext, context, buffer.baseAddress, &size)
+                count = isDecrypted ? size : 0
+            }
+        }
+        ERR_clear_error()
+        unsafe pool.give(context)
+        return isDecrypted ? message : nil
+    }
+
+    /// Agrees on a secret of a known size.
+    ///
+    /// - Parameters:
+    ///   - peer: The public key, whose point has been checked.
+    ///   - size: The size of the secret in bytes.
+    /// - Returns: The secret, or `nil` if the point has small order.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    func sharedSecret(with peer: EVPKey, size: Int) throws(CryptoError) -> SecretBytes? {
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe readyContext()
+        // Without OpenSSL's validation, which multiplies the point by the order. For a point on a
+        // curve with cofactor 1, the result is known.
+        guard unsafe peer.withPointer({ unsafe EVP_PKEY_derive_set_peer_ex(context, $0, 0) }) == 1 else {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw CryptoError(failed: "EVP_PKEY_derive_set_peer_ex", "Can't use the public key")
+        }
+        var isDerived = false
+        let secret = SecretBytes(capacity: size) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                var count = buffer.count
+                isDerived = unsafe EVP_PKEY_derive(context, buffer.baseAddress, &count) == 1 && count == size
+                initializedCount = isDerived ? size : 0
+            }
+        }
+        OpenSSLLibrary.clearErrors()
+        unsafe pool.give(context)
+        return isDerived ? secret : nil
+    }
+
+    private typealias Transformation = (
+        OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
+    ) -> Int32
+
+    private static func transform(
+        _ function: Transformation,
+        _ input: RawSpan,
+        _ context: OpaquePointer,
+        _ output: UnsafeMutablePointer<UInt8>?,
+        _ size: inout Int
+    ) -> Bool {
+        unsafe input.withUnsafeBytes { input in
+            unsafe function(
+                context,
+                output,
+                &size,
+                input.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                input.count
+            ) == 1
+        }
+    }
+
     /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
     /// µs), or, if a provider such as a hardware module's can't copy, a new one (2 µs).
     private func readyContext() throws(CryptoError) -> OpaquePointer {
@@ -129,9 +221,37 @@ internal import COpenSSL
             guard unsafe EVP_PKEY_verify_init(context) == 1 else {
                 throw CryptoError(failed: "EVP_PKEY_verify_init", "The key can't verify")
             }
+        case .encryption:
+            guard unsafe EVP_PKEY_encrypt_init(context) == 1 else {
+                throw CryptoError(failed: "EVP_PKEY_encrypt_init", "The key can't encrypt")
+            }
+        case .decryption:
+            guard unsafe EVP_PKEY_decrypt_init(context) == 1 else {
+                throw CryptoError(failed: "EVP_PKEY_decrypt_init", "The key can't decrypt")
+            }
+        case .agreement:
+            guard unsafe EVP_PKEY_derive_init(context) == 1 else {
+                throw CryptoError(failed: "EVP_PKEY_derive_init", "The key can't agree on secrets")
+            }
         }
-        if case .rsa(let padding, let hash) = scheme {
-            try unsafe setRSA(padding, hash, in: context)
+        switch scheme {
+        case .ecdsa, .keyAgreement: break
+        case .rsa(let padding, let hash): try unsafe setRSA(padding, hash, in: context)
+        case .oaep(let hash): try unsafe setOAEP(hash, in: context)
+        }
+    }
+
+    /// Sets the padding and both hash functions explicitly: OpenSSL's default padding is PKCS #1
+    /// v1.5, and its default hash function SHA-1.
+    private static func setOAEP(_ hash: HashFunction, in context: OpaquePointer) throws(CryptoError) {
+        let digest = try MessageDigest.fetched(for: hash)
+        let isSet = unsafe digest.withPointer { digest in
+            unsafe EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_OAEP_PADDING) == 1
+                && EVP_PKEY_CTX_set_rsa_oaep_md(context, digest) == 1
+                && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
+        }
+        guard isSet else {
+            throw CryptoError(failed: "EVP_PKEY_CTX_set_rsa_padding", "RSA OAEP with \(hash.openSSLName)")
         }
     }
 

@@ -8,7 +8,8 @@ extension PrivateKey {
         case .rsa(let key):
             PrivateKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: try RSAKeyCoding.encoding(key))
         case .ellipticCurve(let key): try key.pkcs8DER()
-        case .edwards(let key): try EdwardsKeyCoding.encoding(key)
+        case .edwards(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
+        case .montgomery(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
         }
     }
 
@@ -50,27 +51,27 @@ extension PrivateKey {
     /// Encodes the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
     /// elliptic curves.
     ///
-    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for Edwards-curve keys, which don't
-    ///   have a legacy format.
+    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for Edwards and Montgomery curves,
+    ///   which don't have a legacy format.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
         case .ellipticCurve(let key): try key.sec1DER()
-        case .edwards: nil
+        case .edwards, .montgomery: nil
         }
     }
 
     /// Encodes the key pair in its legacy format as unencrypted PEM.
     ///
     /// - Returns: An `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that can't be
-    ///   cleared from memory, or `nil` for Edwards-curve keys.
+    ///   cleared from memory, or `nil` for other keys.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalPEM() throws(CryptoError) -> String? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key).withBytes { PEMWriter.text("RSA PRIVATE KEY", $0) }
         case .ellipticCurve(let key): try key.sec1PEM()
-        case .edwards: nil
+        case .edwards, .montgomery: nil
         }
     }
 }

@@ -93,7 +93,11 @@ extension PrivateKey {
         } else if key.algorithm == .ellipticCurveKey {
             self = .ellipticCurve(try ECPrivateKey(ECKeyReader(key, in: bytes)))
         } else if let curve = EdwardsCurve(identifier: key.algorithm) {
-            self = .edwards(try EdwardsKeyCoding.privateKey(curve, key, in: bytes))
+            let (seed, expected) = (try RawKeyCoding.seed(key, in: bytes), key.publicKey?.map { bytes[$0] })
+            self = .edwards(try EdwardsPrivateKey(curve: curve, seed: seed, expecting: expected))
+        } else if let curve = MontgomeryCurve(identifier: key.algorithm) {
+            let (seed, expected) = (try RawKeyCoding.seed(key, in: bytes), key.publicKey?.map { bytes[$0] })
+            self = .montgomery(try MontgomeryPrivateKey(curve: curve, seed: seed, expecting: expected))
         } else {
             throw PublicKey.unsupported(key.algorithm)
         }

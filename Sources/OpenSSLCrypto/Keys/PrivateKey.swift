@@ -1,11 +1,13 @@
-/// A key pair for signatures, of any supported kind; validated on creation.
+/// A key pair of any supported kind; validated on creation.
 package enum PrivateKey: Sendable {
     /// An RSA key pair.
     case rsa(RSAPrivateKey)
-    /// An ECDSA key pair.
+    /// A key pair on a NIST curve or secp256k1, for ECDSA and ECDH.
     case ellipticCurve(ECPrivateKey)
     /// An EdDSA key pair.
     case edwards(EdwardsPrivateKey)
+    /// A key pair for key agreement with X25519 or X448.
+    case montgomery(MontgomeryPrivateKey)
 
     /// The public key.
     package var publicKey: PublicKey {
@@ -13,6 +15,7 @@ package enum PrivateKey: Sendable {
         case .rsa(let key): .rsa(key.publicKey)
         case .ellipticCurve(let key): .ellipticCurve(key.publicKey)
         case .edwards(let key): .edwards(key.publicKey)
+        case .montgomery(let key): .montgomery(key.publicKey)
         }
     }
 

@@ -42,7 +42,9 @@ extension PublicKey {
             SubjectPublicKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: RSAKeyCoding.encoding(key))
         case .ellipticCurve(let key): key.spkiDER()
         case .edwards(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: EdwardsKeyCoding.algorithm(of: key.curve), key: key.octets)
+            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
+        case .montgomery(let key):
+            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
         }
     }
 
@@ -66,7 +68,7 @@ extension PublicKey {
     static func unsupported(_ algorithm: ObjectIdentifier) -> CryptoError {
         CryptoError(
             .wrongKeyType,
-            "The algorithm of the key is \(algorithm); the supported ones are RSA, EC, Ed25519 and Ed448"
+            "The algorithm of the key is \(algorithm); the supported ones are RSA, EC, Ed25519, Ed448, X25519 and X448"
         )
     }
 
@@ -79,7 +81,9 @@ extension PublicKey {
         } else if key.algorithm == .ellipticCurveKey {
             self = .ellipticCurve(try ECPublicKey(ECKeyReader(key, in: bytes)))
         } else if let curve = EdwardsCurve(identifier: key.algorithm) {
-            self = .edwards(try EdwardsKeyCoding.publicKey(curve, key, in: bytes))
+            self = .edwards(try EdwardsPublicKey(curve: curve, octets: RawKeyCoding.octets(key, in: bytes)))
+        } else if let curve = MontgomeryCurve(identifier: key.algorithm) {
+            self = .montgomery(try MontgomeryPublicKey(curve: curve, octets: RawKeyCoding.octets(key, in: bytes)))
         } else {
             throw Self.unsupported(key.algorithm)
         }

@@ -1,11 +1,13 @@
-/// A public key for signatures, of any supported kind; validated on creation.
+/// A public key of any supported kind; validated on creation.
 package enum PublicKey: Sendable, Equatable {
     /// An RSA key.
     case rsa(RSAPublicKey)
-    /// An ECDSA key.
+    /// A key on a NIST curve or secp256k1, for ECDSA and ECDH.
     case ellipticCurve(ECPublicKey)
     /// An EdDSA key.
     case edwards(EdwardsPublicKey)
+    /// A key for key agreement with X25519 or X448.
+    case montgomery(MontgomeryPublicKey)
 
     /// The kind of key, for display: `RSA` or the name of the curve.
     package var kind: String {
@@ -13,6 +15,7 @@ package enum PublicKey: Sendable, Equatable {
         case .rsa: "RSA"
         case .ellipticCurve(let key): key.curve.name
         case .edwards(let key): key.curve.name
+        case .montgomery(let key): key.curve.name
         }
     }
 }

@@ -27,13 +27,10 @@ package struct HMAC: Sendable {
         context = try MACContext(hash, key: key)
     }
 
-    /// The size of a code, in bytes.
-    package var size: Int { hash.digestSize }
-
     /// Computes the authentication code of a message.
     ///
     /// - Parameter message: The message.
-    /// - Returns: The complete code, ``size`` bytes.
+    /// - Returns: The complete code, as long as the digest.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try context.authenticate(message)

@@ -47,11 +47,35 @@ internal import COpenSSL
         return code
     }
 
+    /// Computes the code of a message in several parts, with a key that's used only once.
+    static func code(
+        _ hash: HashFunction,
+        key: RawSpan,
+        of first: RawSpan,
+        _ others: [UInt8]...
+    ) throws(CryptoError) -> [UInt8] {
+        let context = try unsafe makeContext()
+        defer { unsafe EVP_MAC_CTX_free(context) }
+        try unsafe start(context, hash: hash, key: key)
+        let isUpdated =
+            unsafe update(context, first) && others.allSatisfy { part in part.withBytes { unsafe update(context, $0) } }
+        guard isUpdated, let code = unsafe finish(hash.digestSize, in: context) else {
+            throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
+        }
+        return code
+    }
+
     private static func compute(_ message: RawSpan, _ size: Int, in context: OpaquePointer) -> [UInt8]? {
-        let isUpdated = unsafe message.withUnsafeBytes { input in
+        unsafe update(context, message) ? finish(size, in: context) : nil
+    }
+
+    private static func update(_ context: OpaquePointer, _ message: RawSpan) -> Bool {
+        unsafe message.withUnsafeBytes { input in
             unsafe EVP_MAC_update(context, input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count) == 1
         }
-        guard isUpdated else { return nil }
+    }
+
+    private static func finish(_ size: Int, in context: OpaquePointer) -> [UInt8]? {
         var isComputed = false
         let code = [UInt8](capacity: size) { output in
             unsafe output.withUnsafeMutableBufferPointer { buffer, count in
@@ -112,18 +136,24 @@ internal import COpenSSL
         hash: HashFunction,
         key: SecretBytes
     ) throws(CryptoError) {
+        try key.withBytes { key throws(CryptoError) in try unsafe start(context, hash: hash, key: key) }
+    }
+
+    private static func start(
+        _ context: OpaquePointer,
+        hash: HashFunction,
+        key: RawSpan
+    ) throws(CryptoError) {
         var name = Array(hash.openSSLName.utf8CString)
         let status = unsafe name.withUnsafeMutableBufferPointer { name in
             let parameters = unsafe [COpenSSL_digest_param(name.baseAddress), OSSL_PARAM_construct_end()]
-            return key.withBytes { key in
-                unsafe key.withUnsafeBytes { key in
-                    unsafe EVP_MAC_init(
-                        context,
-                        key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        key.count,
-                        parameters
-                    )
-                }
+            return unsafe key.withUnsafeBytes { key in
+                unsafe EVP_MAC_init(
+                    context,
+                    key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    key.count,
+                    parameters
+                )
             }
         }
         guard status == 1 else { throw CryptoError(failed: "EVP_MAC_init", "HMAC with \(hash.openSSLName)") }

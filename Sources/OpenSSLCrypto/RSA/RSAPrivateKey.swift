@@ -93,6 +93,6 @@ package struct RSAPrivateKey: Sendable {
     /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
     ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signer(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSASigner {
-        try RSASigner(key, padding, hash, signatureSize: publicKey.modulusSize)
+        try RSASigner(key, padding, hash)
     }
 }

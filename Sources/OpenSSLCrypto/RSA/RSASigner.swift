@@ -4,30 +4,22 @@ package struct RSASigner: Sendable {
     package let padding: RSASignaturePadding
     /// The hash function for messages.
     package let hash: HashFunction
-    /// The size of a signature, which is the size of the modulus, in bytes.
-    package let signatureSize: Int
 
     private let signing: EVPKeyOperation
 
-    init(
-        _ key: EVPKey,
-        _ padding: RSASignaturePadding,
-        _ hash: HashFunction,
-        signatureSize: Int
-    ) throws(CryptoError) {
+    init(_ key: EVPKey, _ padding: RSASignaturePadding, _ hash: HashFunction) throws(CryptoError) {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")
         }
         self.padding = padding
         self.hash = hash
-        self.signatureSize = signatureSize
         signing = try EVPKeyOperation(.signing, .rsa(padding, hash), with: key)
     }
 
     /// Signs a message.
     ///
     /// - Parameter message: The message.
-    /// - Returns: The signature, ``signatureSize`` bytes. PSS signatures are randomized: signing a
+    /// - Returns: The signature, as long as the modulus. PSS signatures are randomized: signing a
     ///   message twice gives two different signatures.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {

@@ -27,6 +27,28 @@ package enum SecureRandom {
         }
     }
 
+    /// Returns a random key.
+    ///
+    /// - Parameter count: The number of bytes, 1 to 1 MiB.
+    /// - Returns: The key.
+    /// - Throws: The same errors as ``bytes(count:)``.
+    package static func secret(count: Int) throws(CryptoError) -> SecretBytes {
+        guard (1...maximumCount).contains(count) else {
+            throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 1 to \(maximumCount)")
+        }
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        return try SecretBytes(capacity: count) { output throws(CryptoError) in
+            let status = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                initializedCount = count
+                return unsafe RAND_priv_bytes(buffer.baseAddress, Int32(count))
+            }
+            guard status == 1 else {
+                throw CryptoError(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
+            }
+        }
+    }
+
     /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.
     ///
     /// It comes from the kernel's generator and can't fail.

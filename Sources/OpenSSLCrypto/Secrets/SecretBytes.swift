@@ -33,6 +33,16 @@ package struct SecretBytes: Sendable {
     /// The number of bytes.
     package var count: Int { storage.count }
 
+    /// A Boolean value that indicates whether all bytes are zero, in a time that depends only on
+    /// the size.
+    package var isZero: Bool {
+        withBytes { bytes in
+            var sum: UInt8 = 0
+            for offset in bytes.byteOffsets { sum |= bytes[offset] }
+            return sum == 0
+        }
+    }
+
     /// Calls a closure with the bytes; the closure must not store copies that outlive this value.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result

@@ -74,9 +74,21 @@ extension TLSHandshake {
             reference.toOpaque()
         )
         unsafe SSL_CTX_set_info_callback(context) { connection, event, value in
-            guard event & SSL_CB_ALERT != 0, let connection = unsafe connection else { return }
-            let handshake = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), TLSHandshake.index)
-            unsafe TLSHandshake.behind(handshake)?.noteAlert(value, isReceived: event & SSL_CB_READ != 0)
+            guard event & (SSL_CB_ALERT | SSL_CB_HANDSHAKE_DONE) != 0, let connection = unsafe connection else {
+                return
+            }
+            let pointer = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), TLSHandshake.index)
+            let handshake = unsafe TLSHandshake.behind(pointer)
+            if event & SSL_CB_ALERT != 0 {
+                handshake?.noteAlert(value, isReceived: event & SSL_CB_READ != 0)
+            } else {
+                handshake?.note(
+                    Session(
+                        version: TLSProtocolVersion(number: unsafe SSL_version(connection)),
+                        isResumed: unsafe SSL_session_reused(connection) == 1
+                    )
+                )
+            }
         }
     }
 

@@ -17,6 +17,15 @@ package final class TLSHandshake: Sendable {
         var hasAnswered = false
         var received: UInt8?
         var sent: UInt8?
+        var session: Session?
+    }
+
+    /// The result of a successful handshake.
+    package struct Session: Sendable {
+        /// The version, or `nil` for one that isn't supported.
+        package let version: TLSProtocolVersion?
+        /// A Boolean value that indicates whether the handshake resumed an earlier session.
+        package let isResumed: Bool
     }
 
     /// Creates a handshake.
@@ -43,6 +52,9 @@ package final class TLSHandshake: Sendable {
         }
     }
 
+    /// The result of the handshake, or `nil` before it succeeds.
+    package var session: Session? { state.withLock(\.session) }
+
     /// Returns the canonical form of a host without brackets: lower case, without a trailing dot,
     /// and IPv4 addresses as four numbers.
     ///
@@ -52,6 +64,10 @@ package final class TLSHandshake: Sendable {
         if host.hasSuffix(".") { host.removeLast() }
         guard let address = IPAddress(resolving: host) else { return host }
         return address.octets.map(String.init).joined(separator: ".")
+    }
+
+    func note(_ session: Session) {
+        state.withLock { $0.session = session }
     }
 
     func refuse(_ problem: TLSProblem) {

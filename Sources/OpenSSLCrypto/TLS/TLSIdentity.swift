@@ -16,9 +16,13 @@ package struct TLSIdentity: Sendable {
     ///     At most ten; the root may be missing.
     ///   - privateKey: The private key of the first certificate.
     /// - Throws: ``CryptoError/Code/invalidArgument`` for no or too many certificates,
-    ///   ``CryptoError/Code/keyMismatch`` if the key doesn't belong to the first certificate, and
-    ///   the errors of ``Certificate/publicKey()``.
+    ///   ``CryptoError/Code/keyMismatch`` if the key doesn't belong to the first certificate,
+    ///   ``CryptoError/Code/wrongKeyType`` for a key that can't sign, and the errors of
+    ///   ``Certificate/publicKey()``.
     package init(certificates: [Certificate], privateKey: PrivateKey) throws(CryptoError) {
+        if case .montgomery = privateKey {
+            throw CryptoError(.wrongKeyType, "\(privateKey.kind) keys can't sign, so TLS can't use them")
+        }
         let chain = try CertificateChain(certificates)
         guard try chain.certificates[0].publicKey() == privateKey.publicKey else {
             throw CryptoError(

@@ -7,6 +7,14 @@ package enum TLSProtocolVersion: Sendable {
     /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
     case tls13
 
+    init?(number: Int32) {
+        switch number {
+        case TLS1_2_VERSION: self = .tls12
+        case TLS1_3_VERSION: self = .tls13
+        default: return nil
+        }
+    }
+
     /// OpenSSL's number for the version.
     var number: Int {
         switch self {

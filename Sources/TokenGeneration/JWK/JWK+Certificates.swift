@@ -131,15 +131,15 @@ extension JWK {
     }
 }
 
-extension VerificationMaterial {
-    /// Rejects a JWK whose certificate is for another key, as
+extension JWK {
+    /// Rejects the JWK of a key (`nil` for a secret) whose certificate is for another key, as
     /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) requires.
     ///
     /// Only the first certificate of the chain is decoded.
     ///
     /// - Throws: ``TokenError`` with the code `keyMismatch`, `malformedKey` or `tooLarge`.
-    func checkCertificate(of jwk: JWK) throws(TokenError) {
-        guard let leaf = try jwk.leafCertificate() else { return }
+    func checkCertificate(isFor publicKey: PublicKey?) throws(TokenError) {
+        guard let leaf = try leafCertificate() else { return }
         let isOfKey = try TokenError.refusingKey { () throws(CryptoError) in
             let certificate = try Certificate(der: leaf)
             // The encodings are usually equal, so that the key needn't be imported again.

@@ -2,13 +2,31 @@ internal import OpenSSLCrypto
 
 /// The purpose of a key.
 enum KeyPurpose {
-    case signing, verification
+    case signing, verification, encryption, decryption
 
-    /// The value of `key_ops` that allows the purpose.
-    var operation: String {
+    /// The value of `use` that allows the purpose.
+    var use: String {
         switch self {
-        case .signing: "sign"
-        case .verification: "verify"
+        case .signing, .verification: "sig"
+        case .encryption, .decryption: "enc"
+        }
+    }
+
+    /// The values of `key_ops` that allow the purpose.
+    var operations: [String] {
+        switch self {
+        case .signing: ["sign"]
+        case .verification: ["verify"]
+        case .encryption: ["encrypt", "wrapKey", "deriveKey", "deriveBits"]
+        case .decryption: ["decrypt", "unwrapKey", "deriveKey", "deriveBits"]
+        }
+    }
+
+    /// The purpose of the private key, if this is the purpose of a public key.
+    var privateCounterpart: KeyPurpose {
+        switch self {
+        case .signing, .verification: .signing
+        case .encryption, .decryption: .decryption
         }
     }
 }
@@ -23,19 +41,7 @@ extension JWK {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
     ///   `unsupportedAlgorithm`, `algorithmRequired`, `algorithmMismatch` or `keyMismatch`.
     func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
-        try checkUse(for: purpose)
-        guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
-            throw TokenError(
-                .unsupportedKey,
-                "kty \(TokenError.shown(keyType)) isn't a supported key type"
-            )
-        }
-        let type = KeyType(rawValue: keyType)
-        guard ![.ec, .okp].contains(type) || curve != nil else {
-            throw TokenError(.malformedKey, "the JWK has no “crv”, the key's curve")
-        }
-        // “crv” has no meaning for types that don't define it (RFC 7517 §4: ignored).
-        let curve = [.ec, .okp].contains(type) ? curve : nil
+        let (type, curve) = try usableType(for: purpose)
         guard let name = algorithm else {
             return try AlgorithmChoice(for: type, curve: curve, named: wanted)
         }
@@ -58,6 +64,25 @@ extension JWK {
             )
         }
         return AlgorithmChoice(details)
+    }
+
+    /// Returns the key type and the curve, after checking that the JWK allows the purpose.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey` or `keyMismatch`.
+    func usableType(for purpose: KeyPurpose) throws(TokenError) -> (KeyType, curve: String?) {
+        try checkUse(for: purpose)
+        guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
+            throw TokenError(
+                .unsupportedKey,
+                "kty \(TokenError.shown(keyType)) isn't a supported key type"
+            )
+        }
+        let type = KeyType(rawValue: keyType)
+        guard ![.ec, .okp].contains(type) || curve != nil else {
+            throw TokenError(.malformedKey, "the JWK has no “crv”, the key's curve")
+        }
+        // “crv” has no meaning for types that don't define it (RFC 7517 §4: ignored).
+        return (type, [.ec, .okp].contains(type) ? curve : nil)
     }
 
     /// Returns the curve of an EC key.
@@ -152,24 +177,32 @@ extension JWK {
     }
 
     private func checkUse(for purpose: KeyPurpose) throws(TokenError) {
-        if let use, !use.isExactly("sig") {
+        if let use, !use.isExactly(purpose.use) {
+            let expected = purpose.use == "sig" ? "for signatures" : "for encryption"
             throw TokenError(
                 .keyMismatch,
-                "“use” of the JWK is \(TokenError.shown(use)), but the key must be for signatures"
+                "“use” of the JWK is \(TokenError.shown(use)), but the key must be \(expected)"
             )
         }
         guard let operations = keyOperations else { return }
-        // A private key may be declared for signing only. Its public part can still verify.
-        let allowed =
-            operations.contains(where: purpose.operation.isExactly)
-            || (isPrivate && operations.contains(where: "sign".isExactly))
-        guard allowed else {
-            throw TokenError(.keyMismatch, "“key_ops” of the JWK doesn't allow “\(purpose.operation)”")
+        // A private key may be declared for its own operation only. Its public part can still be
+        // used.
+        let allowed = purpose.operations + (isPrivate ? purpose.privateCounterpart.operations : [])
+        guard operations.contains(where: { operation in allowed.contains(where: operation.isExactly) }) else {
+            // The Web Cryptography API exports public keys for key agreement with an empty array.
+            if operations.isEmpty, purpose == .encryption, curve != nil { return }
+            let names = purpose.operations.map { "“\($0)”" }.joined(separator: " or ")
+            throw TokenError(.keyMismatch, "“key_ops” of the JWK doesn't allow \(names)")
         }
-        guard use == nil || operations.allSatisfy({ $0.isExactly("sign") || $0.isExactly("verify") }) else {
+        let known = purpose.use == "sig" ? ["sign", "verify"] : Self.encryptionOperations
+        guard use == nil || operations.allSatisfy({ operation in known.contains(where: operation.isExactly) }) else {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }
     }
+
+    private static let encryptionOperations = [
+        "encrypt", "decrypt", "wrapKey", "unwrapKey", "deriveKey", "deriveBits",
+    ]
 }
 
 extension TokenError {
@@ -184,7 +217,12 @@ extension TokenError {
 
     /// Creates the error for a key type that an algorithm can't use.
     init(mismatched details: AlgorithmDescription, _ key: String) {
-        self.init(.algorithmMismatch, "\(details.algorithm) can't use \(key)")
+        self.init(mismatched: details.algorithm.rawValue, key)
+    }
+
+    /// Creates the error for a key type that an algorithm can't use.
+    init(mismatched algorithm: String, _ key: String) {
+        self.init(.algorithmMismatch, "\(algorithm) can't use \(key)")
     }
 
     /// Creates the error for a key that the cryptography layer rejected.

@@ -15,14 +15,7 @@ extension SigningKey {
     ///   `tooLarge`, `keyMismatch`, `privateKeyRequired`, `passwordRequired`, `incorrectPassword`,
     ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        let text = Array(pem.utf8)
-        if !text.containsRun(of: "PRIVATE KEY-----"),
-            PublicKey.labels.contains(where: { text.containsRun(of: "-----BEGIN \($0)-----") })
-        {
-            throw Self.isPublic
-        }
-        let secret = password.map(SecretBytes.init(password:))
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try PrivateKey(pem: pem, password: secret) }
+        let key = try PrivateKey.imported(pem: pem, password: password)
         try self.init(key, named: algorithm)
     }
 
@@ -39,15 +32,7 @@ extension SigningKey {
         password: String? = nil,
         algorithm: JWSAlgorithm? = nil
     ) throws(TokenError) {
-        let der = Array(der)
-        let secret = password.map(SecretBytes.init(password:))
-        let key: PrivateKey
-        do throws(CryptoError) {
-            key = try PrivateKey(der: der, password: secret)
-        } catch {
-            let isPublic = error.code == .wrongKeyType && (try? PublicKey(der: der)) != nil
-            throw isPublic ? Self.isPublic : TokenError(refusedKey: error)
-        }
+        let key = try PrivateKey.imported(der: Array(der), password: password)
         try self.init(key, named: algorithm)
     }
 
@@ -59,16 +44,8 @@ extension SigningKey {
     ///   format (secrets have none), `passwordRequired` for an empty password, `malformedKey` if
     ///   OpenSSL can't write the key.
     public func pem(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> String {
-        let key = try keyPair(for: format)
-        let pem = try TokenError.refusingKey { () throws(CryptoError) -> String? in
-            switch format.wrapped {
-            case .pkcs8: try key.pkcs8PEM()
-            case .encryptedPKCS8(let password): try key.encryptedPKCS8PEM(password: password)
-            case .traditional: try key.traditionalPEM()
-            }
-        }
-        guard let pem else { throw TokenError(noOlderForm: key.kind) }
-        return pem
+        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
+        return try key.exportedPEM(format)
     }
 
     /// Returns the private key as DER.
@@ -77,16 +54,8 @@ extension SigningKey {
     /// - Returns: The bytes. Keep them secret.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> Data {
-        let key = try keyPair(for: format)
-        let der = try TokenError.refusingKey { () throws(CryptoError) -> Data? in
-            switch format.wrapped {
-            case .pkcs8: Data(try key.pkcs8DER())
-            case .encryptedPKCS8(let password): Data(try key.encryptedPKCS8DER(password: password))
-            case .traditional: try key.traditionalDER().map { Data($0) }
-            }
-        }
-        guard let der else { throw TokenError(noOlderForm: key.kind) }
-        return der
+        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
+        return try key.exportedDER(format)
     }
 
     private init(_ key: PrivateKey, named algorithm: JWSAlgorithm?) throws(TokenError) {
@@ -94,19 +63,6 @@ extension SigningKey {
         let choice = try AlgorithmChoice(for: publicKey.keyType, curve: publicKey.curveName, named: algorithm)
         try self.init(SigningMaterial(key, choice.details), choice)
     }
-
-    private func keyPair(for format: PrivateKeyFormat) throws(TokenError) -> PrivateKey {
-        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
-        if case .encryptedPKCS8(let password) = format.wrapped, password.count == 0 {
-            throw TokenError(.passwordRequired, "the password for the encrypted private key is empty")
-        }
-        return key
-    }
-
-    private static let isPublic = TokenError(
-        .privateKeyRequired,
-        "this is a public key; use the private key that belongs to it"
-    )
 }
 
 extension PublicKey {
@@ -118,7 +74,7 @@ extension PublicKey {
         switch self {
         case .rsa: .rsa
         case .ellipticCurve: .ec
-        case .edwards: .okp
+        case .edwards, .montgomery: .okp
         }
     }
 
@@ -128,6 +84,7 @@ extension PublicKey {
         case .rsa: nil
         case .ellipticCurve(let key): key.curve.name
         case .edwards(let key): key.curve.name
+        case .montgomery(let key): key.curve.name
         }
     }
 }
@@ -140,17 +97,5 @@ extension TokenError {
             kind.map { "\($0) keys have no format other than PKCS#8 and SPKI" }
                 ?? "secrets have no PEM or DER format; write the secret as a JWK"
         )
-    }
-}
-
-extension Data {
-    /// Copies a secret to memory that the caller owns.
-    fileprivate init(_ secret: SecretBytes) {
-        self = secret.withBytes { bytes in
-            let octets = Span<UInt8>(_bytes: bytes)
-            var data = Data(capacity: octets.count)
-            for index in octets.indices { data.append(octets[index]) }
-            return data
-        }
     }
 }

@@ -150,6 +150,13 @@ extension SigningKey {
     /// Signs a message with the key's algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
+    func signature(for message: [UInt8]) throws(TokenError) -> [UInt8] {
+        try message.withBytes { bytes throws(TokenError) in try signature(for: bytes) }
+    }
+
+    /// Signs a message with the key's algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `signingFailed`.
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         do throws(CryptoError) {
             return try material.signature(for: message)

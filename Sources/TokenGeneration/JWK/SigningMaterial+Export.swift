@@ -15,20 +15,8 @@ extension SigningMaterial {
     /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't export the key.
     func privateMembers() throws(TokenError) -> JSONObject {
         try TokenError.refusingKey { () throws(CryptoError) in
-            switch self {
-            case .hmac(_, let secret):
-                return ["k": Self.text(secret.bytes)]
-            case .ec(let key, _):
-                return ["d": Self.text(try key.scalar())]
-            case .rsa(let key, _):
-                let factors = try key.factors()
-                return [
-                    "d": Self.text(try key.privateExponent()), "p": Self.text(factors.p), "q": Self.text(factors.q),
-                    "dp": Self.text(factors.dp), "dq": Self.text(factors.dq), "qi": Self.text(factors.qi),
-                ]
-            case .edwards(let key):
-                return ["d": Self.text(try key.seed())]
-            }
+            if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
+            return try keyPair?.jwkPrivateMembers() ?? [:]
         }
     }
 
@@ -39,9 +27,5 @@ extension SigningMaterial {
         var members = try privateMembers()
         members["kty"] = .string(KeyType.oct.rawValue)
         return try JWK(members).thumbprint
-    }
-
-    private static func text(_ bytes: SecretBytes) -> JSONValue {
-        .string(bytes.withBytes { Base64URL.encode($0) })
     }
 }

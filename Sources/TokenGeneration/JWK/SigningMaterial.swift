@@ -81,37 +81,8 @@ indirect enum SigningMaterial: Sendable {
         switch details.scheme {
         case .hmac:
             try self.init(SharedSecret(jwk.octets(of: "k"), for: details, length: .standard), details)
-        case .ecdsa:
-            let curve = try jwk.ellipticCurve()
-            let x = try jwk.octets(of: "x", count: curve.coordinateSize)
-            let y = try jwk.octets(of: "y", count: curve.coordinateSize)
-            let scalar = try jwk.octets(of: "d", count: curve.coordinateSize).withBytes { SecretBytes(copying: $0) }
-            let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y)
-            }
-            try self.init(.ellipticCurve(key), details)
-        case .rsa:
-            let modulus = try jwk.number("n")
-            let exponent = try jwk.number("e")
-            let privateExponent = try jwk.secretNumber("d")
-            let factors = try jwk.rsaFactors()
-            let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try RSAPrivateKey(
-                    modulus: modulus,
-                    exponent: exponent,
-                    privateExponent: privateExponent,
-                    factors: factors
-                )
-            }
-            try self.init(.rsa(key), details)
-        case .edwards:
-            let curve = try jwk.edwardsCurve()
-            let octets = try jwk.octets(of: "x", count: curve.keySize)
-            let seed = try jwk.octets(of: "d", count: curve.keySize).withBytes { SecretBytes(copying: $0) }
-            let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets)
-            }
-            try self.init(.edwards(key), details)
+        case .ecdsa, .rsa, .edwards:
+            try self.init(jwk.keyPair(), details)
         }
     }
 

@@ -97,7 +97,7 @@ public struct VerificationKey: Sendable {
         from source: JWK? = nil,
         thumbprint: String? = nil
     ) throws(TokenError) {
-        if let source { try material.checkCertificate(of: source) }
+        try source?.checkCertificate(isFor: material.publicKey)
         var members = source?.publicPart.members ?? JSONObject()
         members["kty"] = .string(choice.details.keyType.rawValue)
         if choice.synonyms.isEmpty { members["alg"] = .string(choice.details.algorithm.rawValue) }

@@ -20,26 +20,8 @@ indirect enum VerificationMaterial: Sendable {
         switch details.scheme {
         case .hmac:
             throw TokenError(.malformedKey, "the JWK must have “k”, the secret, as a base64url string")
-        case .ecdsa:
-            let curve = try jwk.ellipticCurve()
-            let x = try jwk.octets(of: "x", count: curve.coordinateSize)
-            let y = try jwk.octets(of: "y", count: curve.coordinateSize)
-            let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(curve: curve, x: x, y: y) }
-            try self.init(.ellipticCurve(key), details)
-        case .rsa:
-            let modulus = try jwk.number("n")
-            let exponent = try jwk.number("e")
-            let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try RSAPublicKey(modulus: modulus, exponent: exponent, maximumBitCount: maximumRSAKeySize)
-            }
-            try self.init(.rsa(key), details)
-        case .edwards:
-            let curve = try jwk.edwardsCurve()
-            let octets = try jwk.octets(of: "x", count: curve.keySize)
-            let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try EdwardsPublicKey(curve: curve, octets: octets)
-            }
-            try self.init(.edwards(key), details)
+        case .ecdsa, .rsa, .edwards:
+            try self.init(jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize), details)
         }
     }
 
@@ -74,28 +56,7 @@ indirect enum VerificationMaterial: Sendable {
     }
 
     /// The public members of a JWK that define the key.
-    var members: JSONObject {
-        switch self {
-        case .hmac:
-            [:]
-        case .ec(let key, _):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.x)),
-                "y": .string(Base64URL.encode(key.y)),
-            ]
-        case .rsa(let key, _):
-            [
-                "n": .string(Base64URL.encode(key.modulus)),
-                "e": .string(Base64URL.encode(key.exponent)),
-            ]
-        case .edwards(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.octets)),
-            ]
-        }
-    }
+    var members: JSONObject { publicKey?.jwkMembers ?? [:] }
 
     /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
     ///

@@ -125,7 +125,7 @@ struct CompactToken {
             return TokenError(.malformedToken, "this is JSON, not a compact token; use JWSVerifier to verify JSON")
         }
         let segments = bytes.count { $0 == UInt8(ascii: ".") } + 1
-        let hint = segments == 5 ? " (a token with 5 segments is an encrypted token, a JWE, which isn't supported)" : ""
+        let hint = segments == 5 ? " (a token with 5 segments is an encrypted token, a JWE; use JWEDecrypter)" : ""
         return TokenError(.malformedToken, "a signed token has 3 segments, not \(segments)\(hint)")
     }
 
@@ -149,10 +149,9 @@ struct CompactToken {
 
 extension CompactToken {
     /// The compact serialization of a signing input and its signature.
-    static func text(_ signingInput: [UInt8], signature: [UInt8]) -> String {
-        var text = signingInput
-        text.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+    static func text(_ signingInput: consuming [UInt8], signature: [UInt8]) -> String {
+        signingInput.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &signingInput)
+        return String(decoding: signingInput, as: UTF8.self)
     }
 }

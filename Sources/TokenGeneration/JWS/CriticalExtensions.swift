@@ -14,8 +14,11 @@ struct CriticalExtensions {
     /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)). Otherwise a verifier that
     /// doesn't know `b64` would decode a payload that isn't encoded.
     ///
+    /// - Parameters:
+    ///   - header: The members of the header.
+    ///   - others: Names that aren't extensions either, in addition to those of a JWS.
     /// - Throws: ``TokenError`` with the code `malformedToken`.
-    init(of header: JSONObject) throws(TokenError) {
+    init(of header: JSONObject, alsoRegistered others: [String] = []) throws(TokenError) {
         guard let critical = header["crit"] else {
             names = []
             guard header["b64"] == nil else {
@@ -28,7 +31,7 @@ struct CriticalExtensions {
         }
         var names: [String] = []
         for element in elements {
-            let name = try Self.name(element, in: header)
+            let name = try Self.name(element, in: header, others)
             guard !names.contains(where: name.isExactly) else {
                 throw TokenError(.malformedToken, "“crit” of the header names \(TokenError.shown(name)) twice")
             }
@@ -59,12 +62,16 @@ struct CriticalExtensions {
         }
     }
 
-    private static func name(_ element: JSONValue, in header: JSONObject) throws(TokenError) -> String {
+    private static func name(
+        _ element: JSONValue,
+        in header: JSONObject,
+        _ others: [String]
+    ) throws(TokenError) -> String {
         guard let name = element.string, !name.isEmpty else {
             throw TokenError(.malformedToken, "“crit” of the header must contain only names, not \(element.kind)")
         }
         let shown = TokenError.shown(name)
-        guard !registeredNames.contains(where: name.isExactly) else {
+        guard !(registeredNames + others).contains(where: name.isExactly) else {
             throw TokenError(.malformedToken, "“crit” of the header names \(shown), which isn't an extension")
         }
         guard header[name] != nil else {

@@ -12,10 +12,10 @@ enum EncodedHeader {
 
     /// Returns the encoded header of a JWT with no other members than `alg`, `kid` and `typ`.
     static func plain(for service: any SigningService) -> [UInt8] {
-        (service as? any LocalSigningService)?.key.plainHeader ?? plain(service.algorithm, service.keyID)
+        service.localKey?.plainHeader ?? plain(service.algorithm, service.keyID)
     }
 
-    /// Returns the minimal encoded header of a JWT.
+    /// Returns the encoded header of a JWT with only these members and `typ`.
     static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
         if let keyID { header["kid"] = .string(keyID) }

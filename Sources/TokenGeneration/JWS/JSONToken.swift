@@ -22,7 +22,7 @@ struct JSONToken {
         // RFC 7516 §9 uses these members to tell JWE from JWS. Parsers would disagree on a text
         // with both.
         for name in ["ciphertext", "recipients"] where members[name] != nil {
-            throw TokenError(.malformedToken, "the JSON has “\(name)”, so it's a JWE, which isn't supported")
+            throw TokenError(.malformedToken, "the JSON has “\(name)”, so it's a JWE; use JWEDecrypter")
         }
         payload = try members.string("payload")
         let entries = try Self.entries(in: members, limits)

@@ -26,6 +26,16 @@ struct ProtectedHeader {
         _ = try Self.string("cty", in: members)
     }
 
+    /// Creates the header of a token that isn't signed, with the algorithm of its encryption.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    init(_ members: JSONObject, algorithm: String) throws(TokenError) {
+        self.members = members
+        self.algorithm = algorithm
+        keyID = try Self.string("kid", in: members)
+        type = try Self.string("typ", in: members)
+    }
+
     /// Rejects a header that requires an extension that the verifier doesn't understand.
     ///
     /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`, or `malformedToken` if

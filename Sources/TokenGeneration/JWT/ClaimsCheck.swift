@@ -23,8 +23,8 @@ public struct ClaimsCheck: Sendable {
         public let date: Date
         /// The policy's leeway.
         public let leeway: Duration
-        /// The key that verified the signature.
-        let key: VerificationKey
+        /// The key that verified the signature, or `nil` for an encrypted token that isn't signed.
+        let key: VerificationKey?
     }
 
     /// The name of the check, for the error if it fails.

@@ -6,14 +6,14 @@ extension ValidationPolicy {
     /// - Parameters:
     ///   - header: The token's header.
     ///   - claims: The token's claims.
-    ///   - key: The key that verified the signature.
+    ///   - key: The key that verified the signature, or `nil` for a token that is only encrypted.
     ///   - date: The reading of the clock that all checks of this token use.
     /// - Returns: The registered claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails.
     func check(
         _ header: ProtectedHeader,
         _ claims: JSONObject,
-        signedBy key: @autoclosure () -> VerificationKey,
+        signedBy key: @autoclosure () -> VerificationKey?,
         at date: Date
     ) throws(TokenError) -> RegisteredClaims {
         try type.check(header.type)

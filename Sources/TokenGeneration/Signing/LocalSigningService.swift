@@ -5,3 +5,8 @@ package protocol LocalSigningService: SigningService {
     /// The key that signs.
     var key: SigningKey { get }
 }
+
+extension SigningService {
+    /// The key, if it's in this process.
+    var localKey: SigningKey? { (self as? any LocalSigningService)?.key }
+}

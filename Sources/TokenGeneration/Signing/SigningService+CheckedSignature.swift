@@ -6,9 +6,7 @@ extension SigningService {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`, and the errors of a custom service.
     func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
-        if let service = self as? any LocalSigningService {
-            return try input.withBytes { bytes throws(TokenError) in try service.key.signature(for: bytes) }
-        }
+        if let localKey { return try localKey.signature(for: input) }
         let signature = Array(try sign(data: Data(input)))
         try check(signature, for: input)
         return signature

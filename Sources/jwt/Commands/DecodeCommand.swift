@@ -16,7 +16,8 @@ struct DecodeCommand {
             """
             Prints the header and the claims as JSON, and the times as local dates on standard error. Works with any \
             algorithm, and with expired tokens. Nothing is checked: anyone can have written the token. Use jwt \
-            verify before you rely on it.
+            verify before you rely on it. Of an encrypted token, only the header is readable, and jwt decrypt \
+            decrypts it.
             """,
             """
             Output is colored only on a terminal, and not if NO_COLOR is set. With --batch, each line of standard \
@@ -55,6 +56,7 @@ struct DecodeCommand {
     private func run(on console: Console) throws {
         if isBatch { return try Self.runBatch(console) }
         let text = try token.read()
+        if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
         let token: UnverifiedToken
         do throws(TokenError) {
             token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
@@ -67,9 +69,26 @@ struct DecodeCommand {
         try console.show(Self.json(token))
     }
 
+    private func showEncrypted(_ text: String, _ console: Console) throws {
+        let jwe: UnverifiedJWE
+        do throws(TokenError) {
+            jwe = try EncryptedInput.jwe(text)
+        } catch {
+            throw CommandFailure(.rejected, error)
+        }
+        let report = EncryptedInput.report(jwe)
+        if console.writesJSON { return try console.print(report) }
+        console.note("UNVERIFIED: anyone can have written this header; the rest of the token is encrypted")
+        console.note("To decrypt the token, use: \(EncryptedInput.advice(jwe))")
+        try console.show(report.prettyPrinted())
+    }
+
     private static func runBatch(_ console: Console) throws {
         try BatchRun(input: .standardInput).run(on: console) { line in
             let token = try BatchRun.token(in: line)
+            if EncryptedInput.isEncrypted(token) {
+                return .object(EncryptedInput.report(try EncryptedInput.jwe(token)))
+            }
             return .object(result(try UnverifiedToken(token, maximumSize: TokenInput.sizeLimit)))
         }
     }

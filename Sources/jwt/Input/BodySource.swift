@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// The source of a request body: text, `@FILE`, or `@-` for standard input.
+/// The source of a request body or other data: text, `@FILE`, or `@-` for standard input.
 struct BodySource: ArgumentValue, Equatable {
     private enum Place: Equatable {
         case text(String)
@@ -11,7 +11,7 @@ struct BodySource: ArgumentValue, Equatable {
 
     /// The maximum size in bytes of a body that is held in memory for retries, such as standard
     /// input.
-    private static let sizeLimit = 64 << 20
+    static let sizeLimit = 64 << 20
 
     private let place: Place
 
@@ -56,10 +56,15 @@ struct BodySource: ArgumentValue, Equatable {
         return .data(Data(octets))
     }
 
-    private func octets() throws(CommandFailure) -> [UInt8] {
+    /// Returns the bytes.
+    ///
+    /// - Parameter limit: The maximum size of a file in bytes. The default is 64 MiB.
+    /// - Returns: The bytes.
+    /// - Throws: ``CommandFailure`` with the name of the file.
+    func octets(limit: Int = sizeLimit) throws(CommandFailure) -> [UInt8] {
         switch place {
         case .text(let text): Array(text.utf8)
-        case .file(let file): try file.read(limit: Self.sizeLimit).bytes
+        case .file(let file): try file.read(limit: limit).bytes
         }
     }
 

@@ -35,6 +35,11 @@ struct FileDescriptor: ~Copyable {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
     }
 
+    /// Opens the controlling terminal, even if the standard streams are redirected.
+    static func controllingTerminal() throws(Failure) -> FileDescriptor {
+        try FileDescriptor("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC, mode: 0)
+    }
+
     /// Opens the folder of a file and waits for its exclusive lock.
     ///
     /// The lock is a system lock (`flock`). It ends with the value or the process and creates no
@@ -172,6 +177,25 @@ struct FileDescriptor: ~Copyable {
     /// Sets the permissions, regardless of the process's umask.
     func setMode(_ mode: mode_t) throws(Failure) {
         guard fchmod(number, mode) == 0 else { throw .current }
+    }
+
+    /// Returns the settings of a terminal.
+    func terminalSettings() throws(Failure) -> termios {
+        var settings = termios()
+        guard unsafe tcgetattr(number, &settings) == 0 else { throw .current }
+        return settings
+    }
+
+    /// Changes the settings of a terminal.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings.
+    ///   - discardsInput: A Boolean value that indicates whether to discard what the user has
+    ///     already typed.
+    /// - Throws: ``Failure``.
+    func setTerminalSettings(_ settings: termios, discardsInput: Bool) throws(Failure) {
+        var settings = settings
+        guard unsafe tcsetattr(number, discardsInput ? TCSAFLUSH : TCSADRAIN, &settings) == 0 else { throw .current }
     }
 
     /// Waits until the content is on disk.

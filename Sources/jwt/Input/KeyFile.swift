@@ -17,7 +17,7 @@ struct KeyFile {
     let name: String
     let content: Content
     private let status: FileStatus?
-    private let password: String?
+    let password: String?
 
     /// Detects the form of the key.
     ///
@@ -189,12 +189,13 @@ struct KeyFile {
     }
 
     /// Returns whether DER data is a public key of any algorithm.
-    private static func isPublicDER(_ bytes: [UInt8]) -> Bool {
+    static func isPublicDER(_ bytes: [UInt8]) -> Bool {
         do throws(TokenError) {
             _ = try VerificationKey(der: bytes)
             return true
         } catch {
-            return error.code == .algorithmRequired
+            // Keys on X25519 and X448 can't verify.
+            return error.code == .algorithmRequired || (try? EncryptionKey(der: bytes, algorithm: .ecdhES)) != nil
         }
     }
 

@@ -29,7 +29,7 @@ struct KeySource: Equatable {
         "secret",
         value: "text|base64|base64url|hex",
         section: section,
-        "Read the key as a raw HMAC secret in this encoding; requires --alg"
+        "Read the key as a raw secret in this encoding; signatures require --alg"
     )
     static let passwordFile = Option<InputFile>(
         "password-file",
@@ -42,6 +42,13 @@ struct KeySource: Equatable {
         value: "NAME",
         section: section,
         "The environment variable with the password"
+    )
+
+    /// The flag for typing the password, in the commands that have it.
+    static let passwordPrompt = Flag(
+        "password",
+        section: section,
+        "Type the password on the terminal, which doesn't show it"
     )
 
     /// The options of every command with a key, without the option for its file.
@@ -82,12 +89,35 @@ struct KeySource: Equatable {
         try self.init(arguments, file: file, named: "KEY")
     }
 
+    /// Creates the source of a key in a file.
+    ///
+    /// - Throws: ``UsageError`` if the key and its password both come from standard input.
+    init(
+        _ arguments: ParsedArguments,
+        file: InputFile,
+        secretEncoding: SecretEncoding? = nil,
+        password: PasswordSource? = nil
+    ) throws(UsageError) {
+        place = .file(file)
+        self.secretEncoding = secretEncoding
+        self.password = password
+        try checkStandardInput(arguments)
+    }
+
+    /// Creates the source of a key without a password in an environment variable.
+    init(_ variable: EnvironmentVariable, secretEncoding: SecretEncoding?) {
+        place = .environment(variable)
+        self.secretEncoding = secretEncoding
+        password = nil
+    }
+
     private init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
         secretEncoding = try arguments.value(of: Self.secret)
         password = try PasswordSource(
             arguments,
             file: Self.passwordFile,
-            environment: Self.passwordEnvironment
+            environment: Self.passwordEnvironment,
+            prompt: Self.passwordPrompt
         )
         let variable = try arguments.value(of: Self.environment)
         switch (file, variable) {
@@ -102,6 +132,10 @@ struct KeySource: Equatable {
             }
             return nil
         }
+        try checkStandardInput(arguments)
+    }
+
+    private func checkStandardInput(_ arguments: ParsedArguments) throws(UsageError) {
         if case .file(.standardInput) = place, password?.isStandardInput ?? false {
             throw arguments.usageError("the key and its password can't both come from standard input")
         }

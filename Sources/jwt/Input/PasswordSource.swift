@@ -1,36 +1,43 @@
 import OAuth2
 
-/// The source of a password or another secret: a file or an environment variable.
+/// The source of a password or another secret: a file, an environment variable or the terminal.
 struct PasswordSource: Equatable {
     private enum Place: Equatable {
         case file(InputFile)
         case environment(EnvironmentVariable, option: String)
+        case terminal
     }
 
     private let place: Place
     private let noun: String
 
-    /// Creates the source, or returns `nil` if neither option is present.
+    /// Creates the source, or returns `nil` if no option is present.
     ///
     /// - Parameters:
     ///   - arguments: The command line.
     ///   - file: The option for a file.
     ///   - environment: The option for an environment variable.
+    ///   - prompt: The flag for typing the secret. The default is `nil`.
     ///   - noun: The kind of secret, for messages. The default is "password".
-    /// - Throws: ``UsageError`` if both options are present.
+    /// - Throws: ``UsageError`` if several options are present.
     init?(
         _ arguments: ParsedArguments,
         file: Option<InputFile>,
         environment: Option<EnvironmentVariable>,
+        prompt: Flag? = nil,
         noun: String = "password"
     ) throws(UsageError) {
         self.noun = noun
         let option = environment.definition.spelling
-        switch (try arguments.value(of: file), try arguments.value(of: environment)) {
-        case (let file?, nil): place = .file(file)
-        case (nil, let variable?): place = .environment(variable, option: option)
-        case (nil, nil): return nil
-        case (_?, _?): throw arguments.usageError("\(file.definition.spelling) and \(option) can't be combined")
+        let isTyped = prompt.map { arguments.contains($0) } ?? false
+        switch (try arguments.value(of: file), try arguments.value(of: environment), isTyped) {
+        case (let file?, nil, false): place = .file(file)
+        case (nil, let variable?, false): place = .environment(variable, option: option)
+        case (nil, nil, true): place = .terminal
+        case (nil, nil, false): return nil
+        case (_?, _?, _): throw arguments.usageError("\(file.definition.spelling) and \(option) can't be combined")
+        case (_, _, true):
+            throw arguments.usageError("--password can't be combined with \(file.definition.spelling) or \(option)")
         }
     }
 
@@ -39,9 +46,15 @@ struct PasswordSource: Equatable {
     /// Reads the password without a line break at its end, and warns if other users can read the
     /// file.
     ///
+    /// - Parameters:
+    ///   - console: The console for warnings.
+    ///   - isNew: A Boolean value that indicates whether the user must type the password twice. The
+    ///     default is `false`.
+    /// - Returns: The password.
     /// - Throws: ``CommandFailure`` if the password can't be read.
-    func read(warningOn console: Console) throws(CommandFailure) -> String {
+    func read(warningOn console: Console, isNew: Bool = false) throws(CommandFailure) -> String {
         switch place {
+        case .terminal: return try PasswordPrompt.read(noun, twice: isNew)
         case .environment(let variable, let option): return try variable.value(for: option)
         case .file(let file):
             let content = try file.read()

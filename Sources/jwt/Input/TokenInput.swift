@@ -37,9 +37,11 @@ struct TokenInput: Equatable {
 
     /// Returns the token without surrounding white space.
     ///
+    /// - Parameter limit: The maximum size in bytes. The default is 2 MiB.
+    /// - Returns: The token.
     /// - Throws: ``CommandFailure`` if standard input can't be read or isn't text.
-    func read() throws(CommandFailure) -> String {
-        let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput() }
+    func read(limit: Int = sizeLimit) throws(CommandFailure) -> String {
+        let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput(limit) }
         let trimmed = Self.trimmed(bytes)
         guard !trimmed.isEmpty else {
             let place = isStandardInput ? "standard input" : "the argument"
@@ -59,9 +61,9 @@ struct TokenInput: Equatable {
         if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
             return "it starts with “Bearer”, the scheme of the header field; remove that word"
         }
-        // Text with three segments can be a token even if a file has that name.
-        guard !isStandardInput, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 2, unsafe access(text, F_OK) == 0
-        else { return nil }
+        // Text with three or five segments can be a token even if a file has that name.
+        let dots = text.utf8.count { $0 == UInt8(ascii: ".") }
+        guard !isStandardInput, dots != 2, dots != 4, unsafe access(text, F_OK) == 0 else { return nil }
         return "the argument is the name of a file; to read the file, precede it with <"
     }
 
@@ -72,14 +74,14 @@ struct TokenInput: Equatable {
         return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])
     }
 
-    private static func readStandardInput() throws(CommandFailure) -> [UInt8] {
+    private static func readStandardInput(_ limit: Int) throws(CommandFailure) -> [UInt8] {
         do throws(FileDescriptor.Failure) {
-            let bytes = try FileDescriptor.standard(STDIN_FILENO).readAll(limit: sizeLimit)
+            let bytes = try FileDescriptor.standard(STDIN_FILENO).readAll(limit: limit)
             if let bytes { return bytes }
         } catch {
             throw CommandFailure(.failed, "standard input: can't be read: \(error.reason)", cause: error)
         }
-        throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than 2 MiB"))
+        throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than \(limit >> 20) MiB"))
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

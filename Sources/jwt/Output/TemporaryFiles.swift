@@ -3,7 +3,8 @@ import Synchronization
 
 /// The temporary files of the process, which are removed if a catchable signal ends it.
 ///
-/// A thread waits for the signals, removes the files and lets the signal end the process. Because
+/// A thread waits for the signals, restores the terminal of a ``PasswordPrompt``, removes the files
+/// and lets the signal end the process. Because
 /// it isn't a signal handler, it can use a lock: each file either is registered and removed, or has
 /// its final name.
 enum TemporaryFiles {
@@ -42,6 +43,7 @@ enum TemporaryFiles {
         var signals = signals
         var number: Int32 = 0
         while unsafe sigwait(&signals, &number) != 0 {}
+        PasswordPrompt.restoreTerminal()
         // Hold the lock until the process ends, so that no new file can be created.
         paths.withLock { paths in
             for path in paths { _ = unsafe unlink(path) }

@@ -225,11 +225,64 @@ struct DecodeCommandTests {
         }
     }
 
-    @Test("Recognizes an encrypted token")
+    @Test("Shows the header of an encrypted token, and how to decrypt it")
     func encrypted() throws {
-        let result = try BuiltProgram.jwt.run("decode", "a.b.c.d.e")
+        let key = try DecryptionKey.generate(.a256KW).identified(by: "7").encryptionKey
+        let token = try key.encrypt(signedToken: SampleTokens.unsigned(claims: "{}") + "AA")
+        let result = try BuiltProgram.jwt.run("decode", token)
+        let header = """
+            {
+              "encrypted": true,
+              "header": {
+                "alg": "A256KW",
+                "cty": "JWT",
+                "enc": "A256GCM",
+                "kid": "7"
+              },
+              "verified": false
+            }
+
+            """
+        let notes = """
+            UNVERIFIED: anyone can have written this header; the rest of the token is encrypted
+            To decrypt the token, use: jwt decrypt --key FILE --nested --verify-key FILE
+
+            """
+        #expect(result == ProcessResult(status: 0, output: header, errors: notes))
+        let batch = try BuiltProgram.jwt.run("decode", "--batch", input: token + "\n")
+        let line =
+            #"{"encrypted":true,"header":{"alg":"A256KW","cty":"JWT","enc":"A256GCM","kid":"7"},"verified":false}"#
+        #expect(batch == ProcessResult(status: 0, output: line + "\n", errors: ""))
+        #expect(try BuiltProgram.jwt.run("decode", "--json", token).output == line + "\n")
+    }
+
+    @Test("Shows the headers of all recipients of an encrypted token")
+    func recipients() throws {
+        let password = try EncryptionPassword("secret")
+        let keys = try [JWEAlgorithm.pbes2HS256A128KW, .pbes2HS512A256KW].map {
+            try EncryptionKey(password: password, algorithm: $0, iterations: 1_000)
+        }
+        let generator = JWEGenerator(
+            plaintext: Data(),
+            unprotectedHeader: ["note": "x"],
+            recipients: keys.map { JWERecipient(key: $0) }
+        )
+        let result = try BuiltProgram.jwt.run("decode", input: generator.generalJSON().serialized())
+        #expect(result.status == 0)
+        #expect(result.errors.hasSuffix("To decrypt the token, use: jwt decrypt --password\n"))
+        let report = try JSONObject(parsing: result.output)
+        #expect(report["header"] == ["enc": "A256GCM"])
+        #expect(report["unprotectedHeader"] == ["note": "x"])
+        let headers = try #require(report["recipientHeaders"]?.array)
+        #expect(headers.map { $0.object?["alg"]?.string } == ["PBES2-HS256+A128KW", "PBES2-HS512+A256KW"])
+    }
+
+    @Test("Rejects a damaged encrypted token", arguments: ["a.b.c.d.e", "....", "{\"ciphertext\":\"secret!\"}"])
+    func damaged(token: String) throws {
+        let result = try BuiltProgram.jwt.run("decode", token)
         #expect(result.status == 1)
-        #expect(result.errors.contains("an encrypted token, a JWE"))
+        #expect(result.output == "")
+        #expect(result.errors.hasPrefix("jwt decode: ") && !result.errors.contains("secret"))
     }
 
     @Test("Rejects more than one token")

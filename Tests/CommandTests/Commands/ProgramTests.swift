@@ -8,7 +8,7 @@ struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]
 
-        Create, sign, verify and decode JSON Web Tokens.
+        Create, verify, encrypt and decrypt JSON Web Tokens.
 
         Results go to standard output and everything else to standard error, so the
         commands work in pipes. For a FILE, - means standard input. Secrets come from
@@ -20,6 +20,8 @@ struct ProgramTests {
           sign                  Create a signed token
           verify                Verify a token and print its claims
           decode                Print a token's contents, UNVERIFIED
+          encrypt               Encrypt claims, a signed token or any content
+          decrypt               Decrypt a token, and verify the signed token inside
           key                   Convert, inspect and publish keys
           token                 Get an access token from an authorization server
           request               Send an HTTP request with an access token
@@ -153,7 +155,7 @@ struct ProgramTests {
         #expect(result.status == 64)
         #expect(
             result.errors
-                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, key, token, request, dpop, jws, pin, completions, manual (see jwt --help)\n"
+                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, encrypt, decrypt, key, token, request, dpop, jws, pin, completions, manual (see jwt --help)\n"
         )
     }
 

@@ -21,7 +21,7 @@ struct CompletionTests {
             ("jwt sign --alg ES2", "ES256 ES256K"), ("jwt sign -k k", "key.pem keys.jwks"), ("jwt sign --sub ", ""),
             ("jwt key inspect key.", "key.pem"), ("jwt completions f", "fish"),
             ("jwt sign --sub key --for", "--format"),
-            ("jwt dec", "decode"), ("jwt keygen --out key.", "key.pem"),
+            ("jwt dec", "decode decrypt"), ("jwt keygen --out key.", "key.pem"),
         ]
     )
     func bash(line: String, expected: String) throws {
@@ -82,7 +82,7 @@ struct CompletionTests {
         #expect(result.status == 0)
         #expect(
             result.output.hasPrefix(
-                ".TH JWT 1 \"\" \"jwt \(Program.version)\" \"User Commands\"\n.SH NAME\njwt \\- Create, sign"
+                ".TH JWT 1 \"\" \"jwt \(Program.version)\" \"User Commands\"\n.SH NAME\njwt \\- Create, verify"
             )
         )
         let requests: Set = [".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I", ".nf", ".fi"]

@@ -13,18 +13,12 @@ struct ReadmeSnippets {
     @Test("Signs and verifies a token")
     func signing() throws {
         let key = try SigningKey.generate(.es256)
-        var claims = RegisteredClaims(
-            issuer: "reports",
-            audience: ["https://api.example"]
-        )
+        var claims = RegisteredClaims(issuer: "reports", audience: ["https://api.example"])
         claims.setTimes(lifetime: .seconds(300))
         let token = try key.sign(claims)
 
-        let verifier = JWTVerifier(
-            key: key.verificationKey,
-            policy: ValidationPolicy(issuer: "reports", audience: "https://api.example")
-        )
-        let verified = try verifier.verify(token)
+        let policy = ValidationPolicy(issuer: "reports", audience: "https://api.example")
+        let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
         #expect(verified.registered.issuer == "reports")
         // Many verifiers reject fractional seconds, which `Date()` has.
         let times = try ["iat", "exp"].map { try #require(verified.claims[$0]?.number?.integer) }
@@ -33,44 +27,34 @@ struct ReadmeSnippets {
 
     @Test("Calls an API with a token")
     func calling() async throws {
-        let service = try ES256SigningService.generate()
+        let key = try SigningKey.generate(.es256)
         let server = try MockAuthorizationServer.start(clients: [
-            .init(id: "reports", key: service.verificationKey)
+            .init(id: "reports", key: key.verificationKey)
         ])
         let loopback = try LoopbackServer.start { routes in
             routes.on(.get, "/reports/42", server.protecting { _ in .text("a report") })
         }
-        let report = try await report(api: loopback.baseURL, issuer: server.metadata.issuer, service: service)
+        let report = try await report(api: loopback.baseURL, issuer: server.metadata.issuer, key: key)
         #expect(report == Data("a report".utf8))
         await loopback.stop()
         await server.stop()
     }
 
-    private func report(api: URL, issuer: String, service: any SigningService) async throws -> Data {
+    private func report(api: URL, issuer: String, key: SigningKey) async throws -> Data {
         let authenticator = OAuth2Authenticator(
             discovery: AuthorizationServerDiscovery(issuer: issuer),
-            clientAuthentication: .privateKeyJWT(
-                clientID: "reports",
-                signingService: service
-            ),
+            clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: key),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api]
         )
-        let client = NetworkClient(interceptors: [
-            authenticator,
-            Retry.Policy.maxRetries(2),
-        ])
-        let report = try await client.makeRequest(
-            URLRequest(url: api.appending(path: "reports/42"))
-        )
+        let client = NetworkClient(interceptors: [authenticator, Retry.Policy.maxRetries(2)])
+        let report = try await client.makeRequest(URLRequest(url: api.appending(path: "reports/42")))
         return report
     }
 
     @Test("Tests against loopback servers")
     func mocking() async throws {
-        let authorization = try MockAuthorizationServer.start(clients: [
-            .init(id: "reports", secret: "s3cret")
-        ])
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
         let api = try LoopbackServer.start { routes in
             routes.on(.get, "/reports", authorization.protecting { _ in .json("[]") })
         }

@@ -178,16 +178,12 @@ struct ResourceServerSnippets {
             headers: ["Authorization": "Bearer \(text)"]
         )
         func admitted(_ jwksURL: URL) async throws -> VerifiedAccessToken {
-            let keys = RemoteKeySet(url: jwksURL)
             let verifier = AccessTokenVerifier(
                 issuer: "https://id.example",
                 audience: "https://api.example",
-                keys: keys
+                keys: RemoteKeySet(url: jwksURL)
             )
-            let token = try await verifier.verify(
-                request,
-                requires: AccessRequirement(scope: ["orders.read"])
-            )
+            let token = try await verifier.verify(request, requires: AccessRequirement(scope: ["orders.read"]))
             return token
         }
         try await withLoopbackServer { server async throws in

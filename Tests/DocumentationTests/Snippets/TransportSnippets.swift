@@ -31,6 +31,38 @@ struct TransportSnippets {
         }
     }
 
+    @Test("Shows the state of the connections")
+    func poolState() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .text("some text"))
+            let apiURL = server.url(for: "/")
+
+            let transport = try CurlTransport()
+            let client = NetworkClient(transport: transport)
+            _ = try await client.data(for: URLRequest(url: apiURL))
+
+            if let api = transport.poolState[apiURL] {
+                print("\(api.busyConnections) busy, \(api.idleConnections) idle")
+                print("\(api.queuedRequests) queued, \(api.longestQueueTime ?? .zero)")
+                print("\(api.resumedHandshakes) of \(api.handshakes) handshakes resumed")
+            }
+            #expect(transport.poolState[apiURL]?.requests == 1)
+
+            let reader = Task {
+                var hosts: [String] = []
+                func record(_ host: String, _ count: Int) { hosts.append(host) }
+                for await state in transport.poolStates(every: .seconds(1)) {
+                    for origin in state.origins { record(origin.host, origin.queuedRequests) }
+                }
+                return hosts
+            }
+            #expect(transport.poolState.engines <= 1)
+            reader.cancel()
+            #expect(await reader.value.allSatisfy { $0 == "127.0.0.1" })
+            await transport.close()
+        }
+    }
+
     private struct Report {
         func parts() -> AsyncStream<Data> {
             AsyncStream { continuation in
@@ -80,6 +112,56 @@ struct TransportSnippets {
 
         #expect(!"\(configuration.proxy)".contains(password))
         #expect(transport.engineDescription.hasPrefix("libcurl/"))
+    }
+
+    @Test("Tunes connections")
+    func tuning() async throws {
+        var configuration = CurlTransport.Configuration()
+        configuration.maximumStreamsPerConnection = 50
+        configuration.keepAlive = .init(interval: .seconds(10), patience: .seconds(30))
+        configuration.dnsCacheLifetime = .seconds(10)
+        configuration.addressFamily = .ipv4First
+        configuration.localAddress = "127.0.0.1"
+        let transport = try CurlTransport(configuration: configuration)
+
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .text("some text"))
+            let response = try await NetworkClient(transport: transport).response(
+                for: URLRequest(url: server.url(for: "/"))
+            )
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("Limits the bandwidth of a download")
+    func bandwidth() async throws {
+        let target = FileManager.default.temporaryDirectory.appending(path: "sample-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: target) }
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .text("some text"))
+            let url = server.url(for: "/")
+            let client = NetworkClient()
+
+            let options = DownloadOptions(
+                request: RequestOptions(maximumDownloadRate: 1 << 20)
+            )
+            let file = try await client.download(url, to: target, options: options).value
+
+            #expect(file.length == 9)
+        }
+    }
+
+    @Test("Compresses requests")
+    func compression() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/", .status(204))
+            let client = NetworkClient(
+                options: NetworkClient.Options(requestCompression: .gzip(minimumSize: 4096))
+            )
+            let body = try EndpointBody.json(Array(repeating: "some text", count: 1000))
+            _ = try await client.upload(body, to: server.url(for: "/")).value
+            #expect(server.requests.first?.headers["Content-Encoding"] == "gzip")
+        }
     }
 
     struct EchoTransport: HTTPTransport {

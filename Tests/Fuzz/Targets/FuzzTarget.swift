@@ -11,6 +11,8 @@ enum FuzzTarget: String, CaseIterable {
     case compact
     /// JWSs in JSON, flattened and general.
     case jws
+    /// JWEs, compact and in JSON.
+    case jwe
     /// DPoP proofs.
     case dpop
     /// JWK and JWK Set text.
@@ -26,6 +28,7 @@ enum FuzzTarget: String, CaseIterable {
         case .token: Self.token(bytes)
         case .compact: Self.compact(String(decoding: bytes, as: UTF8.self))
         case .jws: Self.jws(Data(bytes))
+        case .jwe: Self.jwe(String(decoding: bytes, as: UTF8.self))
         case .dpop: Self.dpop(String(decoding: bytes, as: UTF8.self))
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))

@@ -41,9 +41,9 @@ struct HTTP2Tests {
         await transport.close()
     }
 
-    @Test("Requests share connections and get their own responses")
-    func multiplexing() async throws {
-        try await with(.secure) { side in
+    @Test("Requests share connections and get their own responses", arguments: Connection.allCases)
+    func multiplexing(_ connection: Connection) async throws {
+        try await with(connection) { side in
             // Send one request first, so that the others find a connection to share.
             #expect(try await side.get("/connection").version == "HTTP/2")
             let connections = try await withThrowingTaskGroup(of: String.self) { group in

@@ -126,7 +126,7 @@ struct HeaderFieldTests {
         }
         let client = NetworkClient(
             transport: transport,
-            interceptors: [ConditionalRequestInterceptor()]
+            interceptors: [CacheInterceptor()]
         )
         let url = try #require(URL(string: "https://a.example/"))
         for _ in 0..<2 { #expect(try await client.makeRequest(URLRequest(url: url)) == Data("x".utf8)) }

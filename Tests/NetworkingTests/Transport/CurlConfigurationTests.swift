@@ -37,6 +37,33 @@ struct CurlConfigurationTests {
             Self("streamBufferSize") { $0.streamBufferSize = .max },
             Self("maximumHeaderSize") { $0.maximumHeaderSize = 0 },
             Self("maximumExpansion") { $0.maximumExpansion = 0 },
+            Self("maximumStreamsPerConnection") { $0.maximumStreamsPerConnection = 0 },
+            Self("maximumStreamsPerConnection") { $0.maximumStreamsPerConnection = .max },
+            Self("dnsCacheLifetime") { $0.dnsCacheLifetime = .milliseconds(-1) },
+            Self("interval of keepAlive") { $0.keepAlive = .init(interval: .milliseconds(999)) },
+            Self("interval of keepAlive") {
+                $0.keepAlive = .init(interval: .seconds(32_768), patience: .seconds(40_000))
+            },
+            Self("patience of keepAlive") { $0.keepAlive = .init(interval: .seconds(9), patience: .seconds(9)) },
+            Self("patience of keepAlive") { $0.keepAlive = .init(patience: .seconds(86_401)) },
+            Self("patience of keepAlive") { $0.keepAlive = .init(patience: .seconds(Int64.max)) },
+            Self("localAddress") { $0.localAddress = "" },
+            Self("localAddress") { $0.localAddress = "an.interface.with.a.long.name" },
+            Self("localAddress") { $0.localAddress = "fe80::1%eth0" },
+            Self("localAddress") { $0.localAddress = "http://a" },
+            Self("localAddress") { $0.localAddress = "a\0" },
+            Self("localAddress isn't an IPv4 address") {
+                $0.localAddress = "::1"
+                $0.addressFamily = .ipv4
+            },
+            Self("localAddress isn't an IPv6 address") {
+                $0.localAddress = "127.0.0.1"
+                $0.addressFamily = .ipv6
+            },
+            Self("localAddress can't be used with a Unix-domain socket") {
+                $0.localAddress = "127.0.0.1"
+                $0.unixSocketPath = "/tmp/x"
+            },
             Self("host") { $0.resolverEntries = [.init(host: "a:b", port: 1, addresses: ["127.0.0.1"])] },
             Self("host") { $0.resolverEntries = [.init(host: "a b", port: 1, addresses: ["127.0.0.1"])] },
             Self("port") { $0.resolverEntries = [.init(host: "a", port: 0, addresses: ["127.0.0.1"])] },

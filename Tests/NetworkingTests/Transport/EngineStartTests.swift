@@ -26,16 +26,21 @@ struct EngineStartTests {
         }
     }
 
+    private func makeEngine() -> CurlEngine {
+        let configuration = CurlTransport.Configuration(proxy: .none)
+        return CurlEngine(0, configuration: configuration, admission: CurlAdmission(configuration))
+    }
+
     @Test("Starts the engine once for concurrent first requests")
     func firstRequest() async throws {
-        let engine = CurlEngine(configuration: .init(proxy: .none))
+        let engine = makeEngine()
         #expect(!engine.isRunning)
         await withThrowingTaskGroup { group in
             for _ in 0..<8 { group.addTask { try engine.start() } }
         }
         #expect(engine.isRunning)
         await engine.close(after: .zero)
-        let closed = CurlEngine(configuration: .init(proxy: .none))
+        let closed = makeEngine()
         await closed.close(after: .seconds(60))
         try closed.start()
         #expect(!closed.isRunning)
@@ -44,7 +49,7 @@ struct EngineStartTests {
     @Test("Rejects a started transport in another process")
     func otherProcess() async throws {
         // Not a real `fork()`, because a sanitizer's runtime doesn't survive it.
-        let engine = CurlEngine(configuration: .init(proxy: .none))
+        let engine = makeEngine()
         try engine.start()
         try engine.start()
         #expect(throws: NetworkError(.transportUnavailable, "")) { try engine.start(in: getpid() + 1) }

@@ -301,6 +301,66 @@ struct NameLookupTests {
         }
     }
 
+    @Test("Looks up a name again after its lifetime, but not before", arguments: [(2, 2), (3600, 1)])
+    func lifetime(seconds: Int, lookups: Int) async throws {
+        let stub = StubResolver(["name.test": Self.home])
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            var configuration = CurlTransport.Configuration(stub.makeResolver())
+            configuration.dnsCacheLifetime = .seconds(seconds)
+            try await withCurl(configuration) { transport in
+                #expect(try await transport.get(url("name.test", peer)).status == 200)
+                // libcurl's clock can't be replaced. Its lifetimes are in whole seconds.
+                try await Task.sleep(for: .milliseconds(3100))
+                #expect(try await transport.get(url("name.test", peer)).status == 200)
+            }
+            #expect(stub.names.count == lookups)
+            #expect(peer.acceptedCount == 2)
+        }
+    }
+
+    @Test(
+        "Orders the addresses by the preferred family",
+        arguments: [
+            (.any, ["::2", "127.0.0.1", "::1", "127.0.0.2"]), (.ipv4First, ["127.0.0.1", "127.0.0.2", "::2", "::1"]),
+            (.ipv6First, ["::2", "::1", "127.0.0.1", "127.0.0.2"]),
+        ] as [(CurlTransport.AddressFamily, [String])]
+    )
+    func order(_ family: CurlTransport.AddressFamily, expected: [String]) async throws {
+        let stub = StubResolver(["name.test": ["::2", "127.0.0.1", "::1", "127.0.0.2"]])
+        let answer = await withCheckedContinuation { continuation in
+            _ = stub.makeResolver().resolve(.init(name: "name.test", family: family.wrapped)) {
+                continuation.resume(returning: $0)
+            }
+        }
+        #expect(try answer.get() == expected)
+    }
+
+    @Test("Connects to the preferred family first", arguments: [true, false])
+    func preference(isIPv4First: Bool) async throws {
+        let stub = StubResolver(["name.test": isIPv4First ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]])
+        let serve: @Sendable (TCPPeer.Connection) throws -> Void = { connection in
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            try connection.waitForClose()
+        }
+        try await withPeer(serve) { peer in
+            // Without IPv6, or if its port is taken, there's no choice to make.
+            guard let other = try? TCPPeer(ipv6Port: peer.port, script: serve) else { return }
+            defer { other.stop() }
+            var configuration = CurlTransport.Configuration(stub.makeResolver())
+            configuration.addressFamily = isIPv4First ? .ipv4First : .ipv6First
+            configuration.happyEyeballsDelay = .seconds(9)
+            let response = try await withCurl(configuration) { try await $0.get(url("name.test", peer)) }
+            #expect(response.status == 200)
+            #expect(peer.acceptedCount == (isIPv4First ? 1 : 0))
+            #expect(other.acceptedCount == (isIPv4First ? 0 : 1))
+        }
+    }
+
     @Test("Resolves this machine in the requested family with the system's resolver")
     func system() throws {
         func find(_ name: String, _ family: CurlTransport.AddressFamily) -> NameResolver.Answer {

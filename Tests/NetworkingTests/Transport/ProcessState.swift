@@ -32,6 +32,15 @@ struct ProcessState: CustomStringConvertible {
         )
     }
 
+    /// Raises the limit of descriptors of this process, at most to its hard limit, and returns it.
+    static func raiseDescriptorLimit(to count: UInt) throws -> Int {
+        var limit = rlimit()
+        try require(unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, count))
+        try require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        return Int(clamping: limit.rlim_cur)
+    }
+
     /// Returns the state once it resembles an earlier one, or after ten seconds.
     ///
     /// A peer's threads end shortly after their connections.

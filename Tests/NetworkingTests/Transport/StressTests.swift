@@ -1,8 +1,9 @@
 import Foundation
-import Networking
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Networking
 
 /// Many concurrent requests, a third of them cancelled at random times.
 ///
@@ -45,10 +46,12 @@ struct StressTests {
         var total: Int { answered + cancelled + failed }
     }
 
-    /// Runs requests in 16 tasks on a separate transport.
+    /// Runs requests in 16 tasks on a separate transport with four engines.
     @discardableResult
     static func run(_ url: URL, count: Int, seed: UInt64) async throws -> Tally {
         var configuration = CurlTransport.Configuration(proxy: .none)
+        configuration.engineCount = 4
+        configuration.usesEnginesInTurn = true
         if let authority = ProcessInfo.processInfo.environment["STRESS_AUTHORITY"] {
             configuration.tls = TLSConfiguration(trustRoots: try .file(authority))
         }

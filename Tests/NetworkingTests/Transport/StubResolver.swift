@@ -9,6 +9,7 @@ final class StubResolver: Sendable {
     private struct State {
         var isOpen: Bool
         var names: [String] = []
+        var families: [CurlTransport.AddressFamily.Wrapped] = []
         var running = 0
         var most = 0
     }
@@ -27,6 +28,8 @@ final class StubResolver: Sendable {
 
     /// The names that were looked up, in order.
     var names: [String] { state.withLock(\.names) }
+    /// The families that were looked up, in order.
+    var families: [CurlTransport.AddressFamily.Wrapped] { state.withLock(\.families) }
     /// The maximum number of concurrent lookups.
     var most: Int { state.withLock(\.most) }
 
@@ -39,6 +42,7 @@ final class StubResolver: Sendable {
     private func answer(_ query: NameResolver.Query) -> NameResolver.Answer {
         state.withLock { state in
             state.names.append(query.name)
+            state.families.append(query.family)
             state.running += 1
             state.most = max(state.most, state.running)
         }

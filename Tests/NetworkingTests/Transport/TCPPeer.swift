@@ -38,6 +38,17 @@ final class TCPPeer: Sendable {
         Thread.detachNewThread { [self] in accept(script) }
     }
 
+    /// Starts listening on a port of IPv6's loopback address.
+    init(ipv6Port: Int, script: @escaping @Sendable (Connection) throws -> Void) throws {
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_addr = in6addr_loopback
+        address.sin6_port = UInt16(ipv6Port).bigEndian
+        listener = try Self.listener(&address)
+        port = ipv6Port
+        Thread.detachNewThread { [self] in accept(script) }
+    }
+
     /// Starts listening at a path, without a port.
     init(unixSocketPath: String, script: @escaping @Sendable (Connection) throws -> Void) throws {
         var address = sockaddr_un()
@@ -50,7 +61,7 @@ final class TCPPeer: Sendable {
         Thread.detachNewThread { [self] in accept(script) }
     }
 
-    private static func listener<Address: BitwiseCopyable>(_ address: inout Address) throws -> Int32 {
+    private static func listener<Address>(_ address: inout Address) throws -> Int32 {
         var length = socklen_t(MemoryLayout<Address>.size)
         return try unsafe withUnsafeMutablePointer(to: &address) { pointer in
             try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
@@ -185,6 +196,33 @@ extension TCPPeer {
             return Array(buffer.prefix(received))
         }
 
+        /// The client's IPv4 address.
+        var clientAddress: String {
+            var address = sockaddr_in()
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            _ = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+                unsafe getpeername(socket, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &size)
+            }
+            return unsafe withUnsafeBytes(of: address.sin_addr) { octets in
+                unsafe octets.map { "\($0)" }.joined(separator: ".")
+            }
+        }
+
+        /// Makes the kernel discard everything that the client sends from now on, without
+        /// acknowledging it, as if the network were gone.
+        func vanish() {
+            // A packet filter with the instruction “return 0”.
+            var instruction = (code: UInt16(0x06), jt: UInt8(0), jf: UInt8(0), k: UInt32(0))
+            unsafe withUnsafeMutablePointer(to: &instruction) { start in
+                // The layout of struct sock_fprog.
+                let program = (count: UInt16(1), start: UnsafeMutableRawPointer(start))
+                let size = socklen_t(unsafe MemoryLayout.size(ofValue: program))
+                _ = unsafe withUnsafeBytes(of: program) { bytes in
+                    unsafe setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, bytes.baseAddress, size)
+                }
+            }
+        }
+
         /// Finishes sending, while reading remains possible.
         func finishSending() {
             shutdown(socket, Int32(SHUT_WR))
@@ -211,4 +249,22 @@ func withPeer<Result>(
     let peer = try TCPPeer(script: script)
     defer { peer.stop() }
     return try await test(peer)
+}
+
+/// Runs a test with a peer that answers every request with 200 and “hello”, each when the gate
+/// opens once.
+func withHelloPeer<Result>(
+    _ gate: AsyncGate? = nil,
+    _ test: (TCPPeer) async throws -> Result
+) async throws -> Result {
+    try await withPeer(
+        { connection in
+            while true {
+                try connection.readRequest()
+                gate?.waitBlocking()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+            }
+        },
+        test
+    )
 }

@@ -29,6 +29,45 @@ int floor_verify(
 
 void floor_key_free(floor_key *key);
 
+/// The key of a recipient of encrypted tokens with A256GCM, with everything prepared.
+typedef struct floor_decrypter floor_decrypter;
+
+/// The parts of an encrypted token.
+typedef struct {
+    /// The encrypted content key; empty if both sides share it.
+    const uint8_t *key;
+    size_t key_size;
+    /// The sender's public key and the context of the wrapping key, for key agreement.
+    const uint8_t *point;
+    size_t point_size;
+    const uint8_t *info;
+    size_t info_size;
+    /// The initialization vector of 12 bytes, the tag of 16 and the other data that it covers.
+    const uint8_t *vector;
+    const uint8_t *tag;
+    const uint8_t *context;
+    size_t context_size;
+    /// The ciphertext, or the plaintext to encrypt.
+    const uint8_t *text;
+    size_t text_size;
+} floor_message;
+
+/// Creates a recipient with a private key. `hash` is that of RSA OAEP, or NULL for key agreement
+/// and a wrapping key of 256 bits.
+floor_decrypter *floor_decrypter_from_pem(const char *pem, int size, const char *hash);
+
+/// Creates a recipient that shares the content key of 32 bytes.
+floor_decrypter *floor_decrypter_from_secret(const uint8_t *secret);
+
+/// Decrypts a token `times` times. Returns 1 if the tag is valid each time; otherwise, 0.
+int floor_decrypt(floor_decrypter *decrypter, const floor_message *message, uint8_t *plaintext, long times);
+
+/// Encrypts content `times` times with a shared key and random initialization vectors. Returns 1
+/// or, on failure, 0.
+int floor_encrypt(floor_decrypter *decrypter, const floor_message *message, uint8_t *ciphertext, long times);
+
+void floor_decrypter_free(floor_decrypter *decrypter);
+
 /// Keeps a processor busy without using memory.
 void floor_spin(long times);
 

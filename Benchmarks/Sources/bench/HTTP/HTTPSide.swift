@@ -19,10 +19,13 @@ struct HTTPSide: Sendable {
     /// - Parameters:
     ///   - url: The URL to request.
     ///   - headers: The header fields. Empty by default, as for the other clients.
+    ///   - engines: The number of engines, or `nil` for the default.
     /// - Returns: The side.
     /// - Throws: The errors of `CurlTransport`.
-    static func transport(_ url: URL, headers: Networking.HTTPHeaders = [:]) throws -> Self {
-        let transport = try CurlTransport()
+    static func transport(_ url: URL, headers: Networking.HTTPHeaders = [:], engines: Int? = nil) throws -> Self {
+        var configuration = CurlTransport.Configuration()
+        if let engines { configuration.engineCount = engines }
+        let transport = try CurlTransport(configuration: configuration)
         let request = HTTPTransportRequest(url: url, headers: headers)
         return Self(name: "ours") {
             let limits = HTTPTransportLimits(deadline: .now + .seconds(60))

@@ -152,8 +152,9 @@ struct HTTPReport {
             row(
                 "case",
                 [
-                    "ours/s", "ours", "µs", "AHC/s", "AHC", "µs", "AHC 64", "µs", "URLS", "× AHC", "× AHC 64", "× URLS",
-                    "client +",
+                    "ours/s", "ours", "µs", "AHC/s", "AHC", "µs", "AHC 64/s", "AHC 64", "µs", "URLS", "× AHC",
+                    "× AHC 64",
+                    "× URLS", "client +",
                 ]
             )
         )
@@ -194,8 +195,8 @@ struct HTTPReport {
         } else {
             let counts = [
                 ours.perSecond, ours.perProcessorSecond, ours.medianLatency, peer.perSecond, peer.perProcessorSecond,
-                peer.medianLatency, comparison.tunedPeer.perProcessorSecond, comparison.tunedPeer.medianLatency,
-                session.perProcessorSecond,
+                peer.medianLatency, comparison.tunedPeer.perSecond, comparison.tunedPeer.perProcessorSecond,
+                comparison.tunedPeer.medianLatency, session.perProcessorSecond,
             ].map { String(format: "%.0f", $0) }
             let ratios = [comparison.againstPeer, comparison.againstTunedPeer, comparison.againstSession].map {
                 String(format: "%.2f", $0)

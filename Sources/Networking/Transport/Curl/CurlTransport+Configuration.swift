@@ -1,3 +1,4 @@
+internal import Foundation
 internal import OpenSSLCrypto
 
 extension CurlTransport {
@@ -17,6 +18,13 @@ extension CurlTransport {
         /// The default is 10 seconds. When it expires, the request fails with
         /// ``NetworkError/Code/cannotConnect``.
         public var connectTimeout: Duration
+        /// The maximum number of threads that send and receive.
+        ///
+        /// Requests use the first thread until it's busy, so a light load needs one thread and few
+        /// connections. The default is a quarter of the machine's processors, but at least 1 and at
+        /// most 8. The limits on requests apply to all threads together, and the limit on idle
+        /// connections to each.
+        public var engineCount = Configuration.defaultEngineCount
         /// The maximum number of requests that run at once per scheme, host and port; others wait.
         ///
         /// The default is 64. It limits the connections in use with HTTP/1.1, and the streams on a
@@ -29,9 +37,19 @@ extension CurlTransport {
         /// The maximum time to keep an unused connection, or zero to not keep connections.
         ///
         /// The default is 60 seconds. After that time, rounded up to whole seconds, a connection
-        /// isn't used again. Idle connections are closed once the whole transport has been idle for
-        /// this long.
+        /// isn't used again. A thread whose requests have all ended closes its idle connections
+        /// after this time and ends. A connection that its server closes is closed at once.
         public var idleTimeout: Duration
+        /// The maximum number of requests that share an HTTP/2 connection at once.
+        ///
+        /// The default is 100. A server may allow fewer. Further requests use another connection.
+        /// Requests with streamed bodies or with a limited bandwidth don't share connections.
+        public var maximumStreamsPerConnection = 100
+        /// The detection of connections whose peer has vanished, or `nil` to leave it to the
+        /// system.
+        ///
+        /// By default, a connection whose peer hasn't responded for 45 seconds fails.
+        public var keepAlive: KeepAlive? = KeepAlive()
         /// The proxy to use.
         ///
         /// The default is ``ProxySelection/environment``.
@@ -46,7 +64,7 @@ extension CurlTransport {
         ///
         /// The default is ``AddressFamily/any``.
         public var addressFamily = AddressFamily.any
-        /// The head start of IPv6 over IPv4 for a host with both
+        /// The head start of the first address family over the other, for a host with both
         /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)).
         ///
         /// The default is 200 milliseconds.
@@ -55,6 +73,19 @@ extension CurlTransport {
         ///
         /// The default is an empty array.
         public var resolverEntries: [ResolverEntry] = []
+        /// The time for which to reuse the addresses of a name.
+        ///
+        /// The default is 60 seconds. It's rounded up to whole seconds, and at least two. The
+        /// system's resolver doesn't report how long an address is valid.
+        public var dnsCacheLifetime = Duration.seconds(60)
+        /// The local IP address or the network interface to connect from, such as `10.0.0.7` or
+        /// `eth1`; `nil` lets the system choose.
+        ///
+        /// The default is `nil`. An address restricts connections to its family. If this machine
+        /// doesn't have the address or the interface, requests fail with
+        /// ``NetworkError/Code/cannotConnect``. Before Linux 5.7, an interface requires the
+        /// capability `CAP_NET_RAW`.
+        public var localAddress: String?
         /// The path of a Unix-domain socket to connect to, or `nil` to use the URL's host.
         ///
         /// The default is `nil`. The URL still determines TLS and the `Host` field. No proxy is
@@ -91,8 +122,16 @@ extension CurlTransport {
         /// It applies to versions of libcurl that don't report the end of such a response.
         var earlyAnswerPatience = Duration.seconds(10)
 
+        /// A Boolean value that indicates whether requests use the engines in turn and ignore their
+        /// load, for tests.
+        var usesEnginesInTurn = false
+
         /// The resolver for host names.
         var resolver = NameResolver.shared
+
+        static var defaultEngineCount: Int {
+            min(max(ProcessInfo.processInfo.activeProcessorCount / 4, 1), 8)
+        }
 
         /// The policy derived from ``tls``, or `nil` to leave TLS to libcurl.
         var tlsPolicy: TLSClientPolicy?
@@ -139,23 +178,63 @@ extension CurlTransport {
         public static let http1 = Self(wrapped: .http1)
         /// HTTP/2 without negotiation
         /// ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)) on plain
-        /// connections, for servers known to support it; over TLS, it's negotiated.
-        ///
-        /// libcurl 7.88 can't reuse a plain HTTP/2 connection and makes a new one for each request.
+        /// connections, for servers known to support it, such as a sidecar; over TLS, it's
+        /// negotiated.
         public static let http2PriorKnowledge = Self(wrapped: .http2)
     }
 
     /// The kinds of IP addresses that a ``CurlTransport`` connects to.
     public struct AddressFamily: Hashable, Sendable {
-        enum Wrapped { case any, ipv4, ipv6 }
+        enum Wrapped { case any, ipv4, ipv6, ipv4First, ipv6First }
         let wrapped: Wrapped
 
-        /// IPv6 and IPv4, whichever connects first.
+        /// IPv6 and IPv4, in the order of the system's resolver; whichever connects first is used.
         public static let any = Self(wrapped: .any)
+        /// IPv4, and IPv6 if IPv4 hasn't connected after ``Configuration/happyEyeballsDelay``.
+        ///
+        /// The order applies to names that the system's resolver looks up, but not to `localhost`.
+        public static let ipv4First = Self(wrapped: .ipv4First)
+        /// IPv6, and IPv4 if IPv6 hasn't connected after ``Configuration/happyEyeballsDelay``.
+        ///
+        /// The order applies to names that the system's resolver looks up, but not to `localhost`.
+        public static let ipv6First = Self(wrapped: .ipv6First)
         /// IPv4 only.
         public static let ipv4 = Self(wrapped: .ipv4)
         /// IPv6 only.
         public static let ipv6 = Self(wrapped: .ipv6)
+    }
+
+    /// The detection of connections whose peer has vanished without closing them.
+    ///
+    /// Without it, Linux needs about 15 minutes to notice, for example after a network failure or
+    /// the loss of a virtual machine. Until then, requests on such a connection run into their
+    /// timeouts, and with HTTP/2, so do all later requests that share it.
+    ///
+    /// The kernel detects it, for every protocol version: it probes a connection without traffic
+    /// (TCP keep-alive), and waits for the acknowledgment of data that it sent
+    /// (`TCP_USER_TIMEOUT`). The requests on the connection then fail with
+    /// ``NetworkError/Code/connectionLost``, and later requests use a new connection. The server's
+    /// application isn't involved: a server that's slow to respond isn't affected. libcurl responds
+    /// to HTTP/2 `PING` frames, but it can't send them on shared connections.
+    public struct KeepAlive: Hashable, Sendable {
+        /// The time without traffic between two probes, rounded up to whole seconds.
+        public var interval: Duration
+        /// The maximum time without a response to a probe or to sent data.
+        ///
+        /// This includes a server that doesn't receive the data that the client wants to send.
+        public var patience: Duration
+
+        /// Creates a description of the detection.
+        ///
+        /// - Parameters:
+        ///   - interval: The time without traffic between two probes, 1…32,767 seconds. The default
+        ///     is 15 seconds.
+        ///   - patience: The maximum time without a response, longer than `interval` and at most a
+        ///     day. The default is 45 seconds.
+        public init(interval: Duration = .seconds(15), patience: Duration = .seconds(45)) {
+            self.interval = interval
+            self.patience = patience
+        }
     }
 
     /// Addresses of a host that a ``CurlTransport`` uses instead of querying the system's resolver.

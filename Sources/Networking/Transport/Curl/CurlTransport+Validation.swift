@@ -11,12 +11,20 @@ extension CurlTransport.Configuration {
         try require(connectTimeout > .zero, "connectTimeout must be greater than zero")
         try require(idleTimeout >= .zero, "idleTimeout can't be negative")
         try require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be greater than zero")
+        try require((1...64).contains(engineCount), "engineCount must be 1…64")
         try require(maximumConnectionsPerHost > 0, "maximumConnectionsPerHost must be at least 1")
         try require(maximumConnections > 0, "maximumConnections must be at least 1")
         try require((1 << 10...1 << 30).contains(streamBufferSize), "streamBufferSize must be 1 KiB…1 GiB")
         try require(maximumHeaderSize > 0, "maximumHeaderSize must be greater than zero")
         try require((1...1_000_000).contains(maximumExpansion ?? 1), "maximumExpansion must be 1…1000000, or nil")
+        try require(
+            (1...1_000_000).contains(maximumStreamsPerConnection),
+            "maximumStreamsPerConnection must be 1…1000000"
+        )
+        try require(dnsCacheLifetime >= .zero, "dnsCacheLifetime can't be negative")
+        try keepAlive?.validate()
         for entry in resolverEntries { try entry.validate() }
+        try validateLocalAddress()
         try validateUnixSocket()
         if case .server(let server) = proxy.wrapped { try server.validate() }
         if protocolVersion == .http2PriorKnowledge {
@@ -36,6 +44,54 @@ extension CurlTransport.Configuration {
         }
         try CurlLibrary.require(CCURL_FEATURE_UNIX_SOCKETS, "connect to Unix-domain sockets")
     }
+}
+
+extension CurlTransport.Configuration {
+    /// The kinds of addresses to connect to, considering the local address.
+    var usedFamily: CurlTransport.AddressFamily.Wrapped {
+        guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily.wrapped }
+        return address.isIPv4 ? .ipv4 : .ipv6
+    }
+
+    private func validateLocalAddress() throws(NetworkError) {
+        guard let localAddress else { return }
+        try require(
+            unixSocketPath == nil,
+            "localAddress can't be used with a Unix-domain socket; set only one of them"
+        )
+        guard let address = IPAddress(localAddress) else {
+            // The kernel's rules for the name of an interface. A percent sign separates the zone of
+            // an address, which isn't supported.
+            return try require(
+                (1...15).contains(localAddress.utf8.count) && ![".", ".."].contains(localAddress)
+                    && localAddress.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"/:%".utf8.contains($0) },
+                "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
+            )
+        }
+        switch addressFamily.wrapped {
+        case .ipv4: try require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
+        case .ipv6: try require(!address.isIPv4, "localAddress isn't an IPv6 address, which addressFamily requires")
+        case .any, .ipv4First, .ipv6First: break
+        }
+    }
+}
+
+extension CurlTransport.KeepAlive {
+    fileprivate func validate() throws(NetworkError) {
+        // Linux limits the interval.
+        try require(
+            interval >= .seconds(1) && interval <= .seconds(32_767),
+            "the interval of keepAlive must be 1…32767 seconds"
+        )
+        try require(
+            patience > interval && patience <= .seconds(86_400),
+            "the patience of keepAlive must be longer than its interval, and at most a day"
+        )
+    }
+}
+
+extension IPAddress {
+    fileprivate var isIPv4: Bool { octets.count == 4 }
 }
 
 extension CurlTransport.ResolverEntry {

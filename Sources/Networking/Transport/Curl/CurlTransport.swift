@@ -1,4 +1,4 @@
-/// The default transport, which runs libcurl's multi interface on a dedicated thread.
+/// The default transport, which runs libcurl's multi interface on dedicated threads.
 ///
 /// The transport supports HTTP/1.1 and, where TLS negotiates it, HTTP/2. It keeps connections for
 /// later requests. It decodes the content codings gzip, deflate, br and zstd and detects truncated
@@ -23,15 +23,18 @@
 /// fail with ``NetworkError/Code/connectionLost``, as does a partly sent request whose body can't
 /// be produced again. A 417 response is returned without its body, which libcurl skips.
 ///
-/// Any number of tasks can share a transport. Releasing the last reference ends the thread and
-/// closes the connections; ``close()`` does the same and waits. The first request creates the
-/// thread and its descriptors. After that, the transport doesn't survive `fork()`: a child process
-/// must create another one.
+/// Any number of tasks can share a transport. A request creates the first thread and its
+/// descriptors. If one thread can't keep up, requests use more of them, up to
+/// ``Configuration/engineCount``. A thread ends when it has been idle for
+/// ``Configuration/idleTimeout``. Releasing the last reference ends the threads and closes the
+/// connections; ``close()`` does the same and waits. Once used, the transport doesn't survive
+/// `fork()`: a child process must create another one. ``poolState`` shows the connections and
+/// requests of each origin.
 ///
 /// The system's resolver (`getaddrinfo`) looks up names, with one lookup per name at a time and at
 /// most 32 at once in the whole process. A lookup can't be cancelled: one that hangs counts until
 /// the system gives up, even if its request has ended. Each connection pool caches a name's
-/// addresses for 60 seconds.
+/// addresses for ``Configuration/dnsCacheLifetime``.
 ///
 /// - Note: Before libcurl 7.80, each request with a non-idempotent method uses a new connection.
 public final class CurlTransport: HTTPTransport {
@@ -41,9 +44,9 @@ public final class CurlTransport: HTTPTransport {
     /// A Boolean value that indicates whether the transport has a client certificate.
     package let hasClientIdentity: Bool
 
-    private let engine: CurlEngine
+    private let engines: CurlEngines
 
-    /// Creates a transport, whose thread starts with its first request.
+    /// Creates a transport, whose first thread starts with its first request.
     ///
     /// - Parameter configuration: The configuration of connections and messages.
     /// - Throws: ``NetworkError`` with one of these codes:
@@ -56,7 +59,7 @@ public final class CurlTransport: HTTPTransport {
         try configuration.validate()
         var configuration = configuration
         try configuration.prepareTLS(with: library)
-        engine = CurlEngine(configuration: configuration)
+        engines = CurlEngines(configuration: configuration)
         hasClientIdentity = configuration.tls.clientIdentity != nil
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
     }
@@ -87,12 +90,9 @@ public final class CurlTransport: HTTPTransport {
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
-        try engine.start()
-        let exchange = CurlExchange(
-            identifier: engine.nextIdentifier(),
-            request: try CurlRequest(request),
-            limits: limits
-        )
+        let request = try CurlRequest(request, limits: limits)
+        let engine = engines.next()
+        let exchange = CurlExchange(identifier: engine.nextIdentifier(), request: request, limits: limits)
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let recipient: CurlSubmission.Recipient =
@@ -106,22 +106,46 @@ public final class CurlTransport: HTTPTransport {
         }.get()
     }
 
+    /// The current state of the connections and requests, by origin.
+    ///
+    /// It takes microseconds to get and doesn't disturb the requests. An origin without connections
+    /// and requests may be missing if the transport knows more than a thousand origins.
+    public var poolState: ConnectionPoolState {
+        ConnectionPoolState(origins: engines.admission.snapshot, engines: engines.runningCount)
+    }
+
+    /// Returns the state of the connections and requests at regular intervals.
+    ///
+    /// ```swift
+    /// for await state in transport.poolStates(every: .seconds(5)) {
+    ///     report(state[apiURL]?.queuedRequests ?? 0)
+    /// }
+    /// ```
+    ///
+    /// - Parameter interval: The time between two states, from a millisecond to a year. The default
+    ///   is one second.
+    /// - Returns: The states, starting with the current one. The sequence ends when its task is
+    ///   cancelled, and doesn't keep the transport alive.
+    public func poolStates(every interval: Duration = .seconds(1)) -> some AsyncSequence<ConnectionPoolState, Never> {
+        ConnectionPoolStates(interval: min(max(interval, .milliseconds(1)), .seconds(31_536_000)), transport: self)
+    }
+
     /// Closes the transport: running and later requests fail with ``NetworkError/Code/closed``.
     ///
-    /// Returns when the connections are closed and the thread has ended. You can call it again.
+    /// Returns when the connections are closed and the threads have ended. You can call it again.
     public func close() async {
-        await engine.close(after: .zero)
+        await engines.close(after: .zero)
     }
 
     /// Closes the transport after its running requests have ended.
     ///
     /// Later requests fail with ``NetworkError/Code/closed``. A request whose body is being read
     /// ends when the last byte of the body has been received. This method returns when the
-    /// connections are closed and the thread has ended.
+    /// connections are closed and the threads have ended.
     ///
     /// - Parameter patience: The maximum time to wait for running requests. After that, they fail
     ///   with ``NetworkError/Code/closed`` too.
     public func shutdown(within patience: Duration) async {
-        await engine.close(after: patience)
+        await engines.close(after: patience)
     }
 }

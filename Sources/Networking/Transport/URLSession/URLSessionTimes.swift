@@ -36,7 +36,8 @@ struct URLSessionTimes {
     /// The time at which each active limit will be exceeded if nothing happens before then.
     private var ends: [(end: ContinuousClock.Instant, overrun: Overrun)] {
         var ends: [(ContinuousClock.Instant, Overrun)] = []
-        if let deadline = limits.deadline { ends.append((deadline, .deadline)) }
+        let isBeyondDeadline = answered != nil && limits.streamsBody && limits.deadlineEndsWithHeader
+        if let deadline = limits.deadline, !isBeyondDeadline { ends.append((deadline, .deadline)) }
         if answered == nil, let lastSent, let timeout = limits.firstByteTimeout {
             ends.append((lastSent + timeout, .firstByte))
         }

@@ -17,24 +17,18 @@ struct ReportsClient: Sendable {
 
     init(_ settings: Settings, log: @escaping LoggingInterceptor.Sink) throws {
         let key = try SigningKey(pem: settings.keyPEM)
-        let signingService = try ES256SigningService(
-            key: key,
-            keyID: key.verificationKey.thumbprint
-        )
         authenticator = OAuth2Authenticator(
             server: settings.server,
             clientAuthentication: .privateKeyJWT(
                 clientID: settings.clientID,
-                signingService: signingService
+                signingService: key.identified(by: key.verificationKey.thumbprint)
             ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [settings.api]
         )
         client = NetworkClient(interceptors: [
             authenticator,
-            Retry.Policy.backoff(
-                .exponential(.milliseconds(100), until: .maxRetries(3))
-            ),
+            Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(3))),
             LoggingInterceptor(sink: log),
         ])
         api = settings.api

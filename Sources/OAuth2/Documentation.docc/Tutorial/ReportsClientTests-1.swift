@@ -8,20 +8,10 @@ import TokenGeneration
 func report() async throws {
     let key = try SigningKey.generate(.es256)
     let authorization = try MockAuthorizationServer.start(clients: [
-        .init(
-            id: "dashboard",
-            key: key.verificationKey,
-            scopes: ["reports.read"]
-        )
+        .init(id: "dashboard", key: key.verificationKey, scopes: ["reports.read"])
     ])
     let api = try LoopbackServer.start { routes in
-        routes.on(
-            .get,
-            "/reports/42",
-            authorization.protecting { _ in
-                .json(#"{"id":42,"title":"Tides"}"#)
-            }
-        )
+        routes.on(.get, "/reports/42", authorization.protecting { _ in .json(#"{"id":42,"title":"Tides"}"#) })
     }
     let settings = Settings(
         api: api.baseURL,

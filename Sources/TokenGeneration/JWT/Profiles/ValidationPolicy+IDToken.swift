@@ -144,7 +144,7 @@ extension ValidationPolicy {
                 guard isRequired else { return true }
                 throw TokenError(.missingClaim, "the claim “\(name)” is missing")
             }
-            guard let expected = try subject.key.idTokenHash(of: text) else {
+            guard let expected = try subject.key?.idTokenHash(of: text) else {
                 throw TokenError(
                     .hashMismatch,
                     "the hash function of the claim “\(name)” isn't defined for the token's algorithm"

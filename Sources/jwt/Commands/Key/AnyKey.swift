@@ -6,6 +6,8 @@ struct AnyKey {
     enum Part {
         case privateKey(SigningKey)
         case publicKey(VerificationKey)
+        case decryptionKey(DecryptionKey)
+        case encryptionKey(EncryptionKey)
     }
 
     let part: Part
@@ -33,10 +35,16 @@ struct AnyKey {
             part = try Self.part(of: file, algorithm)
             statesAlgorithm = true
         } catch {
-            guard algorithm == nil, (error.cause as? TokenError)?.code == .algorithmRequired else { throw error }
+            guard algorithm == nil else { throw error }
             // The key material is the same for all of the algorithms.
-            part = try Self.part(of: file, file.isSecret ? .hs256 : .rs256)
-            statesAlgorithm = false
+            if (error.cause as? TokenError)?.code == .algorithmRequired {
+                part = try Self.part(of: file, file.isSecret ? .hs256 : .rs256)
+                statesAlgorithm = false
+            } else {
+                guard let encryption = Self.encryptionPart(of: file) else { throw error }
+                part = encryption
+                statesAlgorithm = if case .jwk(let jwk) = file.content { jwk.algorithm != nil } else { false }
+            }
         }
         if case .jwk(let jwk) = file.content {
             let kept = ["kid", "use", "key_ops", "x5u", "x5c", "x5t", "x5t#S256"]
@@ -52,22 +60,78 @@ struct AnyKey {
             : .publicKey(try file.verificationKey(for: algorithm))
     }
 
-    var verificationKey: VerificationKey {
+    /// Returns a key that is for encryption, or on a curve for key agreement.
+    private static func encryptionPart(of file: KeyFile) -> Part? {
+        if file.isPrivate {
+            let keys = try? file.decryptionKeys(for: nil, JWEEncryption.implemented)
+            return keys?.first.map(Part.decryptionKey)
+        }
+        return (try? file.encryptionKey(for: nil, nil, keyID: nil)).map(Part.encryptionKey)
+    }
+
+    /// The public part as a JWK, or the metadata of a secret.
+    var publicJWK: JWK {
         switch part {
-        case .privateKey(let key): key.verificationKey
-        case .publicKey(let key): key
+        case .privateKey(let key): key.verificationKey.jwk
+        case .publicKey(let key): key.jwk
+        case .decryptionKey(let key): key.encryptionKey.jwk
+        case .encryptionKey(let key): key.jwk
         }
     }
 
-    var isSymmetric: Bool { verificationKey.algorithm.isSymmetric }
+    /// The RFC 7638 thumbprint.
+    var thumbprint: String {
+        get throws(TokenError) {
+            switch part {
+            case .privateKey(let key): key.verificationKey.thumbprint
+            case .publicKey(let key): key.thumbprint
+            case .decryptionKey(let key): try key.privateJWK().thumbprint
+            case .encryptionKey(let key): try key.jwk.thumbprint
+            }
+        }
+    }
+
+    /// The name of the algorithm that the key is for; a key for `dir` states its content
+    /// encryption.
+    var algorithmName: String {
+        switch part {
+        case .privateKey(let key): key.algorithm.rawValue
+        case .publicKey(let key): key.algorithm.rawValue
+        case .decryptionKey(let key): key.encryption?.rawValue ?? key.algorithm.rawValue
+        case .encryptionKey(let key): key.encryption?.rawValue ?? key.algorithm.rawValue
+        }
+    }
+
+    var isSymmetric: Bool { publicJWK.keyType == "oct" }
+
+    /// A Boolean value that indicates whether the key has a private part or is a secret.
+    var isPrivate: Bool {
+        switch part {
+        case .privateKey, .decryptionKey: true
+        case .publicKey, .encryptionKey: false
+        }
+    }
+
+    var isForEncryption: Bool {
+        switch part {
+        case .privateKey, .publicKey: false
+        case .decryptionKey, .encryptionKey: true
+        }
+    }
 
     /// Returns the key without its private part.
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key is a secret.
     func publicPart() throws(TokenError) -> AnyKey {
         guard !isSymmetric else { throw TokenError(.unsupportedKey, "a secret has no public part") }
+        let publicPart: Part =
+            switch part {
+            case .privateKey(let key): .publicKey(key.verificationKey)
+            case .decryptionKey(let key): .encryptionKey(key.encryptionKey)
+            case .publicKey, .encryptionKey: part
+            }
         return AnyKey(
-            part: .publicKey(verificationKey),
+            part: publicPart,
             metadata: metadata,
             statesAlgorithm: statesAlgorithm
         )
@@ -89,11 +153,15 @@ struct AnyKey {
         var jwk =
             switch part {
             case .privateKey(let key): try key.privateJWK()
-            case .publicKey(let key): key.jwk
+            case .decryptionKey(let key): try key.privateJWK()
+            case .publicKey, .encryptionKey: publicJWK
             }
-        for member in metadata where jwk.members[member.name] == nil { jwk.members[member.name] = member.value }
+        // The operations of an encryption key depend on the part, and add nothing to its use.
+        for member in metadata where jwk.members[member.name] == nil && !(isForEncryption && member.name == "key_ops") {
+            jwk.members[member.name] = member.value
+        }
         if !statesAlgorithm { jwk.algorithm = nil }
-        if let keyID { jwk.keyID = keyID == "auto" ? verificationKey.thumbprint : keyID }
+        if let keyID { jwk.keyID = keyID == "auto" ? try thumbprint : keyID }
         return jwk
     }
 }

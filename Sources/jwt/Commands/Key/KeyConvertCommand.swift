@@ -131,16 +131,16 @@ struct KeyConvertCommand {
         do {
             let whole = try AnyKey(file, algorithm: algorithm)
             key = isPublic ? try whole.publicPart() : whole
-            if password != nil, case .publicKey = key.part {
+            if password != nil, !key.isPrivate {
                 throw TokenError(.privateKeyRequired, "public keys are never encrypted")
             }
             octets = try form.octets(of: key, keyID: keyID, password: password)
         } catch let error as TokenError {
             throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
         }
-        var report: JSONObject = ["thumbprint": .string(key.verificationKey.thumbprint)]
-        if key.isSymmetric { report["thumbprint"] = nil }
-        let isSecret = if case .privateKey = key.part { true } else { false }
+        var report: JSONObject = [:]
+        if !key.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
+        let isSecret = key.isPrivate
         if out.isStandardOutput {
             if isSecret { console.warnOfReaders(of: "private key") }
             guard console.writesJSON else { return try console.write(octets) }

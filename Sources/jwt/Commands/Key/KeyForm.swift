@@ -37,6 +37,14 @@ enum KeyForm: String, CaseIterable, ArgumentValue {
             return Array(try key.der(privateFormat))
         case (.der, .publicKey(let key)), (.traditionalDER, .publicKey(let key)):
             return Array(try key.der(publicFormat))
+        case (.pem, .decryptionKey(let key)), (.traditional, .decryptionKey(let key)):
+            return Array(try key.pem(privateFormat).utf8)
+        case (.pem, .encryptionKey(let key)), (.traditional, .encryptionKey(let key)):
+            return Array(try key.pem(publicFormat).utf8)
+        case (.der, .decryptionKey(let key)), (.traditionalDER, .decryptionKey(let key)):
+            return Array(try key.der(privateFormat))
+        case (.der, .encryptionKey(let key)), (.traditionalDER, .encryptionKey(let key)):
+            return Array(try key.der(publicFormat))
         case (.raw, _):
             guard key.isSymmetric, let secret = try key.jwk(keyID: nil).members["k"]?.string else {
                 throw TokenError(.unsupportedKey, "only a secret has a raw form; use --to pem, der or jwk")

@@ -40,18 +40,19 @@ struct KeyInspectCommand {
     }
 
     private static func properties(of key: AnyKey, in file: KeyFile) -> [(String, JSONValue)] {
-        let verificationKey = key.verificationKey
-        let jwk = verificationKey.jwk
+        let jwk = key.publicJWK
         var properties: [(String, JSONValue)] = [("form", .string(form(of: file))), ("part", .string(part(of: key)))]
         properties.append(("type", .string(jwk.keyType)))
         if let curve = jwk.curve { properties.append(("curve", .string(curve))) }
         if let bits = rsaBits(jwk) { properties.append(("bits", .number(JSONNumber(bits)))) }
-        if key.statesAlgorithm { properties.append(("algorithm", .string(verificationKey.algorithm.rawValue))) }
+        if key.statesAlgorithm { properties.append(("algorithm", .string(key.algorithmName))) }
         for (name, member) in [("kid", "kid"), ("use", "use"), ("operations", "key_ops")] {
             if let value = key.metadata[member] { properties.append((name, value)) }
         }
         // The thumbprint of a secret would help an attacker guess it.
-        if !key.isSymmetric { properties.append(("thumbprint", .string(verificationKey.thumbprint))) }
+        if !key.isSymmetric, let thumbprint = try? key.thumbprint {
+            properties.append(("thumbprint", .string(thumbprint)))
+        }
         return properties
     }
 
@@ -71,7 +72,7 @@ struct KeyInspectCommand {
 
     private static func part(of key: AnyKey) -> String {
         if key.isSymmetric { return "secret" }
-        return if case .privateKey = key.part { "private" } else { "public" }
+        return key.isPrivate ? "private" : "public"
     }
 
     private static func rsaBits(_ jwk: JWK) -> Int? {

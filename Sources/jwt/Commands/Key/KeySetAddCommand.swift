@@ -91,7 +91,7 @@ struct KeySetAddCommand {
                     "a secret has no public part to publish; use --private to add the secret itself"
                 )
             }
-            guard key.statesAlgorithm else {
+            guard key.statesAlgorithm || key.isForEncryption else {
                 throw TokenError(
                     .algorithmRequired,
                     "the key doesn't state its algorithm; pass it with --alg"
@@ -99,7 +99,7 @@ struct KeySetAddCommand {
             }
             let part = isPrivate ? key : try key.publicPart()
             var jwk = try part.jwk(keyID: keyID)
-            if jwk.keyID == nil { jwk.keyID = key.verificationKey.thumbprint }
+            if jwk.keyID == nil { jwk.keyID = try key.thumbprint }
             if jwk.use == nil { jwk.use = "sig" }
             return jwk
         } catch let error as TokenError {

@@ -61,7 +61,9 @@ struct KeySetListCommand {
         do throws(TokenError) {
             _ = try VerificationKey(jwk: jwk)
         } catch {
-            problem = error
+            // Keys for encryption are usable, too.
+            let isForEncryption = jwk.use != "sig" && (try? EncryptionCandidates(jwk: jwk).encryptionKey()) != nil
+            problem = isForEncryption && error.code != .algorithmRequired ? nil : error
         }
         return Row(
             cells: [

@@ -1,6 +1,6 @@
 import TokenGeneration
 
-/// The options for the header of a signature.
+/// The options for the header of a signature or an encrypted token.
 struct HeaderOptions {
     static let section = "Header"
 
@@ -28,7 +28,8 @@ struct HeaderOptions {
 
     /// The header parameters, without `alg` and `kid`.
     let parameters: JSONObject
-    private let statedKeyID: String?
+    /// The key ID that the user specifies: `auto`, or the ID.
+    let statedKeyID: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         var members = MemberCollection(kind: "header parameter")

@@ -61,14 +61,10 @@ struct VerifyCommand {
     }
 
     private func run(on console: Console) throws {
-        let policy = options.policy
-        let verifier =
-            switch try keys.keys(console, at: policy.currentDate()) {
-            case .one(let key): JWTVerifier(key: key, policy: policy)
-            case .set(let set, let selection): JWTVerifier(keys: set, selection: selection, policy: policy)
-            }
+        let verifier = try keys.verifier(options.policy, console)
         if isBatch { return try runBatch(verifier, console) }
         let token = try token.read()
+        if let error = EncryptedInput.refusal(token) { throw CommandFailure(.rejected, error) }
         let verified: VerifiedToken
         do throws(TokenError) {
             verified = try verifier.verify(token)
@@ -86,7 +82,9 @@ struct VerifyCommand {
     private func runBatch(_ verifier: JWTVerifier, _ console: Console) throws {
         try BatchRun(input: .standardInput).run(on: console) { line in
             do {
-                return .object(Self.result(try verifier.verify(try BatchRun.token(in: line))))
+                let token = try BatchRun.token(in: line)
+                if let error = EncryptedInput.refusal(token) { throw error }
+                return .object(Self.result(try verifier.verify(token)))
             } catch let error as TokenError {
                 let failure = CommandFailure(.rejected, options.explained(error))
                 return .refused(["valid": false, "error": .object(failure.report)])
@@ -94,7 +92,7 @@ struct VerifyCommand {
         }
     }
 
-    private static func result(_ token: VerifiedToken) -> JSONObject {
+    static func result(_ token: VerifiedToken) -> JSONObject {
         ["valid": true, "header": .object(token.header), "claims": .object(token.claims)]
     }
 }

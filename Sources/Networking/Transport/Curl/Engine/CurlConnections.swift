@@ -4,12 +4,14 @@ import System
 struct CurlConnections {
     private let poller: EventPoller
     private let maximumIdle: Int
+    private let maximumStreams: Int
     private var brief: CurlMulti?
     private var held: CurlMulti?
 
-    init(poller: EventPoller, maximumIdle: Int) {
+    init(poller: EventPoller, maximumIdle: Int, maximumStreams: Int) {
         self.poller = poller
         self.maximumIdle = maximumIdle
+        self.maximumStreams = maximumStreams
     }
 
     /// The time at which libcurl needs to be called even without events.
@@ -20,7 +22,14 @@ struct CurlConnections {
 
     /// Starts driving a transfer, or returns `false` if libcurl rejects it.
     mutating func add(_ handle: CurlHandle, _ traffic: CurlTraffic) -> Bool {
-        let multi = self[traffic] ?? CurlMulti(traffic, poller: poller, maximumIdleConnections: maximumIdle)
+        let multi =
+            self[traffic]
+            ?? CurlMulti(
+                traffic,
+                poller: poller,
+                maximumIdleConnections: maximumIdle,
+                maximumStreams: maximumStreams
+            )
         switch traffic {
         case .brief: brief = multi
         case .held: held = multi
@@ -69,6 +78,12 @@ struct CurlConnections {
         if let since = brief?.idleSince, since <= limit { brief = nil }
         if let since = held?.idleSince, since <= limit { held = nil }
         return brief == nil && held == nil
+    }
+
+    /// Releases the connections of either kind if their peers have closed all of them.
+    mutating func closeEnded() {
+        if brief?.isOver ?? false { brief = nil }
+        if held?.isOver ?? false { held = nil }
     }
 
     /// Closes all connections, once no transfer is running.

@@ -2,94 +2,156 @@ import Glibc
 import Synchronization
 import System
 
-/// The handle for the engine's thread.
+/// The handle for an engine's thread.
 ///
-/// The thread starts with the first request and ends when the last reference is released. The
-/// transport holds a reference, and so does each response that's still being read.
+/// The thread starts with a request and ends when the engine has been idle for a while, or when the
+/// last reference is released. The transport holds a reference, and so does each response that's
+/// still being read.
 final class CurlEngine: Sendable {
-    private enum State {
-        /// The thread and its descriptors haven't been created.
-        case idle
-        /// The thread is running, except in a process that `fork()` copied this object to.
-        case running(WorkerThread, process: pid_t)
-        /// The engine was closed before its first request.
-        case closed
+    /// A thread with its mailbox.
+    private struct Run {
+        let mailbox: Mailbox<CurlMessage>
+        let thread: WorkerThread
+        /// The process that started the thread, unlike one that `fork()` copied this object to.
+        let process: pid_t
     }
 
-    let mailbox = Mailbox<CurlMessage>()
+    private enum State {
+        case idle
+        case running(Run)
+        /// The engine was closed, and its last thread may still be ending.
+        case closed(Run?)
+
+        var run: Run? {
+            switch self {
+            case .idle: nil
+            case .running(let run): run
+            case .closed(let run): run
+            }
+        }
+    }
+
     /// The memory for data of streamed responses that hasn't been read.
     let streamBlocks: BlockPool
     /// The number of bytes of a streamed response that libcurl receives at once.
     let receivingSize: Int
+    let load = EngineLoad()
+    private let index: Int
     private let configuration: CurlTransport.Configuration
+    private let admission: CurlAdmission
     private let state = Mutex(State.idle)
-    private let lastIdentifier = Atomic<UInt64>(0)
 
-    init(configuration: CurlTransport.Configuration) {
+    /// - Parameters:
+    ///   - index: The engine's number in its transport.
+    ///   - configuration: The transport's configuration.
+    ///   - admission: The limits that the transport's engines share.
+    init(_ index: Int, configuration: CurlTransport.Configuration, admission: CurlAdmission) {
+        self.index = index
         self.configuration = configuration
+        self.admission = admission
         streamBlocks = BlockPool(blockSize: configuration.streamBufferSize)
         receivingSize = configuration.receivingSize
     }
 
     deinit {
-        if case .running(_, getpid()) = state.withLock({ $0 }) { mailbox.post(.close(at: .now, nil)) }
+        if case .running(let run) = state.withLock({ $0 }), run.process == getpid() {
+            run.mailbox.post(.close(at: .now, nil))
+        }
     }
 
     /// Submits a request to the thread, which guarantees an outcome.
     func submit(_ submission: CurlSubmission) {
-        if !mailbox.post(.submit(submission)) { submission.refuse(.transportClosed) }
+        load.begin()
+        do throws(NetworkError) {
+            // The thread may end between its start and the post.
+            var ended: Mailbox<CurlMessage>?
+            while let mailbox = try start(replacing: ended) {
+                if mailbox.post(.submit(submission)) { return }
+                ended = mailbox
+            }
+            refuse(submission, .transportClosed)
+        } catch {
+            refuse(submission, error)
+        }
+    }
+
+    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
+        load.end()
+        submission.refuse(error)
     }
 
     /// Cancels a request, which may have ended already or not have arrived yet.
-    func cancel(_ identifier: UInt64) {
-        mailbox.post(.cancel(identifier))
+    func cancel(_ identifier: UInt64) { post(.cancel(identifier)) }
+
+    /// Resumes a request whose reader has taken data.
+    func resume(_ identifier: UInt64) { post(.resume(identifier)) }
+
+    /// Posts a message about a request to the thread, which doesn't end before its requests.
+    private func post(_ message: CurlMessage) {
+        state.withLock { $0.run?.mailbox }?.post(message)
     }
 
-    /// Returns a number that's unique among this engine's requests.
-    func nextIdentifier() -> UInt64 { lastIdentifier.add(1, ordering: .relaxed).newValue }
+    /// Returns a number that's unique among the transport's requests.
+    func nextIdentifier() -> UInt64 { admission.nextIdentifier(for: index) }
 
     /// A Boolean value that indicates whether the engine has a thread and descriptors.
     var isRunning: Bool {
-        if case .running = state.withLock({ $0 }) { true } else { false }
+        guard let run = state.withLock(\.run) else { return false }
+        return !run.mailbox.isClosed
     }
 
     /// Starts the thread, unless it's running or the engine was closed.
     ///
-    /// - Parameter process: The current process. The default is the calling process.
+    /// - Parameters:
+    ///   - ended: The mailbox of a thread that has ended, or `nil`.
+    ///   - process: The current process. The default is the calling process.
+    /// - Returns: The thread's mailbox, or `nil` if the engine was closed.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
     ///   after the thread started, or if the process is out of descriptors or threads. Call it
     ///   again to retry.
-    func start(in process: pid_t = getpid()) throws(NetworkError) {
+    @discardableResult
+    func start(
+        replacing ended: Mailbox<CurlMessage>? = nil,
+        in process: pid_t = getpid()
+    ) throws(NetworkError) -> Mailbox<CurlMessage>? {
         try state.withLock { state throws(NetworkError) in
             switch state {
-            case .closed: return
-            case .running(_, process): return
-            case .running:
+            case .closed: return nil
+            case .running(let run) where run.process != process:
                 throw NetworkError(
                     .transportUnavailable,
                     "the transport was used before this process was forked; create another one in the child"
                 )
-            case .idle:
-                let poller: EventPoller
-                do throws(SystemFailure) { poller = try EventPoller() } catch {
-                    throw .noDescriptor(error.number, "the transport can't wait for events")
-                }
-                mailbox.attach(poller)
-                let (mailbox, configuration) = (mailbox, configuration)
-                do throws(SystemFailure) {
-                    let thread = try WorkerThread {
-                        CurlLoop(mailbox: mailbox, poller: poller, configuration: configuration).run()
-                    }
-                    state = .running(thread, process: process)
-                } catch {
-                    mailbox.attach(nil)
-                    throw NetworkError(
-                        .transportUnavailable,
-                        "can't start the transport's thread (error \(error.number))",
-                        isUnprocessed: true
-                    )
-                }
+            case .running(let run) where run.mailbox !== ended: return run.mailbox
+            case .idle, .running:
+                let run = try makeRun(in: process)
+                state = .running(run)
+                return run.mailbox
             }
+        }
+    }
+
+    private func makeRun(in process: pid_t) throws(NetworkError) -> Run {
+        let poller: EventPoller
+        do throws(SystemFailure) { poller = try EventPoller() } catch {
+            throw .noDescriptor(error.number, "the transport can't wait for events")
+        }
+        let mailbox = Mailbox<CurlMessage>()
+        mailbox.attach(poller)
+        let (index, configuration, admission, load) = (index, configuration, admission, load)
+        admission.open(mailbox, for: index)
+        do throws(SystemFailure) {
+            let thread = try WorkerThread(named: "http-engine") {
+                CurlLoop(index, mailbox: mailbox, poller: poller, configuration, admission, load).run()
+            }
+            return Run(mailbox: mailbox, thread: thread, process: process)
+        } catch {
+            admission.close(mailbox, for: index)
+            throw NetworkError(
+                .transportUnavailable,
+                "can't start the transport's thread (error \(error.number))",
+                isUnprocessed: true
+            )
         }
     }
 
@@ -97,23 +159,17 @@ final class CurlEngine: Sendable {
     ///
     /// - Parameter patience: The maximum time to wait for running requests.
     func close(after patience: Duration) async {
-        let thread = state.withLock { state -> WorkerThread? in
-            switch state {
-            case .running(let thread, getpid()): return thread
-            case .running: return nil
-            case .idle, .closed:
-                // Under the lock, so that no request finds a closed engine with an open mailbox.
-                _ = mailbox.close()
-                state = .closed
-                return nil
-            }
+        let run = state.withLock { state in
+            let run = state.run
+            state = .closed(run)
+            return run
         }
-        guard let thread else { return }
+        guard let run, run.process == getpid() else { return }
         // Limited to a year, because adding an arbitrary duration to an instant can overflow.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
         await withCheckedContinuation { continuation in
-            if !mailbox.post(.close(at: .now + patience, continuation)) { continuation.resume() }
+            if !run.mailbox.post(.close(at: .now + patience, continuation)) { continuation.resume() }
         }
-        thread.join()
+        run.thread.join()
     }
 }

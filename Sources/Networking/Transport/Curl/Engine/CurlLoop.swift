@@ -6,13 +6,20 @@ import System
 /// Each iteration sleeps until something happens, handles messages, lets libcurl work and reports
 /// the results. Only this thread reports outcomes, so each request has exactly one.
 final class CurlLoop {
+    private let index: Int
     private let mailbox: Mailbox<CurlMessage>
     private let poller: EventPoller
     private let engineSettings: CurlEngineSettings
     private let loopState = CurlLoopState()
     private var connections: CurlConnections
     private var transfers: [UInt64: CurlTransfer] = [:]
-    private var queue: ExchangeQueue
+    private let admission: CurlAdmission
+    /// A Boolean value that indicates whether a waiting request may be able to start.
+    private var mustAdmit = false
+    private let load: EngineLoad
+    private var loadMeter: EngineLoadMeter
+    /// The activity of the last request's origin, which is often the next one's too.
+    private var recent: (origin: HTTPOrigin, activity: OriginActivity)?
     private var deadlines = DeadlineQueue()
     /// The next timeout checks, for requests with timeouts other than their deadline.
     private var alarms = DeadlineQueue()
@@ -26,21 +33,40 @@ final class CurlLoop {
     private var closing: ContinuousClock.Instant?
     /// The callers that are waiting for the loop to stop.
     private var closers: [CheckedContinuation<Void, Never>] = []
+    /// The time at which the last request ended, or `nil` while one is running.
+    private var idleSince: ContinuousClock.Instant? = .now
 
-    init(mailbox: Mailbox<CurlMessage>, poller: EventPoller, configuration: CurlTransport.Configuration) {
+    init(
+        _ index: Int,
+        mailbox: Mailbox<CurlMessage>,
+        poller: EventPoller,
+        _ configuration: CurlTransport.Configuration,
+        _ admission: CurlAdmission,
+        _ load: EngineLoad
+    ) {
+        self.index = index
         self.mailbox = mailbox
         self.poller = poller
+        self.admission = admission
+        self.load = load
+        loadMeter = EngineLoadMeter(load)
         engineSettings = CurlEngineSettings(configuration)
-        connections = CurlConnections(poller: poller, maximumIdle: configuration.maximumConnections)
-        queue = ExchangeQueue(
-            maximumPerOrigin: configuration.maximumConnectionsPerHost,
-            maximum: configuration.maximumConnections
+        connections = CurlConnections(
+            poller: poller,
+            maximumIdle: configuration.maximumConnections,
+            maximumStreams: configuration.maximumStreamsPerConnection
         )
     }
 
     private var configuration: CurlTransport.Configuration { engineSettings.configuration }
 
-    /// Runs until a message closes the engine.
+    /// The time after which an unused thread ends: the idle timeout, but at least a second.
+    private var rest: Duration { max(idleTimeout, .seconds(1)) }
+
+    /// At most a year, because adding an arbitrary duration to an instant can overflow.
+    private var idleTimeout: Duration { min(configuration.idleTimeout, .seconds(31_536_000)) }
+
+    /// Runs until a message closes the engine, or until it has been idle for ``rest``.
     func run() {
         var messages: [CurlMessage] = []
         while true {
@@ -49,23 +75,33 @@ final class CurlLoop {
             // Must come before new requests start: none may start on a connection that received
             // data since its last request.
             events.removeAll { connections.wake(by: $0) }
+            connections.closeEnded()
             mailbox.collect(&messages)
             for message in messages { obey(message) }
             if let closing, transfers.isEmpty || closing <= loopState.now { break }
             admit()
             work()
+            if let idleSince, idleSince + rest <= loopState.now, mailbox.closeIfEmpty() { break }
         }
         for transfer in Array(transfers.values) { end(transfer, .transportClosed) }
+        admit()
         deliver()
         unusedHandles = []
         connections.close()
+        closing = loopState.now
         for message in mailbox.close() { obey(message) }
+        admission.close(mailbox, for: index)
+        admit()
+        // The next thread starts unused.
+        load.sleep()
         for closer in closers { closer.resume() }
     }
 
     private func obey(_ message: CurlMessage) {
         switch message {
         case .submit(let submission): accept(submission)
+        case .admit(let identifier, let origin):
+            if let transfer = transfers[identifier] { start(transfer) } else { release(origin) }
         case .cancel(let identifier): cancel(identifier)
         case .resume(let identifier): resume(identifier)
         case .answer(let identifier, let answer): take(answer, for: identifier)
@@ -76,25 +112,40 @@ final class CurlLoop {
     }
 
     private func accept(_ submission: CurlSubmission) {
-        guard closing == nil else { return submission.refuse(.transportClosed) }
+        guard closing == nil else { return refuse(submission, .transportClosed) }
         let exchange = submission.exchange
-        guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange) }
+        guard !exchange.isCancelled else { return refuse(submission, .cancelledExchange) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > loopState.now else { return submission.refuse(.missedDeadline(exchange, .queued)) }
+            guard deadline > loopState.now else { return refuse(submission, .missedDeadline(exchange, .queued)) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
         let transfer = CurlTransfer(
             submission: submission,
             loopState: loopState,
             engineSettings: engineSettings,
+            activity: activity(for: exchange.request.origin),
             upload: upload(of: exchange)
         )
         transfers[exchange.identifier] = transfer
-        if queue.enter(transfer.origin) {
+        idleSince = nil
+        if admission.enter(exchange.identifier, transfer.origin, at: loopState.now) {
             start(transfer)
         } else {
-            queue.append(exchange.identifier, origin: transfer.origin)
+            // Another engine may have released capacity since.
+            mustAdmit = true
         }
+    }
+
+    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
+        load.end()
+        submission.refuse(error)
+    }
+
+    private func activity(for origin: HTTPOrigin) -> OriginActivity {
+        if let recent, recent.origin == origin, recent.activity.isCurrent { return recent.activity }
+        let activity = admission.activity(for: origin)
+        recent = (origin, activity)
+        return activity
     }
 
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
@@ -124,13 +175,25 @@ final class CurlLoop {
 
     /// Starts as many waiting requests as the limits allow.
     private func admit() {
-        while let identifier = queue.next(where: { transfers[$0] != nil }) {
+        guard mustAdmit else { return }
+        mustAdmit = false
+        while let identifier = admission.next(for: index) {
             if let transfer = transfers[identifier] { start(transfer) }
         }
     }
 
+    /// Releases the capacity that a request used.
+    private func release(_ origin: HTTPOrigin) {
+        if admission.release(origin) { mustAdmit = true }
+    }
+
     private func start(_ transfer: CurlTransfer) {
-        if transfer.earlierRequestCount == 0 {
+        if !transfer.hasStarted {
+            transfer.hasStarted = true
+            transfer.activity.requests.add(1)
+            transfer.activity.runningRequests.add(1)
+        }
+        if transfer.earlierRequestCount == 0, !transfer.makesConnection {
             transfer.observation?.start(at: loopState.now)
         } else {
             transfer.observation?.drive(at: loopState.now)
@@ -138,11 +201,7 @@ final class CurlLoop {
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
         guard let handle, handle.prepare(for: transfer, engineSettings), connections.add(handle, transfer.traffic)
-        else {
-            // Capacity was reserved before, and without a handle, `end` doesn't release it.
-            if handle == nil { queue.release(transfer.origin) }
-            return end(transfer, .cannotBegin)
-        }
+        else { return end(transfer, .cannotBegin) }
         transfer.isDriven = true
     }
 
@@ -151,6 +210,7 @@ final class CurlLoop {
         let next = CurlTransfer(repeating: transfer)
         transfers[transfer.exchange.identifier] = next
         transfer.hasEnded = true
+        transfer.countBytes()
         if let handle = transfer.handle { connections.remove(handle, transfer.traffic, at: loopState.now) }
         transfer.handle = nil
         start(next)
@@ -171,9 +231,11 @@ final class CurlLoop {
             return drive(transfer, handle)
         }
         let identifier = transfer.exchange.identifier
-        let query = NameResolver.Query(name: name.host, family: configuration.addressFamily.wrapped)
+        let query = NameResolver.Query(name: name.host, family: configuration.usedFamily)
         let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.post(.answer(identifier, $0)) }
         transfer.nameLookup.wait(with: ticket)
+        transfer.activity.lookups.add(1)
+        transfer.activity.runningLookups.add(1)
         check(transfer)
     }
 
@@ -182,6 +244,7 @@ final class CurlLoop {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
             let name = transfer.nameLookup.end(at: loopState.now)
         else { return }
+        transfer.activity.runningLookups.add(-1)
         switch answer {
         case .success(let addresses):
             transfer.nameLookup.note(addresses, of: name, at: loopState.now)
@@ -236,7 +299,7 @@ final class CurlLoop {
         }
         report()
         expire()
-        if connections.closeIdle(since: loopState.now - configuration.idleTimeout) { unusedHandles = [] }
+        if connections.closeIdle(since: loopState.now - idleTimeout) { unusedHandles = [] }
         deliver()
     }
 
@@ -258,9 +321,12 @@ final class CurlLoop {
     private func wait() {
         let next = nextEvent()
         let now = ContinuousClock.now
-        let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty || queue.hasTurn
+        let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty || mustAdmit
         let mustLook = isDue || !mailbox.prepareToSleep()
+        loadMeter.measure(at: now)
+        if !mustLook { load.sleep() }
         poller.wait(milliseconds: mustLook ? 0 : next.map { Int32(($0 - now).milliseconds) } ?? -1, &events)
+        if !mustLook { load.wake() }
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
@@ -275,7 +341,8 @@ final class CurlLoop {
         consider(deadlines.earliest)
         consider(alarms.earliest)
         consider(rests.earliest)
-        consider(connections.idleSince.map { $0 + configuration.idleTimeout })
+        consider(connections.idleSince.map { $0 + idleTimeout })
+        consider(idleSince.map { $0 + rest })
         consider(closing)
         return next
     }
@@ -292,7 +359,9 @@ final class CurlLoop {
             }
         }
         for transfer in loopState.takeTouched() where !transfer.hasEnded {
-            if transfer.isOutOfTurn, transfer.restEnd == nil { rests.add(transfer, until: loopState.now) }
+            if transfer.isOutOfTurn, transfer.restEnd == nil {
+                rests.add(transfer, until: transfer.paceEnd ?? loopState.now)
+            }
             settle(transfer, transfer.flush())
             let isTimed = transfer.hasTimeouts || transfer.cutTime != nil || transfer.mayBeAnsweredEarly
             if isTimed, !transfer.hasEnded { check(transfer) }
@@ -332,7 +401,7 @@ final class CurlLoop {
 
     private func expire() {
         while let identifier = deadlines.popExpired(at: loopState.now) {
-            guard let transfer = transfers[identifier] else { continue }
+            guard let transfer = transfers[identifier], !transfer.isBeyondDeadline else { continue }
             end(transfer, .missedDeadline(transfer.exchange, transfer.phase))
         }
         while let identifier = alarms.popExpired(at: loopState.now) {
@@ -359,15 +428,24 @@ final class CurlLoop {
     /// Reports the outcome and releases everything that the request used.
     private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
         transfers[transfer.exchange.identifier] = nil
+        load.end()
+        if transfers.isEmpty { idleSince = loopState.now }
         var failure = failure
         failure?.isUnprocessed = transfer.isUnprocessed
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
+        guard transfer.hasStarted else { return admission.leave(transfer.exchange.identifier) }
+        transfer.activity.runningRequests.add(-1)
+        defer { release(transfer.origin) }
         guard let handle = transfer.handle else { return }
+        transfer.countBytes()
         transfer.handle = nil
         // With HTTP/2, the connection stays open.
         if transfer.stream != nil, failure != nil || transfer.isCut { loopState.useless.expectRest(at: handle.socket) }
         stopDriving(transfer, handle)
-        if let ticket = transfer.nameLookup.ticket { configuration.resolver.leave(ticket) }
+        if let ticket = transfer.nameLookup.ticket {
+            transfer.activity.runningLookups.add(-1)
+            configuration.resolver.leave(ticket)
+        }
         // After a 417, a handle never sends `Expect` again, and there's no option to change that. A
         // handle also remembers failures, such as a stream that a server refused, which must not
         // affect the next transfer.
@@ -376,7 +454,6 @@ final class CurlLoop {
             handle.release(isOrdinary: transfer.requestCount <= 1 && !transfer.isCut)
             unusedHandles.append(handle)
         }
-        queue.release(transfer.origin)
     }
 }
 

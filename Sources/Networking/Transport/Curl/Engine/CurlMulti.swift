@@ -34,7 +34,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// The time at which the last transfer ended, or `nil` while one is running.
     private(set) var idleSince: ContinuousClock.Instant?
 
-    init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
+    init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int, maximumStreams: Int) {
         guard let multi = unsafe ccurl_multi_init() else { return nil }
         unsafe self.multi = multi
         self.traffic = traffic
@@ -44,6 +44,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         let codes = [
             unsafe ccurl_multi_set_long(multi, CCURL_MULTI_PIPELINING, Int(sharing)),
             unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAXCONNECTS, maximumIdleConnections),
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAX_CONCURRENT_STREAMS, maximumStreams),
             unsafe ccurl_multi_set_socket_function(
                 multi,
                 { easy, socket, interest, context, _ in
@@ -100,16 +101,28 @@ enum CurlTraffic: UInt32, CaseIterable {
             sockets.rest(socket)
         }
         count -= 1
+        if let socket = handle.socket {
+            let isBusy = transfer(at: socket) != nil || sockets.isUsed(socket)
+            sockets.connection(at: socket)?.note(isBusy: isBusy)
+        }
+        for connection in handle.takeOpenings() { sockets.noteEnd(of: connection) }
         if count == 0 { idleSince = now }
     }
 
+    /// A Boolean value that indicates whether no transfer runs and the peers have closed all
+    /// connections.
+    var isOver: Bool { count == 0 && sockets.areOver }
+
     /// Handles an event on a connection, or returns `false` if a transfer uses it.
-    func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket, isTaken: isTaken) }
+    func wake(by event: EventPoller.Event) -> Bool {
+        sockets.wake(by: event) { transfer(at: $0) != nil || isTaken($0) }
+    }
 
     private func place(_ handle: CurlHandle, at socket: Int32) {
         handle.socket = socket
         while placed.count <= socket { placed.append(nil) }
         placed[Int(socket)] = handle
+        if handle.transfer?.requestCount ?? 0 > 0 { sockets.connection(at: socket)?.note(isBusy: true) }
         if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
     }
 

@@ -24,13 +24,22 @@ final class CurlSockets {
         static let isResting = Self(rawValue: 4)
         static let isWatchedForReading = Self(rawValue: 8)
         static let isWatchedForWriting = Self(rawValue: 16)
-        static let isWatched: Self = [.isWatchedForReading, .isWatchedForWriting]
+        /// The socket is watched for the end of the connection only.
+        static let isWatchedForEnd = Self(rawValue: 32)
+        static let isWatched: Self = [.isWatchedForReading, .isWatchedForWriting, .isWatchedForEnd]
     }
 
     private let poller: EventPoller
     private let traffic: CurlTraffic
     /// The states, indexed by descriptor, which is always small.
     private var states: [State] = []
+    /// The connections that this object created, indexed by descriptor.
+    private var connections: [CountedConnection?] = []
+    /// The number of connections that haven't ended.
+    private var liveCount = 0
+    private var hasEndedConnections = false
+    /// A Boolean value that indicates whether the peers have ended all connections.
+    var areOver: Bool { hasEndedConnections && liveCount == 0 }
 
     init(poller: EventPoller, traffic: CurlTraffic) {
         self.poller = poller
@@ -38,11 +47,16 @@ final class CurlSockets {
     }
 
     /// Creates a socket for libcurl, or returns a negative number on failure.
-    func make(_ kind: UnsafePointer<ccurl_socket_kind>) -> Int32 {
+    func make(_ kind: UnsafePointer<ccurl_socket_kind>, for activity: OriginActivity) -> Int32 {
         let socket = unsafe ccurl_make_socket(kind)
         guard socket >= 0 else { return socket }
         while states.count <= socket { states.append([]) }
         states[Int(socket)] = .isOurs
+        while connections.count <= socket { connections.append(nil) }
+        // The descriptor was closed without a call.
+        if let ended = connections[Int(socket)] { noteEnd(of: ended) }
+        connections[Int(socket)] = CountedConnection(socket, activity)
+        liveCount += 1
         return socket
     }
 
@@ -50,6 +64,7 @@ final class CurlSockets {
     func close(_ socket: Int32) {
         // Closing the descriptor doesn't stop the watch if a forked process has a copy.
         if !self[socket].isDisjoint(with: .isWatched) { watch(socket, []) }
+        if let connection = connection(at: socket) { noteEnd(of: connection) }
         if self[socket].contains(.isOurs) { states[Int(socket)] = [] }
         _ = Glibc.close(socket)
     }
@@ -80,23 +95,46 @@ final class CurlSockets {
         states[Int(socket)] = [.isOurs, .isResting, .isWatchedForReading]
     }
 
+    /// Returns the open connection of a socket.
+    func connection(at socket: Int32) -> CountedConnection? {
+        connections.indices.contains(Int(socket)) ? connections[Int(socket)] : nil
+    }
+
+    /// Records the end of a connection, whose socket may be closed.
+    func noteEnd(of connection: CountedConnection) {
+        guard connection.end() else { return }
+        liveCount -= 1
+        let index = Int(connection.socket)
+        if connections[index] === connection { connections[index] = nil }
+    }
+
     /// Handles an event on a socket that libcurl isn't waiting for.
     ///
     /// libcurl itself detects the end of a connection.
     ///
     /// - Parameters:
-    ///   - socket: The socket.
-    ///   - isTaken: A closure that returns whether a transfer uses an idle socket that libcurl
-    ///     hasn't waited for yet.
+    ///   - event: The event.
+    ///   - isTaken: A closure that returns whether a transfer uses a socket that libcurl isn't
+    ///     waiting for.
     /// - Returns: `true` if the event needs no further handling.
-    func wake(_ socket: Int32, isTaken: (Int32) -> Bool) -> Bool {
+    func wake(by event: EventPoller.Event, isTaken: (Int32) -> Bool) -> Bool {
+        let socket = event.socket
         let state = self[socket]
         guard state.contains(.isOurs), !state.contains(.isUsed) else { return false }
-        watch(socket, [])
-        states[Int(socket)] = .isOurs
-        if state.contains(.isResting), !isTaken(socket) { endIfReadable(socket) }
+        let mustEnd = state.contains(.isResting) || event.conditions.contains(.hangUp)
+        if mustEnd, !isTaken(socket) {
+            watch(socket, [])
+            states[Int(socket)] = .isOurs
+            endUnused(socket)
+        } else {
+            watch(socket, event.conditions.contains(.hangUp) ? [] : .isWatchedForEnd)
+            states[Int(socket)] = event.conditions.contains(.hangUp) ? .isOurs : [.isOurs, .isWatchedForEnd]
+        }
         return true
     }
+
+    /// A Boolean value that indicates whether libcurl is waiting for a socket.
+    func isUsed(_ socket: Int32) -> Bool { self[socket].contains(.isUsed) }
 
     /// Returns the local port of a connection, or `nil` for a Unix-domain socket.
     static func localPort(of socket: Int32) -> Int? {
@@ -117,15 +155,21 @@ final class CurlSockets {
 
     private func watch(_ socket: Int32, _ wanted: State) {
         var conditions: EventPoller.Condition = []
-        if wanted.contains(.isWatchedForReading) { conditions.insert(.readable) }
+        if wanted.contains(.isWatchedForReading) { conditions.formUnion([.readable, .hangUp]) }
+        if wanted.contains(.isWatchedForEnd) { conditions.insert(.hangUp) }
         if wanted.contains(.isWatchedForWriting) { conditions.insert(.writable) }
         poller.watch(socket, of: traffic.rawValue, for: conditions)
     }
 
-    /// Ends a connection that has received data, so that libcurl finds it dead.
-    private func endIfReadable(_ socket: Int32) {
+    /// Ends an unused connection that has received data or that its peer has closed, so that
+    /// libcurl finds it dead.
+    private func endUnused(_ socket: Int32) {
         var octet: UInt8 = 0
-        if unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 { end(socket) }
+        let count = unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        guard count >= 0 || errno != EAGAIN else { return }
+        if count > 0 { end(socket) } else { shutdown(socket, Int32(SHUT_RDWR)) }
+        hasEndedConnections = true
+        if let connection = connection(at: socket) { noteEnd(of: connection) }
     }
 
     /// Ends a connection even while it's receiving data, if this object created its socket.

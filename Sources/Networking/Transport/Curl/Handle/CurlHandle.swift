@@ -23,6 +23,8 @@ import CCurl
     private var message: CurlSettings.Message?
     /// The object that creates and closes the transfer's sockets.
     private(set) var socketOwner: CurlSockets?
+    /// The connections that the transfer is opening.
+    private var openings: [CountedConnection] = []
 
     init?() {
         guard let easy = unsafe ccurl_easy_init() else { return nil }
@@ -55,7 +57,7 @@ import CCurl
     private func setUp(_ settings: inout CurlSettings, for transfer: CurlTransfer, _ engineSettings: CurlEngineSettings)
     {
         let request = transfer.request
-        settings.setConnection(of: self, request, engineSettings)
+        settings.setConnection(of: self, transfer, engineSettings)
         settings.setRequest(request, configuration: engineSettings.configuration)
         unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
         settings.setFunctions(of: self)
@@ -132,6 +134,32 @@ extension CurlHandle {
     var peerAddress: String? {
         guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }
         return address.isEmpty ? nil : address
+    }
+
+    /// Records that libcurl is about to connect a socket.
+    func noteOpening(at socket: Int32) {
+        if let connection = socketOwner?.connection(at: socket) { openings.append(connection) }
+    }
+
+    /// Returns the connections that the transfer has opened, and forgets them.
+    func takeOpenings() -> [CountedConnection] {
+        defer { openings = [] }
+        return openings
+    }
+
+    /// Counts the connection that the request is sent on as established, and ends its rivals.
+    func establish() {
+        let opened = takeOpenings()
+        let isAlone = opened.count == 1
+        let port = isAlone ? nil : number(CCURL_INFO_LOCAL_PORT)
+        for connection in opened {
+            if isAlone || CurlSockets.localPort(of: connection.socket) == port {
+                connection.establish()
+                connection.note(isBusy: true)
+            } else {
+                socketOwner?.noteEnd(of: connection)
+            }
+        }
     }
 
     /// Sets the object that creates and closes sockets, which must outlive the connections; returns

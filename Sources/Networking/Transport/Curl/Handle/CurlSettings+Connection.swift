@@ -13,16 +13,20 @@ extension CurlTransport.ProtocolVersion {
 
 // Settings that determine how connections are made and shared.
 extension CurlSettings {
-    mutating func setConnection(of handle: CurlHandle, _ request: CurlRequest, _ engineSettings: CurlEngineSettings) {
-        let configuration = engineSettings.configuration
+    mutating func setConnection(
+        of handle: CurlHandle,
+        _ transfer: CurlTransfer,
+        _ engineSettings: CurlEngineSettings
+    ) {
+        let (request, configuration) = (transfer.request, engineSettings.configuration)
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
         set(CCURL_LONG_FOLLOWLOCATION, 0)
         set(CCURL_LONG_HTTP09_ALLOWED, 0)
         set(CCURL_LONG_SUPPRESS_CONNECT_HEADERS, 1)
-        set(CCURL_LONG_TCP_KEEPALIVE, 1)
         set(CCURL_LONG_CONNECTTIMEOUT_MS, configuration.connectTimeout.milliseconds)
         set(CCURL_LONG_HAPPY_EYEBALLS_TIMEOUT_MS, configuration.happyEyeballsDelay.milliseconds)
+        set(CCURL_LONG_DNS_CACHE_TIMEOUT, configuration.dnsCacheSeconds)
         if configuration.idleTimeout == .zero {
             set(CCURL_LONG_FORBID_REUSE, 1)
         } else {
@@ -33,14 +37,14 @@ extension CurlSettings {
         }
         setAddresses(engineSettings)
         setProxy(configuration, origin: request.origin)
-        setVersion(configuration.protocolVersion, origin: request.origin)
+        setVersion(configuration.protocolVersion, of: transfer)
         // Not available before 7.87, where removing a transfer waits for the resolver.
         trySet(CCURL_LONG_QUICK_EXIT, 1)
     }
 
     private mutating func setAddresses(_ engineSettings: CurlEngineSettings) {
-        switch engineSettings.configuration.addressFamily.wrapped {
-        case .any: break
+        switch engineSettings.configuration.usedFamily {
+        case .any, .ipv4First, .ipv6First: break
         case .ipv4: set(CCURL_LONG_IPRESOLVE, CCURL_IPRESOLVE_V4)
         case .ipv6: set(CCURL_LONG_IPRESOLVE, CCURL_IPRESOLVE_V6)
         }
@@ -48,15 +52,12 @@ extension CurlSettings {
         if let path = engineSettings.configuration.unixSocketPath { set(CCURL_STRING_UNIX_SOCKET_PATH, path) }
     }
 
-    private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, origin: HTTPOrigin) {
+    private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, of transfer: CurlTransfer) {
         switch version.wrapped {
         case .http1: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
-        case .http2:
-            set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            if origin.scheme == "http", !CurlLibrary.keepsPlainHTTP2 {
-                set(CCURL_LONG_FRESH_CONNECT, 1)
-                set(CCURL_LONG_FORBID_REUSE, 1)
-            }
+        case .http2 where transfer.requiresKeptConnection:
+            set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
+        case .http2: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         // Not available in a libcurl without HTTP/2, which then uses HTTP/1.1.
         case .negotiated: trySet(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
         }
@@ -82,5 +83,28 @@ extension CurlSettings {
         }
         // Keeps the server's header fields from the proxy.
         set(CCURL_LONG_HEADEROPT, CCURL_HEADER_SEPARATE)
+    }
+}
+
+extension CurlTransport.Configuration {
+    /// The lifetime of resolved addresses in libcurl's unit.
+    ///
+    /// libcurl compares whole seconds. With one second, addresses could expire between their lookup
+    /// and their use.
+    fileprivate var dnsCacheSeconds: Int { max(2, (dnsCacheLifetime.milliseconds + 999) / 1000) }
+}
+
+// HTTP/2 with prior knowledge on plain connections.
+extension CurlTransfer {
+    /// A Boolean value that indicates whether the transfer must use a kept connection, and fails
+    /// before it makes another one.
+    ///
+    /// libcurl 7.88 starts HTTP/2 again on a kept plain connection if a request asks for prior
+    /// knowledge, which fails. Otherwise, it uses the connection correctly, but makes new ones with
+    /// HTTP/1.1. Therefore a request first asks only for a kept connection. Without one, the
+    /// engine repeats the transfer on a new connection with prior knowledge.
+    var requiresKeptConnection: Bool {
+        configuration.protocolVersion == .http2PriorKnowledge && origin.scheme == "http" && !needsNewConnection
+            && !CurlLibrary.keepsPlainHTTP2 && configuration.idleTimeout > .zero
     }
 }

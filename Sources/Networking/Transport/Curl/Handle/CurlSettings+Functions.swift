@@ -97,12 +97,24 @@ extension CurlSettings {
             unsafe ccurl_easy_set_make_socket_function(
                 easy,
                 { context, _, kind in
-                    let handle = unsafe CurlHandle.behind(context)
-                    let transfer = handle?.transfer
-                    if transfer?.configuration.unixSocketPath == nil { transfer?.observation?.resolve() }
-                    guard let kind = unsafe kind else { return -1 }
-                    let socket = unsafe handle?.socketOwner?.make(kind) ?? -1
-                    if socket < 0, NetworkError.isDescriptorLimit(errno) { transfer?.socketError = errno }
+                    guard let kind = unsafe kind, let handle = unsafe CurlHandle.behind(context),
+                        let transfer = handle.transfer
+                    else { return -1 }
+                    guard !transfer.requiresKeptConnection else {
+                        transfer.missesKeptConnection = true
+                        return -1
+                    }
+                    if transfer.configuration.unixSocketPath == nil { transfer.observation?.resolve() }
+                    let socket = unsafe handle.socketOwner?.make(kind, for: transfer.activity) ?? -1
+                    guard socket >= 0 else {
+                        if NetworkError.isDescriptorLimit(errno) { transfer.socketError = errno }
+                        return -1
+                    }
+                    guard transfer.setUp(socket, family: unsafe kind.pointee.family) else {
+                        handle.socketOwner?.close(socket)
+                        return -1
+                    }
+                    handle.noteOpening(at: socket)
                     return socket
                 },
                 context

@@ -29,7 +29,11 @@ extension CurlSettings {
     /// Sets larger buffers for large transfers, because each read or write has a high fixed cost.
     func setBuffers(of transfer: CurlTransfer) {
         let size = transfer.configuration.receivingSize
-        if case .parts = transfer.submission.recipient { trySet(CCURL_LONG_BUFFERSIZE, size) }
+        if let rate = transfer.exchange.limits.maximumDownloadRate {
+            trySet(CCURL_LONG_BUFFERSIZE, min(size, rate))
+        } else if case .parts = transfer.submission.recipient {
+            trySet(CCURL_LONG_BUFFERSIZE, size)
+        }
         if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
     }
 
@@ -62,7 +66,9 @@ extension CurlSettings {
                 easy,
                 { buffer, size, count, context in
                     guard let transfer = unsafe CurlHandle.behind(context)?.transfer else { return CCURL_READ_ABORT }
-                    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: size * count)
+                    // With a limited bandwidth, one part is at most what a second allows.
+                    let limit = min(size * count, transfer.exchange.limits.maximumUploadRate ?? .max)
+                    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: limit)
                     return switch unsafe transfer.copyBody(to: room) {
                     case .octets(let count): count
                     case .heldBack: CCURL_PAUSE

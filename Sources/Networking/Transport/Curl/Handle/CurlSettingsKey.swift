@@ -20,7 +20,7 @@ struct CurlSettingsKey: Equatable {
     init?(_ transfer: CurlTransfer) {
         let request = transfer.request
         guard !transfer.needsNewConnection, transfer.observation == nil, request.proxyLines == nil,
-            !request.body.isReadWhileSent
+            !request.body.isReadWhileSent, !transfer.exchange.limits.hasRates
         else { return nil }
         if request.hasBody {
             shape = .held(request.method)

@@ -54,7 +54,7 @@ extension NameResolver.Query {
         switch family {
         case .ipv4: return AF_INET
         case .ipv6: return AF_INET6
-        case .any:
+        case .any, .ipv4First, .ipv6First:
             // Without IPv6 in the kernel, a query for IPv6 addresses is wasted.
             let probe = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             guard probe >= 0 else { return AF_INET }
@@ -87,6 +87,17 @@ extension NameResolver.Query {
             else { return nil }
             let text = unsafe String(cString: start)
             return text.utf8.contains(UInt8(ascii: "%")) ? nil : text
+        }
+    }
+}
+
+extension NameResolver.Query {
+    /// Returns an answer in the order to try its addresses, which is otherwise the resolver's.
+    func ordered(_ answer: NameResolver.Answer) -> NameResolver.Answer {
+        switch family {
+        case .any, .ipv4, .ipv6: answer
+        case .ipv4First: answer.map { $0.filter { !$0.contains(":") } + $0.filter { $0.contains(":") } }
+        case .ipv6First: answer.map { $0.filter { $0.contains(":") } + $0.filter { !$0.contains(":") } }
         }
     }
 }

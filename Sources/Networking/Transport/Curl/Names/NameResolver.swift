@@ -119,9 +119,9 @@ final class NameResolver: Sendable {
 
     private func start(_ query: Query) {
         do throws(SystemFailure) {
-            _ = try WorkerThread { [self] in
+            _ = try WorkerThread(named: "name-lookup") { [self] in
                 var next: Query? = query
-                while let query = next { next = finish(query, with: lookUp(query)) }
+                while let query = next { next = finish(query, with: query.ordered(lookUp(query))) }
             }
         } catch {
             // If no thread is running, nothing would ever start the waiting lookups.

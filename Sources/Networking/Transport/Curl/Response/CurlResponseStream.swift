@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import System
 
 /// The body of a response, passed from the engine's thread to the task that reads it.
 ///
@@ -32,13 +31,13 @@ final class CurlResponseStream: Sendable {
     }
 
     private enum Next {
-        case part(Data, mustResume: Bool)
+        /// A part of the body, and the engine to resume if it's holding back bytes.
+        case part(Data, CurlEngine?)
         case end(Result<HTTPHeaders, NetworkError>)
         case nothing
     }
 
     private let identifier: UInt64
-    private let mailbox: Mailbox<CurlMessage>
     /// The fill level up to which the buffer has capacity for another read by libcurl.
     private let threshold: Int
     private let state: Mutex<State>
@@ -50,7 +49,6 @@ final class CurlResponseStream: Sendable {
         head: CheckedContinuation<CurlSubmission.Outcome, Never>
     ) {
         self.identifier = identifier
-        mailbox = engine.mailbox
         threshold = engine.streamBlocks.blockSize - engine.receivingSize
         state = Mutex(State(opener: head, buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
     }
@@ -128,8 +126,8 @@ extension CurlResponseStream: HTTPResponseBodySource {
         try await withTaskCancellationHandler {
             while true {
                 switch take() {
-                case .part(let part, let mustResume):
-                    if mustResume { mailbox.post(.resume(identifier)) }
+                case .part(let part, let engine):
+                    engine?.resume(identifier)
                     return part
                 case .end(let outcome):
                     _ = try outcome.get()
@@ -150,7 +148,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)
         }
-        if isRunning { mailbox.post(.cancel(identifier)) }
+        if isRunning { engine?.cancel(identifier) }
         reader?.resume()
         withExtendedLifetime(engine) {}
     }
@@ -160,7 +158,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             guard state.buffer.count == 0 else {
                 let mustResume = state.isPaused && state.outcome == nil
                 state.isPaused = false
-                return .part(state.buffer.take(), mustResume: mustResume)
+                return .part(state.buffer.take(), mustResume ? state.engine : nil)
             }
             return state.outcome.map(Next.end) ?? .nothing
         }

@@ -1,4 +1,5 @@
 import CCurl
+internal import OpenSSLCrypto
 
 /// An observer's view of a request, used on the engine's thread if the request has an observer.
 final class CurlObservation {
@@ -64,11 +65,14 @@ final class CurlObservation {
     }
 
     /// Reports that the request ended.
-    func end(_ handle: CurlHandle?, version: String) {
-        tell(.finished(metrics(handle, version: version)))
+    func end(_ handle: CurlHandle?, version: String, tlsVersion: TLSProtocolVersion?) {
+        var metrics = metrics(handle)
+        metrics.version = version
+        metrics.tlsVersion = tlsVersion.map { TLSVersion(version: $0) }
+        tell(.finished(metrics))
     }
 
-    private func metrics(_ handle: CurlHandle?, version: String) -> HTTPTransportMetrics {
+    private func metrics(_ handle: CurlHandle?) -> HTTPTransportMetrics {
         var metrics = HTTPTransportMetrics(totalTime: .now - exchange.begin)
         guard let started, let driven, let handle else { return metrics }
         let queueTime = started - exchange.begin
@@ -89,7 +93,6 @@ final class CurlObservation {
         metrics.remoteAddress = handle.peerAddress
         // A missing peer address means that no connection was made.
         metrics.isConnectionReused = metrics.remoteAddress == nil ? nil : !isNew
-        metrics.version = version
         metrics.bodyBytesSent = max(sentCount, handle.number(CCURL_INFO_SIZE_UPLOAD_T))
         metrics.bodyBytesReceived = handle.number(CCURL_INFO_SIZE_DOWNLOAD_T)
         return metrics

@@ -50,11 +50,18 @@ struct CurlRequest: Sendable {
     let hasBody: Bool
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
-    init(_ request: HTTPTransportRequest) throws(NetworkError) {
+    /// Prepares a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - limits: The limits of the request.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest`.
+    init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
+        try limits.validateRates()
         origin = try request.validate()
         url = request.url.absoluteString
         method = request.method
-        body = try Self.body(request)
+        body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
         var proxyFields: [CurlLines.Line] = []
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
@@ -74,9 +81,14 @@ struct CurlRequest: Sendable {
     /// that it's out of memory.
     private static let maximumHeaderSize = 900_000
 
-    private static func body(_ request: HTTPTransportRequest) throws(NetworkError) -> Body {
+    private static func body(_ request: HTTPTransportRequest, isPaced: Bool) throws(NetworkError) -> Body {
         switch request.body.source {
         case .none: return .held(Data())
+        case .data(let data) where isPaced && !data.isEmpty:
+            // libcurl would send a short body at once.
+            return .streamed(
+                StreamedBody(length: data.count, isReplayable: true, source: .producer { try await $0(data) })
+            )
         case .data(let data): return .held(data)
         case .file(let url, let length):
             guard length > 0 else { return .held(Data()) }

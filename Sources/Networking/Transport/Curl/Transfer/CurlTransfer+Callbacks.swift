@@ -1,5 +1,6 @@
 import CCurl
 import Foundation
+internal import OpenSSLCrypto
 
 // libcurl's callbacks for the response.
 extension CurlTransfer {
@@ -49,8 +50,13 @@ extension CurlTransfer {
         timing.receive(at: loopState.now)
         loopState.receiveUseful(at: handle?.socket)
         guard acceptsRedirect(octets.count) else { return .refused }
-        guard takesPart(octets.count) else { return .heldBack }
-        guard !isDecoded else { return unsafe receive(coded: octets) }
+        guard isDue(downloadPace), takesPart(octets.count) else { return .heldBack }
+        let reception = unsafe isDecoded ? receive(coded: octets) : receive(plain: octets)
+        if case .taken = reception { downloadPace?.spend(octets.count, at: loopState.now) }
+        return reception
+    }
+
+    private func receive(plain octets: UnsafeBufferPointer<UInt8>) -> Reception {
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
             heldBack.insert(.receiving)
@@ -141,8 +147,10 @@ extension CurlTransfer {
     func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
         timing.send(at: loopState.now)
         guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }
+        guard isDue(uploadPace) else { return .heldBack }
         switch unsafe upload.read(into: buffer) {
         case .octets(let count, let isLast):
+            uploadPace?.spend(count, at: loopState.now)
             observation?.send(upload.givenCount)
             if isLast { bodyIsSent() }
             return .octets(count)
@@ -198,7 +206,11 @@ extension CurlTransfer {
         observation?.connect(handle)
         if requestCount > 1, !isUnprocessed { isInDoubt = true }
         (self.connection, stream, isRefused) = (connection, nil, false)
-        if let connection, handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0 > 0 { loopState.drains.forget(connection) }
+        if handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0 > connectionCount {
+            connectionCount += 1
+            if let connection { loopState.drains.forget(connection) }
+            noteNewConnection()
+        }
         guard requestCount > 1 else { return true }
         guard !head.isComplete else {
             isAnswered = true
@@ -209,6 +221,26 @@ extension CurlTransfer {
             return false
         }
         return true
+    }
+}
+
+// New connections.
+extension CurlTransfer {
+    private func noteNewConnection() {
+        handle?.establish()
+        activity.openedConnections.add(1)
+        guard let session = handshake?.session else { return }
+        activity.handshakes.add(1)
+        if session.isResumed { activity.resumedHandshakes.add(1) }
+    }
+
+    /// The TLS version of the connection, or `nil` if it's unknown or there's no TLS.
+    var tlsVersion: TLSProtocolVersion? {
+        guard let handle, let socket = handle.socket else { return nil }
+        let connection = handle.socketOwner?.connection(at: socket)
+        guard connectionCount > 0, let version = handshake?.session?.version else { return connection?.version }
+        connection?.version = version
+        return version
     }
 }
 

@@ -6,7 +6,7 @@ extension CurlTransfer {
     static let maximumRequestCount = 6
 
     /// A Boolean value that indicates whether kept connections failed and a new one is needed.
-    var needsNewConnection: Bool { earlierRequestCount > 1 }
+    var needsNewConnection: Bool { makesConnection || earlierRequestCount > 1 }
 
     /// A Boolean value that indicates whether the request certainly wasn't processed.
     var isUnprocessed: Bool {
@@ -27,6 +27,7 @@ extension CurlTransfer {
     func isToRepeat(after code: Int32) -> Bool {
         let isLoss =
             switch Int(code) {
+            case _ where missesKeptConnection: isUnprocessed
             case CCURL_GOT_NOTHING, CCURL_SEND_ERROR, CCURL_RECV_ERROR, CCURL_PARTIAL_FILE, CCURL_HTTP2: true
             // libcurl 7.88 may end a stream this way together with its connection.
             case CCURL_OK: !head.isComplete
@@ -39,7 +40,8 @@ extension CurlTransfer {
         else { return false }
         let wasKept = handle.number(CCURL_INFO_NUM_CONNECTS) == 0
         let wasRefused = isRefused || isBeyondLastStream
-        guard wasRefused || wasKept && (isUnprocessed || request.method.isIdempotent) else { return false }
+        guard missesKeptConnection || wasRefused || wasKept && (isUnprocessed || request.method.isIdempotent)
+        else { return false }
         return upload?.rewind() ?? true
     }
 

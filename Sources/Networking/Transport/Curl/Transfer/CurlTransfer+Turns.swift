@@ -76,6 +76,7 @@ extension CurlTransfer {
     /// Continues after a rest, and returns libcurl's result.
     func goOn() -> Int32 {
         restEnd = nil
+        paceEnd = nil
         isOutOfTurn = false
         return hold()
     }

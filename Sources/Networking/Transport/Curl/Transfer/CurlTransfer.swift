@@ -1,3 +1,4 @@
+import CCurl
 import Foundation
 internal import OpenSSLCrypto
 
@@ -6,6 +7,10 @@ final class CurlTransfer {
     let submission: CurlSubmission
     let loopState: CurlLoopState
     private let engineSettings: CurlEngineSettings
+    /// The counters of the origin.
+    let activity: OriginActivity
+    /// A Boolean value that indicates whether the request counts as running.
+    var hasStarted = false
     /// The handle while the transfer runs, or `nil` while it's queued.
     var handle: CurlHandle?
     /// A Boolean value that indicates whether libcurl drives the transfer.
@@ -18,6 +23,11 @@ final class CurlTransfer {
     var nameLookup = NameLookup()
     /// The value of `errno` if a socket for the transfer failed for lack of a descriptor.
     var socketError: Int32?
+    /// A Boolean value that indicates whether the transfer failed for lack of a kept connection.
+    var missesKeptConnection = false
+    /// A Boolean value that indicates whether the transfer repeats one that lacked a kept
+    /// connection.
+    let makesConnection: Bool
     /// The client's own error, which libcurl reports only as an aborted transfer.
     var failure: NetworkError?
     /// The transfer's last TLS handshake.
@@ -30,6 +40,10 @@ final class CurlTransfer {
     var isOutOfTurn = false
     /// The time until which other transfers go first, or `nil`.
     var restEnd: ContinuousClock.Instant?
+    /// The time until which a limit of the bandwidth makes the transfer wait, or `nil`.
+    var paceEnd: ContinuousClock.Instant?
+    lazy var downloadPace = CurlPace(exchange.limits.maximumDownloadRate)
+    lazy var uploadPace = CurlPace(exchange.limits.maximumUploadRate)
     var timing = ExchangeTiming()
     let observation: CurlObservation?
     let upload: CurlUpload?
@@ -50,6 +64,8 @@ final class CurlTransfer {
     /// The number of bytes of the body received, after decoding.
     var receivedCount = 0
     var requestCount = 0
+    /// The number of connections that were made for the request.
+    var connectionCount = 0
     /// The number of times the request was sent before this transfer.
     let earlierRequestCount: Int
     /// The connection that the request was last sent on, if it can be identified.
@@ -68,15 +84,22 @@ final class CurlTransfer {
     private var hasBegun = false
     private var body = Data()
 
-    init(submission: CurlSubmission, loopState: CurlLoopState, engineSettings: CurlEngineSettings, upload: CurlUpload?)
-    {
+    init(
+        submission: CurlSubmission,
+        loopState: CurlLoopState,
+        engineSettings: CurlEngineSettings,
+        activity: OriginActivity,
+        upload: CurlUpload?
+    ) {
         self.submission = submission
+        self.activity = activity
         self.loopState = loopState
         self.engineSettings = engineSettings
         self.upload = upload
         head = ResponseHeadReader(maximumSize: engineSettings.configuration.maximumHeaderSize)
         observation = submission.exchange.request.observer.map { CurlObservation(submission.exchange, tell: $0) }
         earlierRequestCount = 0
+        makesConnection = false
     }
 
     /// Creates a transfer that repeats another one, which had no response.
@@ -84,10 +107,14 @@ final class CurlTransfer {
         submission = transfer.submission
         loopState = transfer.loopState
         engineSettings = transfer.engineSettings
+        activity = transfer.activity
+        hasStarted = transfer.hasStarted
         upload = transfer.upload
         head = ResponseHeadReader(maximumSize: transfer.engineSettings.configuration.maximumHeaderSize)
         observation = transfer.observation
-        earlierRequestCount = transfer.earlierRequestCount + max(1, transfer.requestCount)
+        makesConnection = transfer.missesKeptConnection
+        earlierRequestCount =
+            transfer.earlierRequestCount + max(transfer.missesKeptConnection ? 0 : 1, transfer.requestCount)
         isInDoubt = !transfer.isUnprocessed
     }
 
@@ -99,7 +126,7 @@ final class CurlTransfer {
     /// The kind of traffic, which selects the connections that the transfer uses.
     var traffic: CurlTraffic {
         if case .parts = submission.recipient { return .held }
-        return upload == nil ? .brief : .held
+        return upload == nil && exchange.limits.maximumDownloadRate == nil ? .brief : .held
     }
 
     /// Delivers the data received so far and returns libcurl's result.
@@ -131,7 +158,7 @@ final class CurlTransfer {
         let failure = failure ?? incompleteness
         upload?.end()
         observation?.receive(receivedCount)
-        observation?.end(handle, version: head.isComplete ? head.version : "")
+        observation?.end(handle, version: head.isComplete ? head.version : "", tlsVersion: tlsVersion)
         switch submission.recipient {
         case .whole(let continuation):
             return CurlDelivery(
@@ -143,6 +170,13 @@ final class CurlTransfer {
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
             return nil
         }
+    }
+
+    /// Adds the bytes of the bodies on the wire to the origin's counters, once per transfer.
+    func countBytes() {
+        guard let handle, requestCount > 0 else { return }
+        activity.bytesSent.add(handle.number(CCURL_INFO_SIZE_UPLOAD_T))
+        activity.bytesReceived.add(handle.number(CCURL_INFO_SIZE_DOWNLOAD_T))
     }
 
     /// Stores part of the body, or returns `false` if the buffer is full.
@@ -189,6 +223,11 @@ final class CurlTransfer {
 
 // The response.
 extension CurlTransfer {
+    /// A Boolean value that indicates whether the deadline no longer applies.
+    var isBeyondDeadline: Bool {
+        head.isComplete && exchange.limits.streamsBody && exchange.limits.deadlineEndsWithHeader
+    }
+
     private func begin(_ stream: CurlResponseStream) {
         guard head.isComplete, !hasBegun else { return }
         hasBegun = true

@@ -1,0 +1,86 @@
+import Foundation
+import TokenGeneration
+
+extension MockAuthorizationServer {
+    /// A fault in the encryption of an ID token, a UserInfo response, an authorization response or
+    /// an introspection response, which a client must reject.
+    ///
+    /// ```swift
+    /// authorization.misbehave(.encryption(.wrongKey))
+    /// ```
+    public struct EncryptionFault: Sendable, Hashable {
+        enum Kind {
+            case unencrypted, unexpected, wrongKey, wrongAlgorithm, wrongEncryption, unsigned, wrongContentType
+            case nestedTwice, oversized, altered
+        }
+
+        let kind: Kind
+
+        /// A token that's signed only, although the client registered encryption.
+        public static let unencrypted = Self(kind: .unencrypted)
+        /// An encrypted token, although the client didn't register encryption.
+        public static let unexpected = Self(kind: .unexpected)
+        /// Encryption for another key with the same ID.
+        public static let wrongKey = Self(kind: .wrongKey)
+        /// Another `alg` than the registered one.
+        public static let wrongAlgorithm = Self(kind: .wrongAlgorithm)
+        /// Another `enc` than the registered one.
+        public static let wrongEncryption = Self(kind: .wrongEncryption)
+        /// Claims that are encrypted but not signed.
+        public static let unsigned = Self(kind: .unsigned)
+        /// A `cty` other than `JWT`.
+        public static let wrongContentType = Self(kind: .wrongContentType)
+        /// An encrypted token inside another one.
+        public static let nestedTwice = Self(kind: .nestedTwice)
+        /// A token of 300,000 bytes or more.
+        public static let oversized = Self(kind: .oversized)
+        /// A token whose authentication tag was changed.
+        public static let altered = Self(kind: .altered)
+    }
+}
+
+extension MockAuthorizationServer.Fault {
+    /// Processes the request, and encrypts the JWT in the response incorrectly.
+    ///
+    /// - Parameter fault: The fault of the encryption.
+    /// - Returns: The fault.
+    public static func encryption(_ fault: MockAuthorizationServer.EncryptionFault) -> Self {
+        Self(kind: .encrypted(fault))
+    }
+}
+
+extension MockAuthorizationServer.EncryptionFault {
+    /// Returns a token with the fault.
+    ///
+    /// - Parameters:
+    ///   - token: The signed token.
+    ///   - recipient: The client's key and encryption, or `nil` if it registered none.
+    /// - Returns: The token.
+    /// - Throws: `TokenError` if the encryption fails.
+    func token(of token: String, for recipient: MessageRecipient?) throws -> String {
+        let recipient = try recipient ?? .stranger()
+        switch kind {
+        case .unencrypted: return token
+        case .unexpected: return try recipient.nested(token)
+        case .wrongKey: return try recipient.withOtherKey(for: recipient.key.algorithm).nested(token)
+        case .wrongAlgorithm:
+            let other: JWEAlgorithm = recipient.key.algorithm == .ecdhESA256KW ? .a256KW : .ecdhESA256KW
+            return try recipient.withOtherKey(for: other).nested(token)
+        case .wrongEncryption:
+            var other = recipient
+            other.encryption = recipient.encryption == .a256GCM ? .a128GCM : .a256GCM
+            // A key for `dir` is for one encryption.
+            if other.key.encryption != nil { other = try other.withOtherKey(for: .dir) }
+            return try other.nested(token)
+        case .unsigned: return try recipient.encrypted(UnverifiedToken(token).unverifiedClaims.serialized(), [:])
+        case .wrongContentType: return try recipient.encrypted(token, ["cty": "example"])
+        case .nestedTwice: return try recipient.nested(recipient.nested(token))
+        case .oversized: return try recipient.nested(token + String(repeating: "A", count: 300_000))
+        case .altered:
+            let text = try recipient.nested(token)
+            let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+            let tag = parts[4].first == "A" ? "B" : "A"
+            return parts.dropLast().joined(separator: ".") + "." + tag + parts[4].dropFirst()
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// The key and the content encryption for messages to a client.
+struct MessageRecipient {
+    var key: EncryptionKey
+    var encryption: JWEEncryption
+
+    /// Returns the recipient of a kind of message, or `nil` if the client didn't register its
+    /// encryption.
+    ///
+    /// - Throws: `TokenError` if the registration isn't valid, or doesn't have the key.
+    init?(_ client: MockAuthorizationServer.Client, of message: SecuredMessage) throws {
+        guard let policy = try client.metadata.decryptionPolicy(for: message),
+            let algorithm = policy.algorithms.first, let encryption = policy.encryptions.first
+        else { return nil }
+        self.encryption = encryption
+        if let key = client.metadata.encryptionKeys.first(where: { $0.algorithm == algorithm }) {
+            self.key = key
+        } else if let secret = client.secret {
+            key = try EncryptionKey(clientSecret: secret, algorithm: algorithm, encryption: encryption)
+        } else {
+            throw TokenError(.unknownKey, "the client registered no key for \(algorithm)")
+        }
+    }
+
+    private init(_ key: EncryptionKey, _ encryption: JWEEncryption) {
+        self.key = key
+        self.encryption = encryption
+    }
+
+    /// Returns a recipient with a new, unknown key.
+    static func stranger() throws -> Self {
+        Self(try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, .a256GCM)
+    }
+
+    /// Returns the recipient with a new key with the same ID.
+    func withOtherKey(for algorithm: JWEAlgorithm) throws -> Self {
+        let curve = key.jwk.curve.flatMap(KeyAgreementCurve.init(rawValue:)) ?? .p256
+        let other = try DecryptionKey.generate(algorithm, on: curve, encryption: encryption)
+        return Self(other.identified(by: key.keyID).encryptionKey, encryption)
+    }
+
+    /// Encrypts a signed token, or one that should be.
+    func nested(_ token: String) throws(TokenError) -> String { try encrypted(token, ["cty": "JWT"]) }
+
+    func encrypted(_ text: String, _ header: JSONObject) throws(TokenError) -> String {
+        try key.encrypt(Data(text.utf8), encryption: encryption, header: header)
+    }
+}
+
+extension MockAuthorizationServer.Client {
+    /// The client's secret, if it authenticates with one that's sent.
+    var secret: Secret? {
+        switch credential {
+        case .basic(let secret, _), .post(let secret): secret
+        case .nothing, .key, .certificate, .certificateSubject: nil
+        }
+    }
+}
+
+/// The last step of a response: its JWT gets a fault, or is encrypted as the client registered.
+struct ResponseSecurity: Sendable {
+    let clients: ClientRegister
+    let signing: SigningState
+
+    /// Returns the response with its JWT secured.
+    ///
+    /// - Parameters:
+    ///   - response: The response with a signed JWT, or any other response.
+    ///   - signature: The fault of the signature.
+    ///   - encryption: The fault of the encryption.
+    /// - Returns: The response to send.
+    /// - Throws: `TokenError` if the client registered something that the server can't do.
+    func secured(
+        _ response: LoopbackResponse,
+        signature: MockAuthorizationServer.IDTokenFault? = nil,
+        encryption: MockAuthorizationServer.EncryptionFault? = nil
+    ) throws -> LoopbackResponse {
+        try response.replacingToken { token, message in
+            // Encrypted claims that aren't signed are complete.
+            guard let parsed = try? UnverifiedToken(token) else { return token }
+            let claims = parsed.unverifiedClaims
+            let client = claims["aud"]?.string.flatMap { clients.client($0) }
+            let recipient = try client.flatMap { try MessageRecipient($0, of: message) }
+            let type = parsed.unverifiedHeader["typ"]
+            let signed = try signature?.token(of: claims, type: type, signedBy: signing.service) ?? token
+            if let encryption { return try encryption.token(of: signed, for: recipient) }
+            return try recipient?.nested(signed) ?? signed
+        }
+    }
+}
+
+extension LoopbackResponse {
+    /// Returns the response with another JWT: the `id_token` in its body, the `response` in its
+    /// `Location`, or the body itself.
+    fileprivate func replacingToken(
+        _ replacement: (String, SecuredMessage) throws -> String
+    ) throws -> Self {
+        var response = self
+        if case .data(let body) = content {
+            let message: SecuredMessage? =
+                switch headers["Content-Type"] {
+                case "application/jwt": .userInfo
+                case "application/token-introspection+jwt": .introspectionResponse
+                default: nil
+                }
+            if let message {
+                let text = try replacement(String(decoding: body, as: UTF8.self), message)
+                return .text(text, status: status, headers: headers)
+            }
+            if var object = try? JSONObject(parsing: body), let token = object["id_token"]?.string {
+                object["id_token"] = .string(try replacement(token, .idToken))
+                return .json(object.serialized(), status: status, headers: headers)
+            }
+        }
+        guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
+            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...]),
+            let index = pairs.firstIndex(where: { $0.name == "response" })
+        else { return self }
+        pairs[index].value = try replacement(pairs[index].value, .authorizationResponse)
+        response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
+        return response
+    }
+}

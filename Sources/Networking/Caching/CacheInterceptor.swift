@@ -1,0 +1,235 @@
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+/// An interceptor that answers requests with stored responses while they're fresh, and validates
+/// them when they're stale.
+///
+/// It's a private cache ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)) for `GET` and `HEAD`:
+///
+/// ```swift
+/// let client = NetworkClient(interceptors: [
+///     authenticator, CacheInterceptor(), Retry.Policy.maxRetries(2),
+/// ])
+/// ```
+///
+/// Put it after the authenticators and before limits and breakers. Interceptors before it see every
+/// request, and interceptors after it see only the requests that are sent.
+///
+/// - A response to a request with credentials is stored only if its `Cache-Control` has `private`,
+///   `public`, `must-revalidate` or `s-maxage`, and is used only for the same credentials.
+/// - `stale-while-revalidate` and `stale-if-error` apply
+///   ([RFC 5861](https://www.rfc-editor.org/rfc/rfc5861)). With the latter, the first failure
+///   leads to the stale response, without retries.
+/// - A successful request with an unsafe method removes the responses for its URL.
+///
+/// ``HTTPResponse/cacheUse`` tells stored responses from others. The interceptor passes streamed
+/// requests, range requests and redirected responses on.
+public final class CacheInterceptor: RequestInterceptor {
+    let cache: any HTTPResponseCache
+    let timeSource: TimeSource
+    let removals = CacheRemovals()
+    private let plans = Mutex<[AttemptName: CachePlan]>([:])
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - cache: The storage. The default uses up to 10 MiB of memory. Share it only between
+    ///     clients with the same client certificate.
+    ///   - timeSource: The clocks, the same as the client's.
+    public init(cache: any HTTPResponseCache = MemoryResponseCache(), timeSource: TimeSource = .system) {
+        self.cache = cache
+        self.timeSource = timeSource
+    }
+
+    /// Removes the stored responses for a URL, of all credentials.
+    ///
+    /// A response that is on its way isn't stored either.
+    ///
+    /// - Parameter url: The URL; its fragment is ignored.
+    public func removeResponses(for url: URL) async {
+        guard let key = CacheKey.url(url) else { return }
+        removals.add(key)
+        await cache.removeResponses(forURL: key)
+    }
+
+    /// Looks for a stored response, and adds conditions if it must be validated.
+    ///
+    /// - Parameters:
+    ///   - request: The request or the error so far.
+    ///   - context: The context of the operation.
+    /// - Returns: The request, with `If-None-Match` and `If-Modified-Since` if a stored response
+    ///   has validators.
+    /// - Throws: The error so far.
+    public func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: InterceptorContext
+    ) async throws -> URLRequest {
+        let request = try request.get()
+        guard var plan = CachePlan(request, context, removals: removals) else { return request }
+        let now = timeSource.date()
+        plan.requestTime = now
+        plan.choose(from: await cache.responses(for: plan.key), at: now, isRenewal: context.isRenewal)
+        if plan.needsRenewal { context.renew?(plan.name) }
+        let conditional = plan.conditionalRequest
+        plans.withLock { $0[AttemptName(context)] = plan }
+        return conditional
+    }
+
+    /// Returns the stored response if it can be used, or if it replaces the server's failure.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - error: The error of the attempt, if any.
+    ///   - context: The context of the operation.
+    /// - Returns: The response, or a 504 for `only-if-cached` without one.
+    public func storedResponse(
+        for request: URLRequest,
+        after error: (any Error)?,
+        context: InterceptorContext
+    ) async -> HTTPResponse? {
+        guard let plan = plans.withLock({ $0[AttemptName(context)] }) else { return nil }
+        guard let error else { return plan.answer }
+        return Self.isServerFailure(error) && !context.isRenewal ? plan.answerOnError(at: timeSource.date()) : nil
+    }
+
+    /// Remembers the time at which the request is sent.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it will be sent.
+    ///   - context: The context of the operation.
+    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
+        plans.withLock { $0[AttemptName(context)]?.requestTime = timeSource.date() }
+    }
+
+    /// Stores the response, or replaces a 304 or a server's failure by the stored response.
+    ///
+    /// - Parameters:
+    ///   - response: The response so far.
+    ///   - request: The request as it was sent.
+    ///   - context: The context of the operation.
+    /// - Returns: The current response.
+    /// - Throws: ``NetworkError`` with the code `invalidResponse` if a 304 is about another
+    ///   response than the stored one. The client then sends the request again without conditions.
+    public func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: InterceptorContext
+    ) async throws -> HTTPResponse {
+        if !["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.httpMethod ?? "GET") {
+            await removeResponses(changedBy: request, response)
+        }
+        guard let plan = plans.withLock({ $0[AttemptName(context)] }) else { return response }
+        let now = timeSource.date()
+        if response.status == 304, let stored = plan.stored, plan.isValidation {
+            return try await validated(stored, by: response, plan, at: now)
+        }
+        if [500, 502, 503, 504].contains(response.status) {
+            if !context.isRenewal, let stale = plan.answerOnError(at: now) { return stale }
+            // A failure says nothing about the stored response.
+            if plan.stored != nil { return response }
+        }
+        guard !plan.isHead, response.status != 304 else { return response }
+        let entry = plan.entry(for: response, to: request, context, at: now)
+        if let entry {
+            await store(entry, plan)
+        } else if plan.stored != nil {
+            await cache.removeResponses(forURL: plan.key.url)
+        }
+        return response
+    }
+
+    /// Forgets the attempt.
+    ///
+    /// - Parameter attempt: The attempt.
+    public func attemptEnded(_ attempt: RequestAttempt) {
+        plans.withLock { $0[AttemptName(attempt.context)] = nil }
+    }
+
+    /// Prevents retries of stored responses, and repeats a request whose validation failed.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - response: The response, if any.
+    ///   - error: The reason why the attempt failed.
+    ///   - context: The context of the operation.
+    /// - Returns: `noRetry` for a stored response, `retry` after the first validation that failed.
+    public func evaluateFailedRequest(
+        _ request: URLRequest,
+        response: HTTPResponse?,
+        error: any Error,
+        context: InterceptorContext
+    ) -> Retry.Action {
+        switch response?.cacheUse {
+        case .fresh, .stale, .missing: return .noRetry(.storedResponse)
+        case nil, .revalidated, .staleOnError: break
+        }
+        let hasFailedBefore = context.retryState.errors.contains(where: Self.isMismatch)
+        return Self.isMismatch(error) && !hasFailedBefore ? .retry : .none
+    }
+
+    // MARK: Responses
+
+    /// The cause of the error after a 304 that isn't about the stored response.
+    private struct Mismatch: Error {}
+
+    private static func isMismatch(_ error: any Error) -> Bool { (error as? NetworkError)?.cause is Mismatch }
+
+    /// Returns whether an error corresponds to a gateway's 502, 503 or 504.
+    private static func isServerFailure(_ error: any Error) -> Bool {
+        guard let code = (error as? NetworkError)?.code else { return false }
+        return [.timedOut, .cannotResolveHost, .cannotConnect, .connectionLost, .invalidResponse, .circuitOpen]
+            .contains(code)
+    }
+
+    /// Updates the stored response with a 304
+    /// ([RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    private func validated(
+        _ stored: CachedResponse,
+        by notModified: HTTPResponse,
+        _ plan: CachePlan,
+        at now: Date
+    ) async throws -> HTTPResponse {
+        guard notModified.redirects.isEmpty, stored.response.isConfirmed(by: notModified) else {
+            await cache.removeResponses(forURL: plan.key.url)
+            throw NetworkError(
+                .invalidResponse,
+                "the server's 304 is about another version than the stored response, which was removed; try again",
+                cause: Mismatch()
+            )
+        }
+        var entry = stored
+        entry.response.update(with: notModified)
+        (entry.requestTime, entry.responseTime) = (plan.requestTime, now)
+        if CacheRules.isStorable(entry.response, hasCredentials: !plan.key.credentials.isEmpty),
+            CacheVariant.fields(entry.response.headers) == entry.varyingFields
+        {
+            await store(entry, plan)
+        } else {
+            await cache.removeResponses(forURL: plan.key.url)
+        }
+        return plan.response(from: entry, .revalidated, at: now)
+    }
+
+    /// Stores a response unless a request with an unsafe method has overtaken it.
+    private func store(_ entry: CachedResponse, _ plan: CachePlan) async {
+        await cache.store(entry, for: plan.key)
+        // Checked afterwards, because such a request can end while the response is being stored.
+        guard removals.count(for: plan.key.url) != plan.removalCount else { return }
+        await cache.removeResponses(forURL: plan.key.url)
+    }
+
+    /// Removes the responses that a request with an unsafe method may have changed
+    /// ([RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)).
+    private func removeResponses(changedBy request: URLRequest, _ response: HTTPResponse) async {
+        guard (200...399).contains(response.status) || !response.redirects.isEmpty, let url = request.url,
+            let origin = HTTPOrigin(url)
+        else { return }
+        let base = URIReference(response.url.absoluteString)
+        let references = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0).prefix(4) }
+            .filter { $0.utf8.count <= 8_192 }
+            .compactMap { URL(string: URIReference($0).resolved(against: base).text, encodingInvalidCharacters: false) }
+        let changed = [url, response.url] + response.redirects.map(\.url) + references
+        for changed in Set(changed.filter { HTTPOrigin($0) == origin }) { await removeResponses(for: changed) }
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import FoundationNetworking
+import OpenSSLCrypto
+
+/// The key of the responses that a cache stores for a URL and the credentials of its requests.
+public struct CacheKey: Hashable, Sendable {
+    /// The absolute URL without its fragment, in one spelling.
+    public let url: String
+    /// A digest of the request's credentials; empty for a request without credentials.
+    public let credentials: String
+
+    /// Creates a key.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - credentials: A digest of the credentials, or an empty text.
+    public init(url: String, credentials: String) {
+        self.url = url
+        self.credentials = credentials
+    }
+}
+
+extension CacheKey {
+    private static let maximumURLLength = 8_192
+
+    /// Creates the key of a request; `nil` if the URL can't be a key.
+    ///
+    /// - Parameters:
+    ///   - request: The request with its credentials.
+    ///   - credentialFields: The lowercase names of the fields that separate users.
+    init?(_ request: URLRequest, credentialFields: Set<String>) {
+        guard let url = request.url.flatMap(Self.url) else { return nil }
+        let fields = (request.allHTTPHeaderFields ?? [:]).map { (name: $0.key.lowercased(), value: $0.value) }
+            .filter { credentialFields.contains($0.name) }
+            .sorted { $0.name < $1.name }
+        guard !fields.isEmpty else {
+            self.init(url: url, credentials: "")
+            return
+        }
+        guard let digest = CacheDigest.of(fields.flatMap { [$0.name, $0.value] }) else { return nil }
+        self.init(url: url, credentials: digest)
+    }
+
+    /// Returns the spelling of a URL in keys; `nil` if its responses aren't stored.
+    static func url(_ url: URL) -> String? {
+        let text = url.absoluteString
+        guard text.utf8.count <= maximumURLLength, text.utf8.allSatisfy({ $0 < 0x80 }), let origin = HTTPOrigin(url),
+            url.user == nil, url.password == nil
+        else { return nil }
+        let reference = URIReference(text)
+        let path = reference.path.isEmpty ? "/" : reference.path
+        return "\(origin.scheme)://\(origin)\(path)\(reference.query.map { "?\($0)" } ?? "")"
+    }
+}
+
+/// SHA-256 digests of lists of texts.
+enum CacheDigest {
+    /// Returns the digest, or `nil` if OpenSSL fails.
+    static func of(_ texts: [String]) -> String? {
+        // Each text follows its length, so that different lists have different bytes.
+        let bytes = texts.flatMap { Array("\($0.utf8.count):".utf8) + Array($0.utf8) }
+        let digest = try? bytes.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+        return digest.map { Data($0).base64EncodedString() }
+    }
+}

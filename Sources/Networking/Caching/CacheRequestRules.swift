@@ -1,0 +1,86 @@
+import Foundation
+import FoundationNetworking
+
+/// The conditions that a request sets for stored responses
+/// ([RFC 9111 §5.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1)).
+struct CacheRequestRules {
+    /// A Boolean value that indicates whether the cache ignores the request.
+    private(set) var ignoresCache = false
+    /// A Boolean value that indicates whether the server must confirm a stored response.
+    private(set) var requiresValidation = false
+    /// A Boolean value that indicates whether the server must send the whole response again.
+    private(set) var requiresReload = false
+    /// A Boolean value that indicates whether nothing is sent.
+    private(set) var isOnlyIfCached = false
+    private var maxAge: TimeInterval?
+    private var minFresh: TimeInterval?
+    private var maxStale: TimeInterval?
+    private var staleIfError: TimeInterval = 0
+
+    /// Reads the `Cache-Control` and `Pragma` fields and Foundation's cache policy.
+    init(_ request: URLRequest) {
+        let field = request.value(forHTTPHeaderField: "Cache-Control")
+        let directives = CacheDirectives(field.map { [$0] } ?? [])
+        ignoresCache = directives.contains("no-store") || directives.isMalformed
+        requiresValidation = directives.contains("no-cache")
+        isOnlyIfCached = directives.contains("only-if-cached")
+        switch directives.seconds("max-age") {
+        case .value(let seconds): maxAge = TimeInterval(seconds)
+        case .invalid: requiresValidation = true
+        case .absent: break
+        }
+        switch directives.seconds("min-fresh") {
+        case .value(let seconds): minFresh = TimeInterval(seconds)
+        case .invalid: requiresValidation = true
+        case .absent: break
+        }
+        if directives.containsUnqualified("max-stale") {
+            maxStale = .infinity
+        } else if case .value(let seconds) = directives.seconds("max-stale") {
+            maxStale = TimeInterval(seconds)
+        }
+        if case .value(let seconds) = directives.seconds("stale-if-error") { staleIfError = TimeInterval(seconds) }
+        if field == nil, let pragma = request.value(forHTTPHeaderField: "Pragma") {
+            let members = CacheDirectives.members(of: pragma.asciiOnly) ?? []
+            requiresValidation = members.contains { $0.equalsIgnoringASCIICase("no-cache") }
+        }
+        apply(request.cachePolicy)
+    }
+
+    private mutating func apply(_ policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData:
+            (requiresValidation, requiresReload) = (true, true)
+        case .reloadRevalidatingCacheData: requiresValidation = true
+        case .returnCacheDataElseLoad: maxStale = .infinity
+        case .returnCacheDataDontLoad: (maxStale, isOnlyIfCached) = (.infinity, true)
+        case .useProtocolCachePolicy: break
+        @unknown default: break
+        }
+    }
+
+    /// Returns the use of a stored response without a request; `nil` if it must be validated
+    /// ([RFC 9111 §4](https://www.rfc-editor.org/rfc/rfc9111#section-4)).
+    func use(of freshness: CacheFreshness) -> CacheUse? {
+        guard !requiresValidation, !freshness.requiresValidation else { return nil }
+        if let maxAge, freshness.age >= maxAge { return nil }
+        let remaining = freshness.lifetime - freshness.age
+        if freshness.isFresh, remaining >= minFresh ?? 0 { return .fresh }
+        guard !freshness.forbidsStale, minFresh == nil else { return nil }
+        if let maxStale, freshness.staleness <= maxStale { return .stale }
+        return maxAge == nil && canRenew(freshness) ? .stale : nil
+    }
+
+    /// Returns whether a stale response is used while it's revalidated
+    /// ([RFC 5861 §3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
+    func canRenew(_ freshness: CacheFreshness) -> Bool {
+        freshness.staleWhileRevalidate > 0 && freshness.staleness <= freshness.staleWhileRevalidate
+    }
+
+    /// Returns whether a stale response replaces the server's failure
+    /// ([RFC 5861 §4](https://www.rfc-editor.org/rfc/rfc5861#section-4)).
+    func allowsOnError(_ freshness: CacheFreshness) -> Bool {
+        let window = max(staleIfError, freshness.staleIfError)
+        return !requiresValidation && !freshness.forbidsStale && window > 0 && freshness.staleness <= window
+    }
+}

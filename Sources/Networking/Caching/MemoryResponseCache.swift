@@ -1,0 +1,150 @@
+import Foundation
+import Synchronization
+
+/// A response cache in memory that evicts the least recently used responses.
+///
+/// The capacity includes header fields and bookkeeping. A key has at most 16 variants, so the time
+/// for a lookup or an eviction doesn't depend on what servers send.
+public final class MemoryResponseCache: HTTPResponseCache {
+    private static let maximumVariants = 16
+    /// The estimated size of a response's bookkeeping.
+    private static let overhead = 1_024
+
+    /// The variants of a key, in a list ordered by their last use.
+    fileprivate struct Node {
+        var variants: [CachedResponse]
+        var size: Int
+        /// The key that was used next after this one.
+        var newer: CacheKey?
+        /// The key that was used last before this one.
+        var older: CacheKey?
+    }
+
+    fileprivate struct State {
+        var nodes: [CacheKey: Node] = [:]
+        /// The credentials of the stored keys, by URL.
+        var credentials: [String: Set<String>] = [:]
+        var newest: CacheKey?
+        var oldest: CacheKey?
+        var size = 0
+    }
+
+    private let capacity: Int
+    private let maximumResponseSize: Int
+    private let state = Mutex(State())
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum total size in bytes, including header fields and bookkeeping. The
+    ///     default is 10 MiB.
+    ///   - maximumResponseSize: The maximum size of one response in bytes, including its header
+    ///     fields. The default is an eighth of the capacity.
+    public init(capacity: Int = 10 << 20, maximumResponseSize: Int? = nil) {
+        self.capacity = max(0, capacity)
+        self.maximumResponseSize = min(maximumResponseSize ?? self.capacity / 8, self.capacity)
+    }
+
+    /// The total size of the stored responses in bytes, including header fields and bookkeeping.
+    public var size: Int { state.withLock { $0.size } }
+
+    /// Returns the responses stored for a key.
+    ///
+    /// - Parameter key: The key.
+    /// - Returns: The responses.
+    public func responses(for key: CacheKey) -> [CachedResponse] {
+        state.withLock { state in
+            guard let node = state.nodes[key] else { return [] }
+            state.moveToFront(key)
+            return node.variants
+        }
+    }
+
+    /// Stores a response, and evicts others if the capacity is exceeded.
+    ///
+    /// - Parameters:
+    ///   - response: The response. It isn't stored if it exceeds the maximum size.
+    ///   - key: The key.
+    public func store(_ response: CachedResponse, for key: CacheKey) {
+        let size = Self.size(of: response, key)
+        state.withLock { state in
+            var variants = state.remove(key)?.variants ?? []
+            variants.removeAll { $0.variant == response.variant && $0.varyingFields == response.varyingFields }
+            if size <= maximumResponseSize { variants.append(response) }
+            var sizes = variants.map { Self.size(of: $0, key) }
+            var total = sizes.reduce(0, +)
+            while variants.count > Self.maximumVariants || (variants.count > 1 && total > capacity / 2) {
+                variants.removeFirst()
+                total -= sizes.removeFirst()
+            }
+            guard !variants.isEmpty else { return }
+            state.insert(Node(variants: variants, size: total), for: key)
+            while state.size > capacity, let oldest = state.oldest { state.remove(oldest) }
+        }
+    }
+
+    /// Removes all responses for a URL.
+    ///
+    /// - Parameter url: The URL of their keys.
+    public func removeResponses(forURL url: String) {
+        state.withLock { state in
+            for credentials in state.credentials[url] ?? [] {
+                state.remove(CacheKey(url: url, credentials: credentials))
+            }
+        }
+    }
+
+    /// Removes all responses, for example when a user signs out.
+    public func removeAll() {
+        state.withLock { $0 = State() }
+    }
+
+    private static func size(of stored: CachedResponse, _ key: CacheKey) -> Int {
+        let fields = Array(stored.response.headers) + Array(stored.response.trailers)
+        return fields.reduce(overhead + stored.response.body.count) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count + 64
+        }
+            + stored.response.url.absoluteString.utf8.count + 2 * (key.url.utf8.count + key.credentials.utf8.count)
+            + stored.varyingFields.reduce(stored.variant.utf8.count) { $0 + $1.utf8.count + 32 }
+    }
+}
+
+fileprivate extension MemoryResponseCache.State {
+    mutating func insert(_ node: MemoryResponseCache.Node, for key: CacheKey) {
+        nodes[key] = node
+        size += node.size
+        credentials[key.url, default: []].insert(key.credentials)
+        link(key)
+    }
+
+    @discardableResult
+    mutating func remove(_ key: CacheKey) -> MemoryResponseCache.Node? {
+        guard nodes[key] != nil else { return nil }
+        unlink(key)
+        let node = nodes.removeValue(forKey: key)
+        size -= node?.size ?? 0
+        credentials[key.url]?.remove(key.credentials)
+        if credentials[key.url]?.isEmpty == true { credentials[key.url] = nil }
+        return node
+    }
+
+    mutating func moveToFront(_ key: CacheKey) {
+        guard newest != key else { return }
+        unlink(key)
+        link(key)
+    }
+
+    private mutating func link(_ key: CacheKey) {
+        nodes[key]?.older = newest
+        nodes[key]?.newer = nil
+        if let newest { nodes[newest]?.newer = key }
+        newest = key
+        if oldest == nil { oldest = key }
+    }
+
+    private mutating func unlink(_ key: CacheKey) {
+        let (newer, older) = (nodes[key]?.newer, nodes[key]?.older)
+        if let newer { nodes[newer]?.older = older } else { newest = older }
+        if let older { nodes[older]?.newer = newer } else { oldest = newer }
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import FoundationNetworking
+
+/// The requests of one event stream.
+struct EventStreamConnector {
+    private let client: NetworkClient
+    private let resource: Resource
+    let options: EventStreamOptions
+    /// The last request, without the interceptors' changes; `nil` before the first.
+    private var request: URLRequest?
+    private var isReplayable = true
+
+    init(client: NetworkClient, resource: Resource, options: EventStreamOptions) {
+        self.client = client
+        self.options = options
+        var resource = resource
+        resource.options = options.request
+        resource.options.idleTimeout = options.request.idleTimeout ?? EventStreamOptions.idleTimeout
+        resource.traits.acceptedStatuses = resource.traits.acceptedStatuses.union([204])
+        self.resource = resource
+    }
+
+    var timeSource: TimeSource { client.options.timeSource }
+    var endpoint: String? { request?.endpoint }
+    var cancelled: NetworkError { .cancelled(endpoint: endpoint) }
+
+    /// The error that stands for the orderly end of a stream.
+    var ended: NetworkError {
+        var error = NetworkError(.connectionLost, "the server ended the event stream")
+        error.endpoint = endpoint
+        return error
+    }
+
+    /// Sends the request, and returns the response when its header has arrived.
+    mutating func open(lastEventID: String) async throws -> HTTPResponse {
+        var last: AttemptLoop.Base?
+        defer {
+            request = last?.request ?? request
+            isReplayable = (options.request.body ?? last?.body)?.isReplayable ?? true
+        }
+        let loop = AttemptLoop(endless: resource, client: client)
+        return try await loop.run {
+            var base = try await resource.makeBase()
+            base.request.setDefaultField("Accept", "text/event-stream")
+            base.request.setDefaultField("Cache-Control", "no-store")
+            if !lastEventID.isEmpty, HTTPSyntax.isFieldValue(lastEventID) {
+                base.request.setFields(("Last-Event-ID", lastEventID))
+            }
+            last = base
+            return base
+        }
+    }
+
+    /// Throws an error unless the response is an event stream.
+    func check(_ response: HTTPResponse) throws(NetworkError) {
+        let type = response.headers["Content-Type"].flatMap { MediaType($0) }?.essence
+        guard response.status == 200, type == "text/event-stream" else {
+            let found = response.status == 200 ? "of another type" : "with the status \(response.status)"
+            var error = NetworkError(
+                .invalidResponse,
+                "the response is \(found), and an event stream requires 200 and text/event-stream; check the URL"
+            )
+            error.endpoint = endpoint
+            throw error
+        }
+    }
+
+    /// Returns the policy's decision after a failure.
+    func action(after error: any Error, _ state: Retry.State) -> Retry.Action {
+        guard let policy = options.reconnection, let request else { return .none }
+        let metadata = Retry.Policy.Metadata(
+            request: request,
+            response: (error as? ServerError)?.httpResponse,
+            isIdempotent: resource.traits.isIdempotent
+        )
+        let action = policy.shouldRetry(after: error, state: state, metadata: metadata)
+        if case .none = action { return action }
+        return isReplayable ? action : .noRetry(.bodyNotReplayable)
+    }
+}
+
+extension AttemptLoop {
+    /// Creates the loop for a response that may never end.
+    init(endless resource: Resource, client: NetworkClient) {
+        self.init(client: client, resource: resource)
+        isStreamed = true
+        isEndless = true
+    }
+}
+
+extension URLRequest {
+    /// Sets a header field if the request doesn't have it.
+    mutating func setDefaultField(_ name: String, _ value: String) {
+        if self.value(forHTTPHeaderField: name) == nil { setFields((name, value)) }
+    }
+}

@@ -1,0 +1,147 @@
+public import Foundation
+public import FoundationNetworking
+
+extension NetworkClient {
+    /// Returns the events that a server sends in response to a request
+    /// ([WHATWG HTML §9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)), and
+    /// reconnects when the connection ends.
+    ///
+    /// ```swift
+    /// for try await event in client.events(for: request) {
+    ///     print(event.id, event.event, event.data)
+    /// }
+    /// ```
+    ///
+    /// Each connection is a request of this client, with its interceptors, credentials and
+    /// redirects. Unless the request sets them, the client adds `Accept: text/event-stream` and
+    /// `Cache-Control: no-store`. When it reconnects, it sends the ID of the last event as
+    /// `Last-Event-ID`, if a header field can contain it. The response must have the status 200 and
+    /// the type `text/event-stream`; a 204 ends the stream.
+    ///
+    /// The client reconnects after the time that the server last sent as `retry`, plus the delay of
+    /// the policy ``EventStreamOptions/reconnection``. The default policy never repeats a request
+    /// that isn't idempotent, such as a `POST`; the end of its response ends the stream.
+    ///
+    /// - Parameters:
+    ///   - request: The request. Its `timeoutInterval` limits the time to the response's header.
+    ///   - options: The options of the stream.
+    /// - Returns: The events; ``ServerSentEvents/Iterator/next()`` lists the errors.
+    public func events(
+        for request: URLRequest,
+        options: EventStreamOptions = EventStreamOptions()
+    ) -> ServerSentEvents {
+        events(for: Resource { request }, options: options)
+    }
+
+    /// Returns the events that a server sends in response to a call of an endpoint; see
+    /// ``events(for:options:)-(URLRequest,_)``.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint to call for each connection.
+    ///   - options: The options of the stream.
+    /// - Returns: The events.
+    public func events(
+        for endpoint: some HTTPEndpoint,
+        options: EventStreamOptions = EventStreamOptions()
+    ) -> ServerSentEvents {
+        events(for: Resource(endpoint), options: options)
+    }
+
+    /// Returns the events that a server sends in response to a resource's request; see
+    /// ``events(for:options:)-(URLRequest,_)``.
+    ///
+    /// - Parameters:
+    ///   - resource: The resource to fetch for each connection. The stream's options replace its
+    ///     own.
+    ///   - options: The options of the stream.
+    /// - Returns: The events.
+    public func events(
+        for resource: Resource,
+        options: EventStreamOptions = EventStreamOptions()
+    ) -> ServerSentEvents {
+        ServerSentEvents(EventStreamConnector(client: self, resource: resource, options: options))
+    }
+
+    /// Returns the JSON values in the response to a request, decoded while they're received.
+    ///
+    /// ```swift
+    /// for try await report in client.values(of: Report.self, for: request) {
+    ///     print(report.title)
+    /// }
+    /// ```
+    ///
+    /// Each iterator sends the request once, and the client's interceptors can retry it until the
+    /// response's header has arrived. Unless the request sets `Accept`, the client adds the media
+    /// types of the framing. It doesn't check the type of the response.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - request: The request. Its `timeoutInterval` limits the time to the response's header.
+    ///   - framing: The way in which the values are separated. The default is one per line.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
+    ///   - options: The options that override the client's, with the meaning of
+    ///     ``EventStreamOptions/request``.
+    /// - Returns: The values; ``JSONValues/Iterator/next()`` lists the errors.
+    public func values<Value: Decodable & SendableMetatype>(
+        of type: Value.Type = Value.self,
+        for request: URLRequest,
+        framing: JSONFraming = .lines,
+        decoder: JSONDecoder = JSONDecoder(),
+        maximumValueSize: Int = 1 << 20,
+        options: RequestOptions = RequestOptions()
+    ) -> JSONValues<Value> {
+        values(
+            for: Resource(options: options) { request },
+            framing: framing,
+            decoder: decoder,
+            maximumValueSize: maximumValueSize
+        )
+    }
+
+    /// Returns the JSON values in the response of an endpoint, decoded while they're received; see
+    /// ``values(of:for:framing:decoder:maximumValueSize:options:)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - endpoint: The endpoint to call.
+    ///   - framing: The way in which the values are separated. The default is one per line.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
+    /// - Returns: The values.
+    public func values<Value: Decodable & SendableMetatype>(
+        of type: Value.Type = Value.self,
+        for endpoint: some HTTPEndpoint,
+        framing: JSONFraming = .lines,
+        decoder: JSONDecoder = JSONDecoder(),
+        maximumValueSize: Int = 1 << 20
+    ) -> JSONValues<Value> {
+        values(for: Resource(endpoint), framing: framing, decoder: decoder, maximumValueSize: maximumValueSize)
+    }
+
+    /// Returns the JSON values in the response of a resource, decoded while they're received; see
+    /// ``values(of:for:framing:decoder:maximumValueSize:options:)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - resource: The resource to fetch, with its options.
+    ///   - framing: The way in which the values are separated. The default is one per line.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
+    /// - Returns: The values.
+    public func values<Value: Decodable & SendableMetatype>(
+        of type: Value.Type = Value.self,
+        for resource: Resource,
+        framing: JSONFraming = .lines,
+        decoder: JSONDecoder = JSONDecoder(),
+        maximumValueSize: Int = 1 << 20
+    ) -> JSONValues<Value> {
+        var resource = resource
+        resource.options.idleTimeout = resource.options.idleTimeout ?? EventStreamOptions.idleTimeout
+        return JSONValues(
+            source: .resource(resource, self),
+            splitter: JSONSplitter(framing, maximumSize: maximumValueSize),
+            decoder: decoder
+        )
+    }
+}

@@ -1,0 +1,121 @@
+import Glibc
+internal import OpenSSLCrypto
+
+/// The options of a new socket that libcurl doesn't set.
+struct CurlSocketOptions {
+    /// A reason that a socket can't be used.
+    struct Defect: Error {
+        /// The operation that failed, without a subject.
+        let words: String
+    }
+
+    let keepAlive: CurlTransport.KeepAlive?
+    let localAddress: String?
+
+    init(_ configuration: CurlTransport.Configuration) {
+        keepAlive = configuration.keepAlive
+        localAddress = configuration.localAddress
+    }
+
+    /// Sets the options of a TCP socket that isn't connected.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - family: The socket's address family.
+    /// - Throws: The reason that the socket can't use the local address.
+    func apply(to socket: Int32, family: Int32) throws(Defect) {
+        guard family == AF_INET || family == AF_INET6 else { return }
+        if let keepAlive { setKeepAlive(keepAlive, socket) }
+        guard let localAddress else { return }
+        if let address = IPAddress(localAddress) {
+            try bind(socket, to: address, localAddress, family: family)
+        } else {
+            try bind(socket, toInterface: localAddress)
+        }
+    }
+
+    private func setKeepAlive(_ keepAlive: CurlTransport.KeepAlive, _ socket: Int32) {
+        let interval = Int32(clamping: (keepAlive.interval.milliseconds + 999) / 1000)
+        set(socket, SOL_SOCKET, SO_KEEPALIVE, 1)
+        set(socket, Int32(IPPROTO_TCP), TCP_KEEPIDLE, interval)
+        set(socket, Int32(IPPROTO_TCP), TCP_KEEPINTVL, interval)
+        // Replaces the number of probes (tcp(7)).
+        set(socket, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: keepAlive.patience.milliseconds))
+    }
+
+    private func set(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        // The system accepts these options for every TCP socket.
+        _ = unsafe withUnsafeBytes(of: value) { bytes in
+            unsafe setsockopt(socket, level, option, bytes.baseAddress, socklen_t(bytes.count))
+        }
+    }
+
+    private func bind(_ socket: Int32, to address: IPAddress, _ text: String, family: Int32) throws(Defect) {
+        guard (address.octets.count == 4) == (family == AF_INET) else {
+            throw Defect(words: "\(text) belongs to another address family than the server's address")
+        }
+        // Otherwise the system would choose the port here, without knowing the peer, and could run
+        // out of them.
+        set(socket, Int32(IPPROTO_IP), Self.choosesPortLater, 1)
+        let code: Int32
+        if family == AF_INET {
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            unsafe withUnsafeMutableBytes(of: &name.sin_addr) { unsafe $0.copyBytes(from: address.octets) }
+            code = Self.bind(socket, to: name)
+        } else {
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            unsafe withUnsafeMutableBytes(of: &name.sin6_addr) { unsafe $0.copyBytes(from: address.octets) }
+            code = Self.bind(socket, to: name)
+        }
+        guard code != 0 else { return }
+        let number = errno
+        throw Defect(
+            words: number == EADDRNOTAVAIL
+                ? "this machine doesn't have the address \(text)" : "\(text) can't be used (error \(number))"
+        )
+    }
+
+    /// IP_BIND_ADDRESS_NO_PORT of Linux 4.2, which the C library's overlay lacks.
+    private static let choosesPortLater: Int32 = 24
+
+    private static func bind<Name>(_ socket: Int32, to name: Name) -> Int32 {
+        unsafe withUnsafeBytes(of: name) { bytes in
+            guard let start = bytes.baseAddress else { return -1 }
+            return unsafe Glibc.bind(socket, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+    }
+
+    private func bind(_ socket: Int32, toInterface name: String) throws(Defect) {
+        let octets = Array(name.utf8)
+        let code = unsafe octets.withUnsafeBytes { bytes in
+            unsafe setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, bytes.baseAddress, socklen_t(bytes.count))
+        }
+        guard code != 0 else { return }
+        let number = errno
+        let words =
+            switch number {
+            case ENODEV: "this machine has no network interface \(name)"
+            case EPERM: "binding to the interface \(name) requires the capability CAP_NET_RAW"
+            default: "the interface \(name) can't be used (error \(number))"
+            }
+        throw Defect(words: words)
+    }
+}
+
+extension CurlTransfer {
+    /// Sets the options of a new socket, or records the failure and returns `false`.
+    func setUp(_ socket: Int32, family: Int32) -> Bool {
+        do throws(CurlSocketOptions.Defect) {
+            try CurlSocketOptions(configuration).apply(to: socket, family: family)
+            return true
+        } catch {
+            failure = NetworkError(
+                .cannotConnect,
+                "can't connect to \(origin) from the localAddress: \(error.words)"
+            )
+            return false
+        }
+    }
+}

@@ -1,0 +1,135 @@
+public import Foundation
+public import TokenGeneration
+
+/// A verifier for introspection responses that are JWTs
+/// ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)).
+///
+/// ```swift
+/// let responses = IntrospectionResponseVerifier(
+///     keys: RemoteKeySet(discovery: discovery),
+///     algorithms: [.es256]
+/// )
+/// let found = try await oauth.introspect(token, verifiedBy: responses)
+/// ```
+///
+/// The signature proves what the server reported, for example if the response is kept as evidence.
+/// Create one verifier for each server and share it.
+public struct IntrospectionResponseVerifier: Sendable {
+    /// The media type of the response, and the type of the JWT.
+    static let mediaType = "application/token-introspection+jwt"
+
+    /// The algorithms that the server may sign responses with: the client's registered
+    /// `introspection_signed_response_alg`.
+    ///
+    /// The default is RS256 alone, as in the specification. The algorithm `none` isn't supported.
+    public let algorithms: Set<JWSAlgorithm>
+    /// The server's name for the resource server that introspects tokens, which the response must
+    /// have in `aud`.
+    ///
+    /// The default is `nil`, for the client's ID.
+    public var audience: String?
+    /// The decrypter of encrypted responses, with the client's
+    /// `introspection_encrypted_response_alg` and `introspection_encrypted_response_enc`.
+    ///
+    /// The default is `nil`, which rejects encrypted responses. With a decrypter, the verifier
+    /// rejects responses that aren't encrypted. They must be signed, too.
+    public var decrypter: JWEDecrypter?
+    /// The tolerated difference between the clocks.
+    ///
+    /// The default is 60 seconds.
+    public var leeway: Duration = .seconds(60)
+    /// The maximum age of a response, which limits the replay of an old one.
+    ///
+    /// The default is five minutes.
+    public var maximumAge: Duration = .seconds(300)
+    /// A closure that returns the current time.
+    public var currentDate: @Sendable () -> Date = { Date() }
+
+    private let keys: IssuerKeys
+
+    /// Creates a verifier with the server's published keys.
+    ///
+    /// - Parameters:
+    ///   - keys: The server's keys.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
+    public init(keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
+        self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
+    }
+
+    /// Creates a verifier with a fixed key set.
+    ///
+    /// - Parameters:
+    ///   - keys: The server's keys.
+    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
+    public init(keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
+        self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
+    }
+
+    /// Creates a verifier with one key, such as the client's secret for HS256.
+    ///
+    /// - Parameter key: The key. Its algorithm is the only accepted one.
+    public init(key: VerificationKey) {
+        self.init(.fixed(JWTVerifier(key: key)), [key.algorithm])
+    }
+
+    private init(_ keys: IssuerKeys, _ algorithms: Set<JWSAlgorithm>) {
+        self.keys = keys
+        self.algorithms = algorithms
+    }
+
+    /// Returns the members of a response
+    /// ([RFC 9701 §5](https://www.rfc-editor.org/rfc/rfc9701#section-5)).
+    ///
+    /// The top level must have `iss`, `aud` and `iat`. `sub` and `exp` belong to the introspected
+    /// token. At the top level, they would make the response look like an access token
+    /// ([§8.1](https://www.rfc-editor.org/rfc/rfc9701#section-8.1)).
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
+    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
+    ///   the keys can't be loaded; `CancellationError`.
+    func members(
+        of response: String,
+        issuer: String,
+        clientID: String,
+        hiding secrets: SentSecrets
+    ) async throws -> JSONObject {
+        var policy = ValidationPolicy(
+            issuer: .exactly(issuer),
+            audience: .contains(audience ?? clientID),
+            type: .exactly(Self.mediaType),
+            leeway: leeway,
+            expiration: .optional,
+            maximumAge: maximumAge,
+            requiredClaims: ["iss", "aud", "iat"],
+            maximumTokenSize: TokenEndpoint.maximumBodySize,
+            currentDate: currentDate
+        )
+        policy.prohibitedClaims = ["sub", "exp"]
+        do {
+            let token = try await keys.verify(
+                response,
+                "the introspection response",
+                decrypter: decrypter,
+                algorithms: algorithms,
+                against: policy
+            )
+            guard let members = token.claims["token_introspection"]?.object else {
+                throw TokenError(.malformedClaim, "the claim “token_introspection” must be an object")
+            }
+            return members
+        } catch let error as TokenError {
+            if error.code == .issuerMismatch {
+                throw OAuth2Error(
+                    .issuerMismatch,
+                    "the introspection response is signed by another server",
+                    cause: secrets.redacted(error)
+                )
+            }
+            throw OAuth2Error(
+                .protocolViolation,
+                "the JWT from the introspection endpoint isn't valid",
+                cause: secrets.redacted(error)
+            )
+        }
+    }
+}

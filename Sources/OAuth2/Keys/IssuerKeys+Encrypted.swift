@@ -1,0 +1,87 @@
+package import TokenGeneration
+
+/// A signed token with the header of the encryption around it.
+package struct OpenedToken: Sendable {
+    /// The signed token, not yet verified.
+    package let text: String
+    /// The header of the encryption, or `nil` if the token isn't encrypted.
+    package let encryptionHeader: JSONObject?
+
+    package init(text: String, encryptionHeader: JSONObject? = nil) {
+        self.text = text
+        self.encryptionHeader = encryptionHeader
+    }
+
+    /// Returns the verified token, after comparing it with the header of the encryption.
+    ///
+    /// - Throws: `TokenError` if claims in that header differ.
+    package func checked(_ token: VerifiedToken) throws(TokenError) -> VerifiedToken {
+        if let encryptionHeader { try token.check(repeatedIn: encryptionHeader) }
+        return token
+    }
+}
+
+extension JWEDecrypter? {
+    /// Decrypts a token with a decrypter, or requires an unencrypted token without one.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - what: The token's name in error messages.
+    /// - Returns: The signed token.
+    /// - Throws: `TokenError` with the code `algorithmMismatch` for an unencrypted token although
+    ///   there's a decrypter, `malformedToken` for an encrypted one without a decrypter, or the
+    ///   errors of `JWEDecrypter.decrypt(compact:)` and for another `cty`.
+    package func opened(_ text: String, _ what: String) throws(TokenError) -> OpenedToken {
+        guard let decrypter = self else {
+            guard Self.segmentCount(of: text) != 5 else {
+                throw TokenError(
+                    .malformedToken,
+                    "\(what) is encrypted (a JWE), but no `decrypter` is set for the keys that the client registered"
+                )
+            }
+            return OpenedToken(text: text)
+        }
+        try Self.checkIsEncrypted(text, what)
+        let jwe = try decrypter.decrypt(compact: text)
+        return OpenedToken(text: try jwe.signedToken(), encryptionHeader: jwe.header)
+    }
+
+    /// Checks that a token isn't only signed.
+    ///
+    /// - Throws: `TokenError` with the code `algorithmMismatch`.
+    package static func checkIsEncrypted(_ text: String, _ what: String) throws(TokenError) {
+        guard segmentCount(of: text) != 3 else {
+            throw TokenError(
+                .algorithmMismatch,
+                "\(what) isn't encrypted, as the `decrypter` requires; check the client's registration"
+            )
+        }
+    }
+
+    private static func segmentCount(of text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ".") } + 1 }
+}
+
+extension IssuerKeys {
+    /// Verifies a token that is signed, and encrypted if there's a decrypter.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - what: The token's name in error messages.
+    ///   - decrypter: The decrypter of tokens that must be encrypted, or `nil` if none may be.
+    ///   - algorithms: The accepted signature algorithms.
+    ///   - policy: The policy for the signed token.
+    /// - Returns: The verified token.
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
+    func verify(
+        _ text: String,
+        _ what: String,
+        decrypter: JWEDecrypter?,
+        algorithms: Set<JWSAlgorithm>,
+        against policy: ValidationPolicy
+    ) async throws -> VerifiedToken {
+        let opened = try decrypter.opened(text, what)
+        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
+        return try opened.checked(try await verify(opened.text, against: policy))
+    }
+}

@@ -1,0 +1,193 @@
+/// A cipher that encrypts and authenticates
+/// ([RFC 7518 §5.1](https://www.rfc-editor.org/rfc/rfc7518#section-5.1)).
+///
+/// Each encryption uses a new random initialization vector. In Galois/Counter Mode, don't encrypt
+/// more than 2³² messages with one key: beyond that, random vectors may repeat.
+package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
+    /// AES-128 in CBC mode, authenticated with HMAC-SHA-256.
+    case aes128CBCHMACSHA256
+    /// AES-192 in CBC mode, authenticated with HMAC-SHA-384.
+    case aes192CBCHMACSHA384
+    /// AES-256 in CBC mode, authenticated with HMAC-SHA-512.
+    case aes256CBCHMACSHA512
+    /// AES-128 in Galois/Counter Mode.
+    case aes128GCM
+    /// AES-192 in Galois/Counter Mode.
+    case aes192GCM
+    /// AES-256 in Galois/Counter Mode.
+    case aes256GCM
+
+    /// The size of a key in bytes.
+    package var keySize: Int {
+        switch self {
+        case .aes128GCM: 16
+        case .aes192GCM: 24
+        case .aes128CBCHMACSHA256, .aes256GCM: 32
+        case .aes192CBCHMACSHA384: 48
+        case .aes256CBCHMACSHA512: 64
+        }
+    }
+
+    /// The size of an initialization vector in bytes.
+    package var vectorSize: Int {
+        switch self {
+        case .aes128GCM, .aes192GCM, .aes256GCM: 12
+        case .aes128CBCHMACSHA256, .aes192CBCHMACSHA384, .aes256CBCHMACSHA512: 16
+        }
+    }
+
+    /// The size of a tag in bytes.
+    ///
+    /// Tags of other sizes are invalid.
+    package var tagSize: Int {
+        switch self {
+        case .aes128GCM, .aes192GCM, .aes256GCM, .aes128CBCHMACSHA256: 16
+        case .aes192CBCHMACSHA384: 24
+        case .aes256CBCHMACSHA512: 32
+        }
+    }
+
+    /// An encrypted message.
+    package struct Sealed: Sendable, Equatable {
+        /// The initialization vector.
+        package var vector: [UInt8]
+        /// The ciphertext.
+        package var ciphertext: [UInt8]
+        /// The authentication tag.
+        package var tag: [UInt8]
+
+        /// Creates a message from its parts, which needn't have the right sizes.
+        package init(vector: [UInt8], ciphertext: [UInt8], tag: [UInt8]) {
+            self.vector = vector
+            self.ciphertext = ciphertext
+            self.tag = tag
+        }
+    }
+
+    /// Encrypts a message with a random initialization vector.
+    ///
+    /// - Parameters:
+    ///   - plaintext: The message.
+    ///   - context: Additional data to authenticate. The result doesn't contain it.
+    ///   - key: The key, ``keySize`` bytes.
+    /// - Returns: The encrypted message.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a key of another size or a message of 2
+    ///   GiB or more, ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
+    package func seal(
+        _ plaintext: RawSpan,
+        authenticating context: RawSpan,
+        key: SecretBytes
+    ) throws(CryptoError) -> Sealed {
+        try seal(
+            plaintext,
+            authenticating: context,
+            key: key,
+            vector: SecureRandom.bytes(count: vectorSize)
+        )
+    }
+
+    /// Encrypts a message with an initialization vector that must be unique for the key.
+    func seal(
+        _ plaintext: RawSpan,
+        authenticating context: RawSpan,
+        key: SecretBytes,
+        vector: [UInt8]
+    ) throws(CryptoError) -> Sealed {
+        try check(key)
+        guard plaintext.byteCount <= Self.maximumSize else {
+            throw CryptoError(.invalidArgument, "The message has more than \(Self.maximumSize) bytes")
+        }
+        return try key.withBytes { key throws(CryptoError) in
+            switch composition {
+            case .gcm(let name):
+                try GaloisCounterMode.seal(plaintext, context, Cipher.fetched(name), key, vector)
+            case .cbc(let name, let hash):
+                try CBCWithHMAC.seal(plaintext, context, Cipher.fetched(name), hash, key, vector)
+            }
+        }
+    }
+
+    /// Decrypts a message.
+    ///
+    /// The tag is compared before anything else is derived from the ciphertext's contents, and no
+    /// part of the plaintext survives a failure.
+    ///
+    /// - Parameters:
+    ///   - sealed: The encrypted message.
+    ///   - context: The additional data that was authenticated.
+    ///   - key: The key, ``keySize`` bytes.
+    /// - Returns: The message; `nil` if the ciphertext, the tag, the context or the key differs, or
+    ///   if the initialization vector or the tag has another size.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a key of another size,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    package func open(
+        _ sealed: Sealed,
+        authenticating context: RawSpan,
+        key: SecretBytes
+    ) throws(CryptoError) -> [UInt8]? {
+        try check(key)
+        var isValid = false
+        let plaintext = try [UInt8](capacity: sealed.ciphertext.count) { output throws(CryptoError) in
+            isValid = try open(sealed, context, key, into: &output)
+        }
+        return isValid ? plaintext : nil
+    }
+
+    /// Decrypts a secret, like ``open(_:authenticating:key:)``.
+    package func openSecret(
+        _ sealed: Sealed,
+        authenticating context: RawSpan,
+        key: SecretBytes
+    ) throws(CryptoError) -> SecretBytes? {
+        try check(key)
+        var isValid = false
+        let secret = try SecretBytes(capacity: sealed.ciphertext.count) { output throws(CryptoError) in
+            isValid = try open(sealed, context, key, into: &output)
+        }
+        return isValid ? secret : nil
+    }
+
+    private func open(
+        _ sealed: Sealed,
+        _ context: RawSpan,
+        _ key: SecretBytes,
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> Bool {
+        guard sealed.vector.count == vectorSize, sealed.tag.count == tagSize,
+            sealed.ciphertext.count <= Self.maximumSize
+        else { return false }
+        return try key.withBytes { key throws(CryptoError) in
+            switch composition {
+            case .gcm(let name):
+                try GaloisCounterMode.open(sealed, context, Cipher.fetched(name), key, into: &output)
+            case .cbc(let name, let hash):
+                try CBCWithHMAC.open(sealed, context, Cipher.fetched(name), hash, key, into: &output)
+            }
+        }
+    }
+
+    private func check(_ key: SecretBytes) throws(CryptoError) {
+        guard key.count == keySize else {
+            throw CryptoError(.invalidArgument, "The cipher requires a key of \(keySize) bytes, not \(key.count)")
+        }
+    }
+
+    private enum Composition {
+        case gcm(Cipher.Name)
+        case cbc(Cipher.Name, HashFunction)
+    }
+
+    private var composition: Composition {
+        switch self {
+        case .aes128CBCHMACSHA256: .cbc(.aes128CBC, .sha256)
+        case .aes192CBCHMACSHA384: .cbc(.aes192CBC, .sha384)
+        case .aes256CBCHMACSHA512: .cbc(.aes256CBC, .sha512)
+        case .aes128GCM: .gcm(.aes128GCM)
+        case .aes192GCM: .gcm(.aes192GCM)
+        case .aes256GCM: .gcm(.aes256GCM)
+        }
+    }
+
+    /// OpenSSL counts bytes with 32 bits, and CBC mode adds up to 16 bytes.
+    private static let maximumSize = Int(Int32.max) - 16
+}

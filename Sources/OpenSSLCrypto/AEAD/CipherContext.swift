@@ -1,0 +1,159 @@
+internal import COpenSSL
+
+/// One encryption or decryption: the owner of an `EVP_CIPHER_CTX`.
+@safe final class CipherContext {
+    private let pointer: OpaquePointer
+
+    /// Starts an operation.
+    ///
+    /// - Parameters:
+    ///   - cipher: The cipher.
+    ///   - key: The key, exactly as long as the cipher requires. OpenSSL would read beyond a
+    ///     shorter one.
+    ///   - vector: The initialization vector with the cipher's default size, or `nil` for a key
+    ///     wrap, which has a fixed one.
+    ///   - isEncrypting: A Boolean value that indicates the direction.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for another size, or
+    ///   ``CryptoError/Code/openSSL``.
+    init(_ cipher: Cipher, key: RawSpan, vector: [UInt8]?, isEncrypting: Bool) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
+            throw CryptoError(failed: "EVP_CIPHER_CTX_new", "No memory")
+        }
+        unsafe self.pointer = pointer
+        let name = cipher.name.rawValue
+        guard key.byteCount == cipher.keySize else {
+            throw CryptoError(
+                .invalidArgument,
+                "\(name) requires a key of \(cipher.keySize) bytes, not \(key.byteCount)"
+            )
+        }
+        if let vector {
+            guard vector.count == cipher.vectorSize else {
+                throw CryptoError(
+                    .invalidArgument,
+                    "\(name) requires an initialization vector of \(cipher.vectorSize) bytes, not \(vector.count)"
+                )
+            }
+        } else {
+            unsafe EVP_CIPHER_CTX_set_flags(pointer, Int32(EVP_CIPHER_CTX_FLAG_WRAP_ALLOW))
+        }
+        let status = unsafe cipher.withPointer { cipher in
+            unsafe key.withUnsafeBytes { key in
+                func start(_ vector: UnsafePointer<UInt8>?) -> Int32 {
+                    unsafe EVP_CipherInit_ex(
+                        pointer,
+                        cipher,
+                        nil,
+                        key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                        vector,
+                        isEncrypting ? 1 : 0
+                    )
+                }
+                guard let vector else { return start(nil) }
+                return unsafe vector.withUnsafeBufferPointer { unsafe start($0.baseAddress) }
+            }
+        }
+        guard status == 1 else { throw CryptoError(failed: "EVP_CipherInit_ex", "\(name) isn't available") }
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(pointer)
+    }
+
+    /// Authenticates data that isn't encrypted.
+    func authenticate(_ context: RawSpan) -> Bool {
+        guard !context.isEmpty else { return true }
+        guard context.byteCount <= Int(Int32.max) else { return false }
+        var count: Int32 = 0
+        return unsafe context.withUnsafeBytes { context in
+            unsafe EVP_CipherUpdate(
+                pointer,
+                nil,
+                &count,
+                context.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                Int32(context.count)
+            ) == 1
+        }
+    }
+
+    /// Processes the whole text and appends the result.
+    ///
+    /// A second call with the key wrap would make a second, separate wrap.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - output: The output, with room for the text and one more block of 16 bytes.
+    /// - Returns: `true` if OpenSSL succeeded.
+    func update(_ text: RawSpan, into output: inout OutputSpan<UInt8>) -> Bool {
+        guard !text.isEmpty else { return true }
+        guard text.byteCount <= Int(Int32.max) - 16, output.freeCapacity >= text.byteCount else { return false }
+        return unsafe text.withUnsafeBytes { text in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                guard let start = buffer.baseAddress else { return false }
+                var count: Int32 = 0
+                let status = unsafe EVP_CipherUpdate(
+                    pointer,
+                    start + initializedCount,
+                    &count,
+                    text.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    Int32(text.count)
+                )
+                guard status == 1, count >= 0 else { return false }
+                initializedCount += Int(count)
+                return true
+            }
+        }
+    }
+
+    /// Finishes the operation and appends the last block, if the mode has padding.
+    ///
+    /// - Returns: `false` if the tag or the padding isn't valid.
+    func finish(into output: inout OutputSpan<UInt8>) -> Bool {
+        var rest = [UInt8](zeros: 16)
+        var count: Int32 = 0
+        let isFinished = unsafe rest.withUnsafeMutableBufferPointer { rest in
+            unsafe EVP_CipherFinal_ex(pointer, rest.baseAddress, &count) == 1
+        }
+        defer { rest.clear() }
+        guard isFinished, count >= 0, Int(count) <= min(rest.count, output.freeCapacity) else { return false }
+        for index in 0..<Int(count) { output.append(rest[index]) }
+        return true
+    }
+
+    /// Returns the tag after an encryption.
+    func tag(count: Int) -> [UInt8]? {
+        var tag = [UInt8](zeros: count)
+        let status = unsafe tag.withUnsafeMutableBytes { tag in
+            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, Int32(tag.count), tag.baseAddress)
+        }
+        return status == 1 ? tag : nil
+    }
+
+    /// Sets the tag that a decryption compares.
+    ///
+    /// The caller must check its size: OpenSSL accepts a single byte.
+    func setTag(_ tag: [UInt8]) -> Bool {
+        var tag = tag
+        return unsafe tag.withUnsafeMutableBytes { tag in
+            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), tag.baseAddress) == 1
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites the bytes, in a way that the compiler doesn't remove.
+    package mutating func clear() {
+        unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Removes and overwrites everything that has been written.
+    mutating func clear() {
+        unsafe withUnsafeMutableBufferPointer { buffer, initializedCount in
+            unsafe OPENSSL_cleanse(buffer.baseAddress, initializedCount)
+            initializedCount = 0
+        }
+    }
+}

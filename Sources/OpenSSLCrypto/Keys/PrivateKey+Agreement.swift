@@ -1,0 +1,72 @@
+internal import COpenSSL
+
+extension PrivateKey {
+    /// Generates a key pair for key agreement on the curve of a public key.
+    ///
+    /// - Parameter peer: The public key.
+    /// - Returns: The key pair.
+    /// - Throws: ``CryptoError/Code/wrongKeyType`` for a kind without key agreement,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    package static func ephemeral(for peer: PublicKey) throws(CryptoError) -> PrivateKey {
+        switch peer {
+        case .ellipticCurve(let key): .ellipticCurve(try .generate(key.curve))
+        case .montgomery(let key): .montgomery(try .generate(key.curve))
+        case .rsa, .edwards: throw CryptoError(.wrongKeyType, "\(peer.kind) keys have no key agreement")
+        }
+    }
+
+    /// Computes the secret that two key pairs share (Diffie-Hellman).
+    ///
+    /// - Parameter peer: The other party's public key, of the same curve.
+    /// - Returns: The x-coordinate of the shared point with all leading zeros, or `nil` if the
+    ///   secret would be zero because the public key has a small order
+    ///   ([RFC 7748 §6.1](https://www.rfc-editor.org/rfc/rfc7748#section-6.1)).
+    /// - Throws: ``CryptoError/Code/wrongKeyType`` for different curves or a kind without key
+    ///   agreement, ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    package func sharedSecret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
+        try SecretAgreement(self).secret(with: peer)
+    }
+}
+
+/// A private key that's prepared to agree on secrets with other keys on its curve.
+package struct SecretAgreement: Sendable {
+    private let curve: String
+    private let size: Int
+    private let operation: EVPKeyOperation
+
+    /// Prepares a key.
+    ///
+    /// - Parameter key: The private key, on an elliptic curve for key agreement.
+    /// - Throws: ``CryptoError/Code/wrongKeyType`` for any other key, ``CryptoError/Code/openSSL``
+    ///   if OpenSSL fails.
+    package init(_ key: PrivateKey) throws(CryptoError) {
+        switch key {
+        case .ellipticCurve(let key):
+            (curve, size) = (key.curve.name, key.curve.coordinateSize)
+            operation = try EVPKeyOperation(.agreement, .keyAgreement, with: key.key)
+        case .montgomery(let key):
+            (curve, size) = (key.curve.name, key.curve.keySize)
+            operation = try EVPKeyOperation(.agreement, .keyAgreement, with: key.key)
+        case .rsa, .edwards:
+            throw CryptoError(.wrongKeyType, "\(key.kind) keys have no key agreement")
+        }
+    }
+
+    /// Computes the secret that the key shares with another one.
+    ///
+    /// - Parameter peer: The other public key.
+    /// - Returns: The secret, with the size of a coordinate; `nil` if the point has small order.
+    /// - Throws: ``CryptoError/Code/wrongKeyType`` for a key on another curve,
+    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    package func secret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
+        switch peer {
+        case .ellipticCurve(let key) where key.curve.name == curve:
+            return try operation.sharedSecret(with: key.key, size: size)
+        case .montgomery(let key) where key.curve.name == curve:
+            // OpenSSL rejects a secret of zeros, too; other providers may not.
+            return try operation.sharedSecret(with: key.key, size: size).flatMap { $0.isZero ? nil : $0 }
+        default:
+            throw CryptoError(.wrongKeyType, "\(curve) and \(peer.kind) keys can't agree on a secret")
+        }
+    }
+}

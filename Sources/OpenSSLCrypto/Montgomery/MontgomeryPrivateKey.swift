@@ -1,0 +1,58 @@
+/// An X25519 or X448 key pair.
+package struct MontgomeryPrivateKey: Sendable {
+    /// The curve.
+    package let curve: MontgomeryCurve
+    /// The public key.
+    package let publicKey: MontgomeryPublicKey
+
+    let key: EVPKey
+
+    /// Generates a key pair.
+    ///
+    /// - Parameter curve: The curve.
+    /// - Returns: The key pair.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random
+    ///   numbers are available.
+    package static func generate(_ curve: MontgomeryCurve) throws(CryptoError) -> MontgomeryPrivateKey {
+        try MontgomeryPrivateKey(curve, key: EVPKey.generate(curve))
+    }
+
+    /// Creates a key pair from its private bytes, which a JWK or PKCS#8 contains.
+    ///
+    /// - Parameters:
+    ///   - curve: The curve.
+    ///   - seed: The private key, exactly ``MontgomeryCurve/keySize`` bytes.
+    ///   - expected: The public key that belongs to it. The default, `nil`, doesn't compare.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
+    ///   ``CryptoError/Code/keyMismatch`` for another public key.
+    package init(
+        curve: MontgomeryCurve,
+        seed: SecretBytes,
+        expecting expected: [UInt8]? = nil
+    ) throws(CryptoError) {
+        guard seed.count == curve.keySize else {
+            throw CryptoError(
+                .malformedKey,
+                "The private key has \(seed.count) bytes, but \(curve.name) private keys have \(curve.keySize)"
+            )
+        }
+        try self.init(curve, key: EVPKey.make(curve, seed: seed))
+        guard expected == nil || expected == publicKey.octets else {
+            throw CryptoError(.keyMismatch, "The private and public parts of the \(curve.name) key don't match")
+        }
+    }
+
+    private init(_ curve: MontgomeryCurve, key: EVPKey) throws(CryptoError) {
+        self.curve = curve
+        self.key = key
+        publicKey = try MontgomeryPublicKey(curve: curve, octets: key.publicOctets(on: curve))
+    }
+
+    /// Returns the private key bytes.
+    ///
+    /// - Returns: The bytes, ``MontgomeryCurve/keySize``.
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    package func seed() throws(CryptoError) -> SecretBytes {
+        try key.seed(on: curve)
+    }
+}

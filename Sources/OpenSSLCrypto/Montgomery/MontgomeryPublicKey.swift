@@ -1,0 +1,38 @@
+/// The public key of an X25519 or X448 key pair.
+///
+/// Every string of the right size is a public key
+/// ([RFC 7748 §5](https://www.rfc-editor.org/rfc/rfc7748#section-5)). Points of small order, which
+/// make the shared secret zero, are rejected by the key agreement.
+package struct MontgomeryPublicKey: Sendable {
+    /// The curve.
+    package let curve: MontgomeryCurve
+    /// The bytes, as in a JWK's `x` member.
+    package let octets: [UInt8]
+
+    let key: EVPKey
+
+    /// Creates a key from its bytes.
+    ///
+    /// - Parameters:
+    ///   - curve: The curve.
+    ///   - octets: The bytes, exactly ``MontgomeryCurve/keySize``.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size.
+    package init(curve: MontgomeryCurve, octets: [UInt8]) throws(CryptoError) {
+        guard octets.count == curve.keySize else {
+            throw CryptoError(
+                .malformedKey,
+                "The public key has \(octets.count) bytes, but \(curve.name) public keys have \(curve.keySize)"
+            )
+        }
+        self.curve = curve
+        self.octets = octets
+        key = try EVPKey.make(curve, point: octets)
+    }
+}
+
+extension MontgomeryPublicKey: Equatable {
+    /// Compares the curves and bytes of two keys.
+    package static func == (left: Self, right: Self) -> Bool {
+        left.curve == right.curve && left.octets == right.octets
+    }
+}

@@ -1,0 +1,57 @@
+internal import OpenSSLCrypto
+
+/// A content encryption algorithm of an encrypted token, identified by its name in a header's `enc`
+/// ([RFC 7518 §5.1](https://www.rfc-editor.org/rfc/rfc7518#section-5.1)).
+///
+/// All of them authenticate the content and the protected header. The package implements every
+/// value of this type.
+public struct JWEEncryption: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The name, as in the IANA registry.
+    public let rawValue: String
+
+    /// The cipher.
+    let cipher: AuthenticatedCipher
+
+    /// Creates an algorithm from its name.
+    ///
+    /// - Parameter rawValue: The case-sensitive name. The result is `nil` for any algorithm that
+    ///   the package doesn't implement.
+    public init?(rawValue: String) {
+        guard let known = Self.implemented.first(where: { rawValue.isExactly($0.rawValue) }) else { return nil }
+        self = known
+    }
+
+    /// The name.
+    public var description: String { rawValue }
+
+    /// The algorithms that the package implements, which are all values of this type.
+    public static var implemented: [JWEEncryption] {
+        [.a128CBCHS256, .a192CBCHS384, .a256CBCHS512, .a128GCM, .a192GCM, .a256GCM]
+    }
+
+    private init(_ name: String, _ cipher: AuthenticatedCipher) {
+        rawValue = name
+        self.cipher = cipher
+    }
+}
+
+extension JWEEncryption {
+    /// AES-128 in CBC mode with HMAC-SHA-256
+    /// ([RFC 7518 §5.2.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.2.3)).
+    public static let a128CBCHS256 = JWEEncryption("A128CBC-HS256", .aes128CBCHMACSHA256)
+    /// AES-192 in CBC mode with HMAC-SHA-384
+    /// ([RFC 7518 §5.2.4](https://www.rfc-editor.org/rfc/rfc7518#section-5.2.4)).
+    public static let a192CBCHS384 = JWEEncryption("A192CBC-HS384", .aes192CBCHMACSHA384)
+    /// AES-256 in CBC mode with HMAC-SHA-512
+    /// ([RFC 7518 §5.2.5](https://www.rfc-editor.org/rfc/rfc7518#section-5.2.5)).
+    public static let a256CBCHS512 = JWEEncryption("A256CBC-HS512", .aes256CBCHMACSHA512)
+    /// AES-128 in Galois/Counter Mode
+    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    public static let a128GCM = JWEEncryption("A128GCM", .aes128GCM)
+    /// AES-192 in Galois/Counter Mode
+    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    public static let a192GCM = JWEEncryption("A192GCM", .aes192GCM)
+    /// AES-256 in Galois/Counter Mode, the default for new tokens
+    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    public static let a256GCM = JWEEncryption("A256GCM", .aes256GCM)
+}

@@ -1,0 +1,115 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+/// A JWE whose headers and sizes have passed every check that doesn't need a key.
+struct AcceptedJWE: Sendable {
+    /// The index of the key to decrypt with.
+    let keyIndex: Int
+    let management: KeyManagement
+    let encryption: JWEEncryption
+    private let token: EncryptedToken
+    private let recipientIndex: Int
+    private let algorithm: JWEAlgorithm
+
+    /// Checks the headers in the order of
+    /// [RFC 7516 §5.2](https://www.rfc-editor.org/rfc/rfc7516#section-5.2), and selects the
+    /// recipient and the key.
+    ///
+    /// - Throws: ``TokenError`` as ``JWEDecrypter/decrypt(compact:)`` does, except for
+    ///   `decryptionFailed`.
+    init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
+        var headers: [(index: Int, header: JWEHeader)] = []
+        var refusal: TokenError?
+        var statedEncryption: String?
+        for (index, recipient) in token.recipients.enumerated() {
+            let header = try JWEHeader(token, recipient, policy.headerPlacement)
+            guard header.encryption.isExactly(statedEncryption ?? header.encryption) else {
+                throw TokenError(.malformedToken, "the recipients disagree on “enc”")
+            }
+            statedEncryption = header.encryption
+            if token.recipients.count > 1,
+                JWEAlgorithm(rawValue: header.algorithm)?.details.determinesContentKey ?? false
+            {
+                throw TokenError(
+                    .malformedToken,
+                    "“alg” of one of several recipients is \(TokenError.shown(header.algorithm)), which allows only one"
+                )
+            }
+            do throws(TokenError) {
+                _ = try policy.check(header)
+                headers.append((index, header))
+            } catch {
+                // Other recipients may use algorithms that this policy doesn't allow.
+                guard [.unsupportedAlgorithm, .algorithmMismatch].contains(error.code) else { throw error }
+                refusal = refusal ?? error
+            }
+        }
+        if headers.isEmpty, let refusal { throw refusal }
+        let selection = try RecipientSelection(headers, keys)
+        guard let header = headers.first(where: { $0.index == selection.recipient })?.header else {
+            throw TokenError(.unknownKey, "no key matches a recipient")
+        }
+        let (details, encryption) = try policy.check(header)
+        let cipher = encryption.cipher
+        guard token.sealed.vector.count == cipher.vectorSize, token.sealed.tag.count == cipher.tagSize else {
+            throw TokenError(
+                .malformedToken,
+                "the initialization vector and the tag must have \(cipher.vectorSize) and \(cipher.tagSize) bytes for "
+                    + encryption.rawValue
+            )
+        }
+        self.token = token
+        self.encryption = encryption
+        keyIndex = selection.key
+        recipientIndex = selection.recipient
+        algorithm = details.algorithm
+        management = try KeyManagement(
+            details,
+            encryption,
+            header,
+            encryptedKey: token.recipients[selection.recipient].encryptedKey,
+            policy
+        )
+    }
+
+    /// Decrypts the content.
+    ///
+    /// - Parameters:
+    ///   - keyID: The ID of the key.
+    ///   - contentKey: A closure that returns the content key or a random one, never a reason.
+    /// - Returns: The content and the headers.
+    /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
+    func decrypted(
+        keyID: String?,
+        _ contentKey: (KeyManagement, JWEEncryption) throws(CryptoError) -> SecretBytes
+    ) throws(TokenError) -> DecryptedJWE {
+        let context = token.authenticatedData
+        let plaintext: [UInt8]?
+        do throws(CryptoError) {
+            let key = try contentKey(management, encryption)
+            plaintext = try context.withBytes { context throws(CryptoError) in
+                try encryption.cipher.open(token.sealed, authenticating: context, key: key)
+            }
+        } catch {
+            plaintext = nil
+        }
+        guard var plaintext else { throw Self.failure }
+        defer { plaintext.clear() }
+        var unprotected = token.sharedHeader
+        for member in token.recipients[recipientIndex].header { unprotected[member.name] = member.value }
+        return DecryptedJWE(
+            plaintext: Data(plaintext),
+            header: token.protectedHeader,
+            unprotectedHeader: unprotected,
+            algorithm: algorithm,
+            encryption: encryption,
+            recipientIndex: recipientIndex,
+            keyID: keyID,
+            additionalData: token.additionalData.map { Data($0.octets) }
+        )
+    }
+
+    private static var failure: TokenError {
+        TokenError(.decryptionFailed, "the token can't be decrypted: it's for another key, or it was changed")
+    }
+}

@@ -1,0 +1,217 @@
+internal import OpenSSLCrypto
+
+/// The parts of a JWE in any serialization, decoded but not decrypted
+/// ([RFC 7516 §7](https://www.rfc-editor.org/rfc/rfc7516#section-7)).
+struct EncryptedToken: Sendable {
+    /// The part for one recipient.
+    struct Recipient: Sendable {
+        /// The members of the recipient's header, which isn't protected; empty in a compact JWE.
+        let header: JSONObject
+        /// The encrypted key, or an empty array.
+        let encryptedKey: [UInt8]
+    }
+
+    /// The encoded protected header as received, or an empty array.
+    let protectedText: [UInt8]
+    /// The members of the protected header.
+    let protectedHeader: JSONObject
+    /// The members of the header that all recipients share and that isn't protected.
+    let sharedHeader: JSONObject
+    /// The recipients, at least one.
+    let recipients: [Recipient]
+    /// The initialization vector, the ciphertext and the tag.
+    let sealed: AuthenticatedCipher.Sealed
+    /// The additional data and its encoding as received, or `nil`.
+    let additionalData: (octets: [UInt8], text: [UInt8])?
+
+    /// The data that the tag also covers
+    /// ([RFC 7516 §5.1](https://www.rfc-editor.org/rfc/rfc7516#section-5.1), step 14).
+    ///
+    /// It's made from the received texts, because another encoding of the same header would have
+    /// another tag.
+    var authenticatedData: [UInt8] {
+        Self.authenticatedData(protectedText, additionalData: additionalData?.text)
+    }
+
+    static func authenticatedData(_ protectedText: [UInt8], additionalData: [UInt8]?) -> [UInt8] {
+        additionalData.map { protectedText + [UInt8(ascii: ".")] + $0 } ?? protectedText
+    }
+
+    /// Reads a compact JWE.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    init(compact: String, limits: JWELimits) throws(TokenError) {
+        let size = compact.utf8.count
+        guard size <= limits.size else {
+            throw TokenError(.tooLarge, "the token has \(size) bytes, but the limit is \(limits.size)")
+        }
+        let text = compact.utf8.span
+        guard let dots = Self.dots(in: text) else { throw Self.otherThing(Array(compact.utf8)) }
+        do throws(TokenError) {
+            try self.init(text, dots, header: Array(compact.utf8.prefix(dots[0])), limits)
+        } catch {
+            // With more segments, the ciphertext seems to contain a period.
+            guard Self.periodCount(text) == 4 else { throw Self.otherThing(Array(compact.utf8)) }
+            throw error
+        }
+    }
+
+    /// Reads the segments between the first three periods and the last one.
+    private init(
+        _ text: Span<UInt8>,
+        _ dots: [Int],
+        header: [UInt8],
+        _ limits: JWELimits
+    ) throws(TokenError) {
+        protectedText = header
+        protectedHeader = try Self.protectedHeader(protectedText, limits)
+        sharedHeader = [:]
+        additionalData = nil
+        let encryptedKey = text.extracting(dots[0] + 1..<dots[1])
+        try Self.check(encryptedKeyText: encryptedKey.count)
+        recipients = [Recipient(header: [:], encryptedKey: try Self.decode(encryptedKey, "encrypted key"))]
+        sealed = AuthenticatedCipher.Sealed(
+            vector: try Self.decode(text.extracting(dots[1] + 1..<dots[2]), "initialization vector"),
+            ciphertext: try Self.decode(text.extracting(dots[2] + 1..<dots[3]), "ciphertext"),
+            tag: try Self.decode(text.extracting((dots[3] + 1)...), "tag")
+        )
+    }
+
+    /// Returns the offsets of the first three periods and of the last one.
+    ///
+    /// The ciphertext, which is usually the longest segment, isn't searched: decoding it rejects
+    /// periods.
+    private static func dots(in text: Span<UInt8>) -> [Int]? {
+        var dots: [Int] = []
+        while dots.count < 3 {
+            guard let dot = text.firstOffset(of: UInt8(ascii: "."), from: (dots.last ?? -1) + 1) else { return nil }
+            dots.append(dot)
+        }
+        var last = text.count - 1
+        while last > dots[2], text[last] != UInt8(ascii: ".") { last -= 1 }
+        return last > dots[2] ? dots + [last] : nil
+    }
+
+    private static func periodCount(_ text: Span<UInt8>) -> Int {
+        text.indices.count { text[$0] == UInt8(ascii: ".") }
+    }
+
+    /// Reads a general or flattened JSON serialization and ignores unknown members.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    init(json: [UInt8], limits: JWELimits) throws(TokenError) {
+        let members = try JSONToken.object(in: json, limits.document)
+        // RFC 7516 §9 uses these members to tell JWS from JWE. Parsers would disagree on a text
+        // with both.
+        for name in ["payload", "signatures", "signature"] where members[name] != nil {
+            throw TokenError(.malformedToken, "the JSON has “\(name)”, so it's a JWS; use JWSVerifier to verify it")
+        }
+        let protected = try members.string("protected")
+        guard protected != "" else {
+            throw TokenError(.malformedToken, "“protected” is empty; omit it if the JWE has no protected header")
+        }
+        protectedText = Array((protected ?? "").utf8)
+        protectedHeader = protected == nil ? [:] : try Self.protectedHeader(protectedText, limits)
+        sharedHeader = try members.header("unprotected")
+        recipients = try Self.recipients(in: members, limits)
+        if let text = try members.string("aad") {
+            additionalData = (try JSONTokenSignature.decode(text, "“aad”"), Array(text.utf8))
+        } else {
+            additionalData = nil
+        }
+        sealed = AuthenticatedCipher.Sealed(
+            vector: try members.octets("iv"),
+            ciphertext: try members.octets("ciphertext"),
+            tag: try members.octets("tag")
+        )
+    }
+
+    private static func recipients(
+        in members: JSONObject,
+        _ limits: JWELimits
+    ) throws(TokenError) -> [Recipient] {
+        guard let value = members["recipients"] else { return [try Recipient(members)] }
+        for name in ["encrypted_key", "header"] where members[name] != nil {
+            throw TokenError(
+                .malformedToken,
+                "the JSON has both “recipients” and “\(name)”; use either the general or the flattened form"
+            )
+        }
+        guard let elements = value.array, !elements.isEmpty else {
+            throw TokenError(.malformedToken, "“recipients” must be a non-empty array")
+        }
+        guard elements.count <= limits.recipientCount else {
+            throw TokenError(.tooLarge, "\(elements.count) recipients exceed the limit of \(limits.recipientCount)")
+        }
+        var recipients: [Recipient] = []
+        for (index, element) in elements.enumerated() {
+            guard let object = element.object else {
+                throw TokenError(.malformedToken, "recipient \(index) must be an object, not \(element.kind)")
+            }
+            do throws(TokenError) {
+                recipients.append(try Recipient(object))
+            } catch {
+                throw TokenError(error.code, "in recipient \(index): \(error.message)", cause: error)
+            }
+        }
+        return recipients
+    }
+
+    private static func protectedHeader(_ text: [UInt8], _ limits: JWELimits) throws(TokenError) -> JSONObject {
+        try limits.header.check(encodedHeaderSize: text.count)
+        return try JSONToken.object(in: decode(text.span, "header"), limits.header.header, "header")
+    }
+
+    fileprivate static func check(encryptedKeyText count: Int) throws(TokenError) {
+        guard count <= Base64URL.encodedSize(JWELimits.encryptedKeySize) else {
+            throw TokenError(.tooLarge, "the encrypted key has more than \(JWELimits.encryptedKeySize) bytes")
+        }
+    }
+
+    private static func decode(_ text: Span<UInt8>, _ part: String) throws(TokenError) -> [UInt8] {
+        do throws(TokenError) {
+            return try Base64URL.decode(text)
+        } catch {
+            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
+        }
+    }
+
+    /// Explains why a text isn't a compact JWE.
+    private static func otherThing(_ bytes: [UInt8]) -> TokenError {
+        if bytes.first == UInt8(ascii: "{") {
+            return TokenError(.malformedToken, "this is JSON, not a compact token; decrypt it with decrypt(json:)")
+        }
+        let segments = bytes.count { $0 == UInt8(ascii: ".") } + 1
+        let hint = segments == 3 ? " (a token with 3 segments is signed; verify it with JWTVerifier)" : ""
+        return TokenError(.malformedToken, "an encrypted token has 5 segments, not \(segments)\(hint)")
+    }
+}
+
+extension EncryptedToken.Recipient {
+    /// Reads an element of `recipients`, or the whole object in the flattened form.
+    fileprivate init(_ members: JSONObject) throws(TokenError) {
+        header = try members.header("header")
+        let text = try members.string("encrypted_key") ?? ""
+        try EncryptedToken.check(encryptedKeyText: text.utf8.count)
+        encryptedKey = try JSONTokenSignature.decode(text, "encrypted key")
+    }
+}
+
+extension JSONObject {
+    /// Returns an optional member that must be an object.
+    fileprivate func header(_ name: String) throws(TokenError) -> JSONObject {
+        guard let value = self[name] else { return [:] }
+        guard let header = value.object else {
+            throw TokenError(.malformedToken, "“\(name)” must be an object, not \(value.kind)")
+        }
+        return header
+    }
+
+    /// Returns a member that must be base64url text.
+    fileprivate func octets(_ name: String) throws(TokenError) -> [UInt8] {
+        guard let text = try string(name) else {
+            throw TokenError(.malformedToken, "the JSON has no “\(name)”")
+        }
+        return try JSONTokenSignature.decode(text, "“\(name)”")
+    }
+}

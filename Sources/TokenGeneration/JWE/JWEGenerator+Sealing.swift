@@ -1,0 +1,228 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+/// A finished JWE, before it's serialized.
+struct SealedJWE: Sendable {
+    let protectedText: [UInt8]
+    let unprotectedHeader: JSONObject
+    let recipients: [(header: JSONObject, encryptedKey: [UInt8])]
+    let additionalText: String?
+    let sealed: AuthenticatedCipher.Sealed
+
+    /// The compact serialization.
+    var compact: String {
+        let parts = [recipients.first?.encryptedKey ?? [], sealed.vector, sealed.ciphertext, sealed.tag]
+        var text: [UInt8] = []
+        text.reserveCapacity(parts.reduce(protectedText.count) { $0 + 1 + Base64URL.encodedSize($1.count) })
+        text += protectedText
+        for part in parts {
+            text.append(UInt8(ascii: "."))
+            Base64URL.encode(part.span, into: &text)
+        }
+        return String(checkedASCII: text.span)
+    }
+
+    /// The flattened JSON serialization.
+    var flattenedJSON: JSONObject {
+        var object = shared
+        for member in recipients.first.map(Self.members) ?? [:] { object[member.name] = member.value }
+        return object
+    }
+
+    /// The general JSON serialization.
+    var generalJSON: JSONObject {
+        var object = shared
+        object["recipients"] = .array(recipients.map { .object(Self.members(of: $0)) })
+        return object
+    }
+
+    private var shared: JSONObject {
+        var object: JSONObject = ["protected": .string(String(decoding: protectedText, as: UTF8.self))]
+        if !unprotectedHeader.isEmpty { object["unprotected"] = .object(unprotectedHeader) }
+        object["aad"] = additionalText.map(JSONValue.string)
+        object["iv"] = .string(Base64URL.encode(sealed.vector))
+        object["ciphertext"] = .string(Base64URL.encode(sealed.ciphertext))
+        object["tag"] = .string(Base64URL.encode(sealed.tag))
+        return object
+    }
+
+    private static func members(of recipient: (header: JSONObject, encryptedKey: [UInt8])) -> JSONObject {
+        var object: JSONObject = [:]
+        if !recipient.header.isEmpty { object["header"] = .object(recipient.header) }
+        if !recipient.encryptedKey.isEmpty {
+            object["encrypted_key"] = .string(Base64URL.encode(recipient.encryptedKey))
+        }
+        return object
+    }
+}
+
+extension JWEGenerator {
+    /// Encrypts the content.
+    ///
+    /// - Throws: ``TokenError`` as ``generalJSON()`` does.
+    func sealed() throws(TokenError) -> SealedJWE {
+        try checkHeaders()
+        let encryption = try contentEncryption()
+        var protectedHeader = header
+        try Self.write("enc", encryption.rawValue, into: &protectedHeader)
+        let isOnly = recipients.count == 1
+        var headers: [JSONObject] = []
+        var wrapped: [WrappedContentKey] = []
+        var contentKey = try Self.encrypting { () throws(CryptoError) in
+            try SecureRandom.secret(count: encryption.cipher.keySize)
+        }
+        for recipient in recipients {
+            // An only recipient's parameters can all be protected.
+            var parameters = isOnly ? protectedHeader : recipient.header
+            try Self.write("alg", recipient.key.algorithm.rawValue, into: &parameters)
+            try writeKeyID(of: recipient, into: &parameters)
+            let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
+            let key = try Self.encrypting { () throws(CryptoError) in
+                try recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
+            }
+            for member in key.parameters { parameters[member.name] = member.value }
+            if isOnly {
+                contentKey = key.contentKey
+                protectedHeader = parameters
+                headers.append(recipient.header)
+            } else {
+                headers.append(parameters)
+            }
+            wrapped.append(key)
+        }
+        try checkDisjoint(protectedHeader, headers)
+        var protectedText: [UInt8] = []
+        Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
+        let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
+        let context = EncryptedToken.authenticatedData(
+            protectedText,
+            additionalData: additionalText.map { Array($0.utf8) }
+        )
+        let sealed = try Self.encrypting { () throws(CryptoError) in
+            try context.withBytes { context throws(CryptoError) in
+                try encryption.cipher.seal(plaintext.span.octets, authenticating: context, key: contentKey)
+            }
+        }
+        return SealedJWE(
+            protectedText: protectedText,
+            unprotectedHeader: unprotectedHeader,
+            recipients: zip(headers, wrapped).map { ($0, $1.encryptedKey) },
+            additionalText: additionalText,
+            sealed: sealed
+        )
+    }
+
+    /// Returns the content encryption: the caller's, or that of a key for `dir`.
+    private func contentEncryption() throws(TokenError) -> JWEEncryption {
+        guard let first = recipients.first else {
+            throw TokenError(.unencodableContent, "a JWE must have at least one recipient")
+        }
+        if recipients.count > 1 {
+            for recipient in recipients where recipient.key.details.determinesContentKey {
+                throw TokenError(
+                    .unencodableContent,
+                    "a key for \(recipient.key.algorithm) can't be one of several recipients"
+                )
+            }
+        }
+        let bound = first.key.encryption
+        guard let encryption else { return bound ?? .a256GCM }
+        guard bound == nil || bound == encryption else {
+            throw TokenError(
+                .algorithmMismatch,
+                "the key is for \(first.key.algorithm) with \(bound?.rawValue ?? ""), not with \(encryption)"
+            )
+        }
+        return encryption
+    }
+
+    private func checkHeaders() throws(TokenError) {
+        let unprotected = [unprotectedHeader] + recipients.map(\.header)
+        for header in [header] + unprotected {
+            for name in JWEHeader.writtenNames + ["b64"] where header[name] != nil {
+                throw TokenError(.unencodableContent, "the header has “\(name)”, which isn't the caller's to choose")
+            }
+            guard header["zip"] == nil else {
+                throw TokenError(.compressionRejected, "the header has “zip”, but compression isn't supported")
+            }
+        }
+        let critical = CriticalExtensions.names(in: header)
+        for header in unprotected {
+            for name in ["alg", "enc", "crit"] + critical where header[name] != nil {
+                throw TokenError(
+                    .unprotectedParameter,
+                    "\(TokenError.shown(name)) must not be in an unprotected header"
+                )
+            }
+        }
+        for name in JWEHeader.managementNames where unprotectedHeader[name] != nil {
+            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the shared unprotected header")
+        }
+        do throws(TokenError) {
+            for header in [header] + unprotected {
+                for name in ["kid", "typ", "cty"] { _ = try ProtectedHeader.string(name, in: header) }
+            }
+            _ = try CriticalExtensions(of: header, alsoRegistered: JWEHeader.registeredNames)
+        } catch {
+            throw TokenError(.unencodableContent, error.message, cause: error)
+        }
+    }
+
+    /// Writes a key's ID, unless an unprotected header already has it.
+    private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
+        guard let keyID = recipient.key.keyID else { return }
+        for stated in [recipient.header["kid"], unprotectedHeader["kid"], header["kid"]] {
+            guard let stated else { continue }
+            guard stated == .string(keyID) else { throw Self.contradiction("kid", keyID) }
+            return
+        }
+        parameters["kid"] = .string(keyID)
+    }
+
+    private func partyInfo(_ name: String, _ recipient: JWERecipient) throws(TokenError) -> [UInt8] {
+        guard let value = header[name] ?? recipient.header[name] else { return [] }
+        guard let octets = value.string.flatMap({ try? Base64URL.decode($0) }), octets.count <= JWELimits.partyInfoSize
+        else {
+            throw TokenError(
+                .unencodableContent,
+                "“\(name)” of the header must be base64url text of at most \(JWELimits.partyInfoSize) bytes"
+            )
+        }
+        return octets
+    }
+
+    private func checkDisjoint(_ protectedHeader: JSONObject, _ headers: [JSONObject]) throws(TokenError) {
+        for header in headers {
+            for member in header where protectedHeader[member.name] != nil || unprotectedHeader[member.name] != nil {
+                throw Self.overlap(member.name)
+            }
+        }
+        for member in unprotectedHeader where protectedHeader[member.name] != nil { throw Self.overlap(member.name) }
+    }
+
+    private static func overlap(_ name: String) -> TokenError {
+        TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
+    }
+
+    private static func contradiction(_ name: String, _ value: String) -> TokenError {
+        TokenError(
+            .algorithmMismatch,
+            "“\(name)” of the header contradicts the encryption, which has \(TokenError.shown(value)); omit it"
+        )
+    }
+
+    private static func write(_ name: String, _ value: String, into header: inout JSONObject) throws(TokenError) {
+        guard header[name] == nil || header[name] == .string(value) else { throw contradiction(name, value) }
+        header[name] = .string(value)
+    }
+
+    private static func encrypting<Output>(
+        _ body: () throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        do throws(CryptoError) {
+            return try body()
+        } catch {
+            throw TokenError(.encryptionFailed, "can't encrypt: \(error.message)", cause: error)
+        }
+    }
+}

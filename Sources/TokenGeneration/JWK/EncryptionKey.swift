@@ -1,0 +1,188 @@
+internal import OpenSSLCrypto
+
+/// A key that encrypts tokens for one recipient with exactly one algorithm: the recipient's public
+/// key, a shared secret, or a password.
+///
+/// It's checked when it's created and never changes. Copies share it. It can't verify signatures,
+/// and a ``VerificationKey`` can't encrypt.
+///
+/// ```swift
+/// let key = try EncryptionKey(jwk: jwk, algorithm: .ecdhESA256KW)
+/// let token = try key.encrypt(claims)
+/// ```
+public struct EncryptionKey: Sendable {
+    private let storage: Storage
+
+    private final class Storage: Sendable {
+        let choice: EncryptionChoice
+        let jwk: JWK
+        let material: EncryptionMaterial
+
+        init(_ choice: EncryptionChoice, _ jwk: JWK, _ material: EncryptionMaterial) {
+            self.choice = choice
+            self.jwk = jwk
+            self.material = material
+        }
+    }
+
+    /// Creates a key from a JWK.
+    ///
+    /// The initializer checks the numbers, and that `use`, `key_ops` and `alg` allow encryption.
+    ///
+    /// - Parameters:
+    ///   - jwk: A JWK. Private members of a key pair are dropped unread. A JWK of kty `oct` must
+    ///     have `k`.
+    ///   - algorithm: The algorithm that the key is for, if the JWK doesn't state `alg`.
+    ///   - encryption: The content encryption of a key for `dir`. The default, `nil`, uses the only
+    ///     one with the key's size.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `keyMismatch`, `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedAlgorithm`.
+    public init(
+        jwk: JWK,
+        algorithm: JWEAlgorithm? = nil,
+        encryption: JWEEncryption? = nil
+    ) throws(TokenError) {
+        try self.init(
+            jwk: jwk,
+            algorithm: algorithm,
+            encryption: encryption,
+            maximumRSAKeySize: RSAKeyLimit.configuration
+        )
+    }
+
+    /// Creates a key from a JWK, with a limit on the RSA modulus size in bits.
+    init(
+        jwk: JWK,
+        algorithm: JWEAlgorithm?,
+        encryption: JWEEncryption?,
+        maximumRSAKeySize: Int
+    ) throws(TokenError) {
+        let stated = try jwk.statedEncryption(for: .encryption, algorithm, encryption)
+        guard stated.type != .oct else {
+            self = try DecryptionKey(secretIn: jwk, stated.algorithm, stated.encryption).encryptionKey
+            return
+        }
+        let choice = try EncryptionChoice(for: stated.type, curve: stated.curve, named: stated.algorithm)
+        let jwk = jwk.publicPart
+        let key = try jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize)
+        try self.init(EncryptionMaterial(key, choice.details), choice, from: jwk)
+    }
+
+    /// Creates a key from a secret that the recipient shares.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret's bytes, exactly as many as the algorithm requires: 16 for A128KW, 32
+    ///     for A256GCMKW, for example, or the key size of the content encryption for `dir`.
+    ///   - algorithm: The algorithm that the key is for.
+    ///   - encryption: The content encryption of a key for `dir`. The default, `nil`, uses the only
+    ///     one with the secret's size.
+    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short or all zeros,
+    ///   `malformedKey` if it's too long, `algorithmRequired` if several content encryptions have
+    ///   the size, or `algorithmMismatch` for an algorithm without secrets.
+    public init(
+        secret: some Sequence<UInt8>,
+        algorithm: JWEAlgorithm,
+        encryption: JWEEncryption? = nil
+    ) throws(TokenError) {
+        self = try DecryptionKey(secret: secret, algorithm: algorithm, encryption: encryption).encryptionKey
+    }
+
+    /// Creates a key from a password.
+    ///
+    /// - Parameters:
+    ///   - password: The password.
+    ///   - algorithm: The algorithm: one of the three that start with `pbes2`.
+    ///   - iterations: The number of PBKDF2 iterations, 1000 to 10,000,000, which determines the
+    ///     cost of guessing the password and of decrypting the token. The default, `nil`, is
+    ///     OWASP's recommendation: 600,000 with SHA-256, 210,000 with SHA-384 and SHA-512.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` for an algorithm without
+    ///   passwords, `weakKey` or `tooLarge` for too few or too many iterations.
+    public init(
+        password: EncryptionPassword,
+        algorithm: JWEAlgorithm,
+        iterations: Int? = nil
+    ) throws(TokenError) {
+        let choice = try EncryptionChoice(password: algorithm)
+        var count = iterations ?? 0
+        if case .password(_, _, let recommended) = choice.details.scheme { count = iterations ?? recommended }
+        guard count >= PasswordIterations.minimum else {
+            throw TokenError(.weakKey, "\(count) iterations are too few; use at least \(PasswordIterations.minimum)")
+        }
+        guard count <= PBKDF2.maximumIterations else {
+            throw TokenError(.tooLarge, "\(count) iterations exceed the limit of \(PBKDF2.maximumIterations)")
+        }
+        try self.init(.password(password.bytes, iterations: count), choice)
+    }
+
+    /// Creates a key from checked material and its source JWK, whose public members are kept.
+    init(
+        _ material: EncryptionMaterial,
+        _ choice: EncryptionChoice,
+        from source: JWK? = nil
+    ) throws(TokenError) {
+        try source?.checkCertificate(isFor: material.publicKey)
+        var members = source?.publicPart.members ?? JSONObject()
+        members["kty"] = .string((material.publicKey?.keyType ?? .oct).rawValue)
+        members["alg"] = .string(choice.algorithm.rawValue)
+        members["use"] = "enc"
+        // The operations depend on the algorithm and add nothing to `use`.
+        members["key_ops"] = nil
+        for member in material.publicKey?.jwkMembers ?? [:] { members[member.name] = member.value }
+        storage = Storage(choice, try JWK(members), material)
+    }
+
+    private init(_ storage: Storage) {
+        self.storage = storage
+    }
+}
+
+/// The limits on the iterations of password-based algorithms.
+enum PasswordIterations {
+    /// The minimum
+    /// ([RFC 7518 §4.8.1.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.8.1.2)).
+    static let minimum = 1_000
+}
+
+extension EncryptionKey {
+    /// The algorithm that the key is for.
+    public var algorithm: JWEAlgorithm { storage.choice.algorithm }
+
+    /// The content encryption of a key for `dir`, or `nil` for other keys, which any content
+    /// encryption can use.
+    public var encryption: JWEEncryption? { storage.choice.encryption }
+
+    /// The key as a JWK for publication, with `alg` and `use`.
+    ///
+    /// It has the other public members of the JWK that the key was created from. The JWK of a
+    /// secret or a password doesn't contain it.
+    public var jwk: JWK { storage.jwk }
+
+    /// The `kid` of the JWK that the key was created from, or `nil`.
+    public var keyID: String? { jwk.keyID }
+
+    var details: JWEAlgorithmDescription { storage.choice.details }
+    var material: EncryptionMaterial { storage.material }
+
+    /// Returns the same key with another ID.
+    ///
+    /// - Parameter keyID: The ID that the recipient knows the key by, or `nil` to keep the current
+    ///   ID.
+    /// - Returns: The key.
+    public func identified(by keyID: String?) -> EncryptionKey {
+        guard let keyID else { return self }
+        var document = jwk
+        document.keyID = keyID
+        return EncryptionKey(Storage(storage.choice, document, storage.material))
+    }
+}
+
+extension EncryptionKey: CustomStringConvertible, CustomReflectable {
+    /// The algorithm.
+    public var description: String { "EncryptionKey(\(algorithm))" }
+
+    /// The JWK.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["jwk": jwk], displayStyle: .struct)
+    }
+}

@@ -1,0 +1,46 @@
+internal import OpenSSLCrypto
+
+/// A password that encrypts and decrypts tokens.
+///
+/// Passwords are easier to guess than keys: an attacker who has a token can try passwords offline.
+/// Use a generated password with at least 16 random characters, or a key. The text is used as it
+/// is. If people type it, normalize it first
+/// ([RFC 8265](https://www.rfc-editor.org/rfc/rfc8265)).
+public struct EncryptionPassword: Sendable {
+    let bytes: SecretBytes
+
+    /// Creates a password.
+    ///
+    /// - Parameter text: The password, 1 to 1024 bytes in UTF-8 and not blank.
+    /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
+    public init(_ text: String) throws(TokenError) {
+        try self.init(bytes: text.utf8)
+    }
+
+    /// Creates a password from bytes.
+    ///
+    /// - Parameter bytes: The password, 1 to 1024 bytes and not blank.
+    /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
+    public init(bytes: some Sequence<UInt8>) throws(TokenError) {
+        var octets = Array(bytes)
+        defer { octets.clear() }
+        guard !octets.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) else {
+            throw TokenError(.weakKey, "the password is empty or blank; check that its variable is set")
+        }
+        guard octets.count <= Self.maximumSize else {
+            throw TokenError(.tooLarge, "the password has \(octets.count) bytes, but the limit is \(Self.maximumSize)")
+        }
+        self.bytes = octets.withBytes { SecretBytes(copying: $0) }
+    }
+
+    private static let maximumSize = 1_024
+}
+
+extension EncryptionPassword: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// A fixed text without the password.
+    public var description: String { "EncryptionPassword(not shown)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,151 @@
+internal import OpenSSLCrypto
+
+extension JWK {
+    /// Reads and checks the members of a public key, and ignores private members.
+    ///
+    /// - Parameter maximumRSAKeySize: The maximum RSA modulus size in bits.
+    /// - Returns: The key.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
+    ///   `tooLarge`.
+    func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
+        switch KeyType(rawValue: keyType) {
+        case .ec:
+            let curve = try ellipticCurve()
+            let x = try octets(of: "x", count: curve.coordinateSize)
+            let y = try octets(of: "y", count: curve.coordinateSize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .ellipticCurve(try ECPublicKey(curve: curve, x: x, y: y))
+            }
+        case .rsa:
+            let modulus = try number("n")
+            let exponent = try number("e")
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .rsa(try RSAPublicKey(modulus: modulus, exponent: exponent, maximumBitCount: maximumRSAKeySize))
+            }
+        case .okp:
+            if let curve = montgomeryCurve {
+                let octets = try octets(of: "x", count: curve.keySize)
+                return try TokenError.refusingKey { () throws(CryptoError) in
+                    .montgomery(try MontgomeryPublicKey(curve: curve, octets: octets))
+                }
+            }
+            let curve = try edwardsCurve()
+            let octets = try octets(of: "x", count: curve.keySize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .edwards(try EdwardsPublicKey(curve: curve, octets: octets))
+            }
+        default:
+            throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) has no public part")
+        }
+    }
+
+    /// Reads and checks the members of a key pair.
+    ///
+    /// - Returns: The key pair.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
+    ///   `unsupportedKey` or `tooLarge`.
+    func keyPair() throws(TokenError) -> PrivateKey {
+        switch KeyType(rawValue: keyType) {
+        case .ec:
+            let curve = try ellipticCurve()
+            let x = try octets(of: "x", count: curve.coordinateSize)
+            let y = try octets(of: "y", count: curve.coordinateSize)
+            let scalar = try secretOctets(of: "d", count: curve.coordinateSize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .ellipticCurve(try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y))
+            }
+        case .rsa:
+            let modulus = try number("n")
+            let exponent = try number("e")
+            let privateExponent = try secretNumber("d")
+            let factors = try rsaFactors()
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .rsa(
+                    try RSAPrivateKey(
+                        modulus: modulus,
+                        exponent: exponent,
+                        privateExponent: privateExponent,
+                        factors: factors
+                    )
+                )
+            }
+        case .okp:
+            if let curve = montgomeryCurve {
+                let octets = try octets(of: "x", count: curve.keySize)
+                let seed = try secretOctets(of: "d", count: curve.keySize)
+                return try TokenError.refusingKey { () throws(CryptoError) in
+                    .montgomery(try MontgomeryPrivateKey(curve: curve, seed: seed, expecting: octets))
+                }
+            }
+            let curve = try edwardsCurve()
+            let octets = try octets(of: "x", count: curve.keySize)
+            let seed = try secretOctets(of: "d", count: curve.keySize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .edwards(try EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets))
+            }
+        default:
+            throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) isn't a key pair")
+        }
+    }
+
+    private var montgomeryCurve: MontgomeryCurve? { curve.flatMap(MontgomeryCurve.init(name:)) }
+
+    private func secretOctets(of name: String, count: Int) throws(TokenError) -> SecretBytes {
+        try octets(of: name, count: count).withBytes { SecretBytes(copying: $0) }
+    }
+}
+
+extension PublicKey {
+    /// The public members of a JWK that define the key, without `kty`.
+    var jwkMembers: JSONObject {
+        switch self {
+        case .ellipticCurve(let key):
+            [
+                "crv": .string(key.curve.name),
+                "x": .string(Base64URL.encode(key.x)),
+                "y": .string(Base64URL.encode(key.y)),
+            ]
+        case .rsa(let key):
+            [
+                "n": .string(Base64URL.encode(key.modulus)),
+                "e": .string(Base64URL.encode(key.exponent)),
+            ]
+        case .edwards(let key):
+            [
+                "crv": .string(key.curve.name),
+                "x": .string(Base64URL.encode(key.octets)),
+            ]
+        case .montgomery(let key):
+            [
+                "crv": .string(key.curve.name),
+                "x": .string(Base64URL.encode(key.octets)),
+            ]
+        }
+    }
+}
+
+extension PrivateKey {
+    /// The private members of a JWK.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL can't export the key.
+    func jwkPrivateMembers() throws(CryptoError) -> JSONObject {
+        switch self {
+        case .ellipticCurve(let key): return ["d": .base64URL(try key.scalar())]
+        case .rsa(let key):
+            let factors = try key.factors()
+            return [
+                "d": .base64URL(try key.privateExponent()), "p": .base64URL(factors.p), "q": .base64URL(factors.q),
+                "dp": .base64URL(factors.dp), "dq": .base64URL(factors.dq), "qi": .base64URL(factors.qi),
+            ]
+        case .edwards(let key): return ["d": .base64URL(try key.seed())]
+        case .montgomery(let key): return ["d": .base64URL(try key.seed())]
+        }
+    }
+}
+
+extension JSONValue {
+    /// Returns the base64url text of a secret.
+    static func base64URL(_ bytes: SecretBytes) -> JSONValue {
+        .string(bytes.withBytes { Base64URL.encode($0) })
+    }
+}

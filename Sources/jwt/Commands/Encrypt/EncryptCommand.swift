@@ -1,0 +1,176 @@
+import Foundation
+import TokenGeneration
+
+/// The `jwt encrypt` command: encrypts claims or any other content.
+struct EncryptCommand {
+    /// The maximum size of the content in bytes.
+    static let contentLimit = BodySource.sizeLimit
+
+    static let definition = CommandDefinition(
+        name: "encrypt",
+        summary: "Encrypt claims, a signed token or any content",
+        discussion: [
+            """
+            Prints only the encrypted token, a JWE (RFC 7516). The content is a file or standard input, byte for byte, \
+            or the claims from options, as for jwt sign. The recipient's key determines the algorithm, so most keys \
+            need no options.
+            """,
+            """
+            Encryption hides the content, but doesn't prove who wrote it: everyone can encrypt with a public key. Use \
+            --nested to sign first. Several keys make a token for several recipients, each of whom can decrypt it.
+            """,
+        ],
+        options: RecipientOptions.options + HeaderOptions.options + claimOptions + NestedSignature.options
+            + EncryptionForm.options,
+        operands: [
+            OperandDefinition(
+                name: "CONTENT",
+                kind: .file,
+                summary: "The file to encrypt; without claims, reads standard input if it is - or omitted"
+            )
+        ],
+        examples: [
+            .init(purpose: "Encrypt a file", line: "jwt encrypt --key public.jwk file > file.jwe"),
+            .init(
+                purpose: "Sign claims and encrypt them for the key that a server publishes",
+                line:
+                    "jwt encrypt --jwks https://id.example.org/jwks --nested --sign-key key.pem --sub alice --expires-in 5m"
+            ),
+            .init(purpose: "Encrypt with a password", line: "jwt encrypt --password file > file.jwe"),
+            .init(
+                purpose: "Encrypt for two recipients",
+                line: "jwt encrypt --key alice.jwk --key bob.pem --format general file"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The token was printed"),
+            .init(code: 2, meaning: "A key or the content is unusable, or a file, a pipe or the network failed"),
+            .usage,
+        ],
+        action: { try EncryptCommand($0).run(on: $1) }
+    )
+
+    /// The options for claims, without a batch.
+    private static let claimOptions = ClaimOptions.options.map { option in
+        var option = option
+        if option.longName == ClaimOptions.claims.definition.longName { option.summary = "A JSON object with claims" }
+        return option
+    }
+
+    /// The kind of the content.
+    private enum Content {
+        case claims
+        case octets
+        case signedToken
+    }
+
+    private let arguments: ParsedArguments
+    private let recipients: RecipientOptions
+    private let header: HeaderOptions
+    private let claims: ClaimOptions
+    private let claimsFile: InputFile?
+    private let signature: NestedSignature?
+    private let form: EncryptionForm
+    private let content: Content
+    private let file: InputFile
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.arguments = arguments
+        header = try HeaderOptions(arguments)
+        recipients = try RecipientOptions(arguments, keyID: header.statedKeyID)
+        claims = try ClaimOptions(arguments)
+        signature = try NestedSignature(arguments)
+        form = try EncryptionForm(arguments, recipientCount: recipients.count)
+        let claimsFile = try arguments.value(of: ClaimOptions.claims)
+        let hasClaims = claimsFile != nil || !claims.isEmpty
+        if arguments.contains(NestedSignature.nested) {
+            guard form.serialization == .compact else {
+                throw arguments.usageError("--nested makes a JWT, which is always compact and for one recipient")
+            }
+            content = signature == nil ? .signedToken : .claims
+            if header.parameters["cty"] != nil { throw arguments.usageError("--nested sets cty; remove --header cty") }
+            if signature == nil, hasClaims {
+                throw arguments.usageError("claims need --sign-key; without it, --nested encrypts a signed token")
+            }
+        } else {
+            content = hasClaims ? .claims : .octets
+        }
+        for name in ["enc", "epk", "iv", "tag", "p2s", "p2c", "zip"] where header.parameters[name] != nil {
+            let advice =
+                switch name {
+                case "enc": "use --enc"
+                case "zip": "compressed content isn't supported"
+                default: "the encryption sets it"
+                }
+            throw arguments.usageError("--header can't set \(name); \(advice)")
+        }
+        do throws(ValueError) {
+            file =
+                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
+                ?? .standardInput
+        } catch {
+            throw arguments.usageError("CONTENT \(error.message)")
+        }
+        if hasClaims, !arguments.operands.isEmpty {
+            throw arguments.usageError("the content is either CONTENT or the claims from options")
+        }
+        // Claims to sign can also be the content.
+        self.claimsFile = hasClaims ? claimsFile : content == .claims ? file : nil
+        let readsContent = hasClaims ? claimsFile?.isStandardInput ?? false : file.isStandardInput
+        let readers = [
+            recipients.takesStandardInput, signature?.takesStandardInput ?? false, form.takesStandardInput,
+            readsContent,
+        ]
+        if readers.count(where: { $0 }) > 1 {
+            throw arguments.usageError(
+                "only one of the keys, the password and the content can come from standard input"
+            )
+        }
+    }
+
+    private func run(on console: Console) throws {
+        var header = header.parameters
+        let plaintext: [UInt8]
+        switch content {
+        case .octets:
+            plaintext = try file.read(limit: Self.contentLimit).bytes
+        case .claims:
+            let claims = try readClaims()
+            plaintext = try signature.map { Array(try $0.token(claims, console).utf8) } ?? claims.serializedBytes()
+            if form.serialization == .compact, header["typ"] == nil { header["typ"] = "JWT" }
+        case .signedToken:
+            plaintext = try signedToken()
+            if header["typ"] == nil { header["typ"] = "JWT" }
+        }
+        if arguments.contains(NestedSignature.nested) { header["cty"] = "JWT" }
+        let token = try form.encrypt(
+            Data(plaintext),
+            recipients.encryption,
+            header: header,
+            for: recipients.recipients(console)
+        )
+        guard console.writesJSON else { return try console.print(SignatureForm.text(token)) }
+        try console.print(["jwe": token])
+    }
+
+    private func readClaims() throws -> JSONObject {
+        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
+        do {
+            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
+        } catch let error as ValueError {
+            throw arguments.usageError(error.message)
+        } catch let error as TokenError {
+            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
+            throw CommandFailure(.failed, place + error.message, cause: error)
+        }
+    }
+
+    /// Reads a signed token, which isn't verified.
+    private func signedToken() throws(CommandFailure) -> [UInt8] {
+        let bytes = TokenInput.trimmed(try file.read().bytes)
+        return try KeyFile.describing(file.name) {
+            _ = try UnverifiedToken(String(decoding: bytes, as: UTF8.self), maximumSize: TokenInput.sizeLimit)
+            return bytes
+        }
+    }
+}

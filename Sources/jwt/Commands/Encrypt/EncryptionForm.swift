@@ -1,0 +1,75 @@
+import Foundation
+import TokenGeneration
+
+/// The form of an encrypted token: its serialization, and the data that it authenticates.
+struct EncryptionForm {
+    static let section = "Form"
+
+    private static let serialization = Option<SignatureForm.Serialization>(
+        "format",
+        value: "compact|json|general",
+        section: section,
+        """
+        A single line with five parts (default), or JSON: flattened (default with --aad), or general with a list of \
+        recipients (default with several)
+        """
+    )
+    private static let additionalData = Option<BodySource>(
+        "aad",
+        value: "TEXT|@FILE",
+        section: section,
+        "Data that the token authenticates and carries unencrypted; requires JSON"
+    )
+
+    static let options = [serialization.definition, additionalData.definition]
+
+    let serialization: SignatureForm.Serialization
+    private let additionalData: BodySource?
+
+    /// - Throws: ``UsageError`` if the serialization doesn't support the other options.
+    init(_ arguments: ParsedArguments, recipientCount: Int) throws(UsageError) {
+        additionalData = try arguments.value(of: Self.additionalData)
+        let stated = try arguments.value(of: Self.serialization)
+        let isGeneral = recipientCount > 1
+        serialization = stated ?? (isGeneral ? .general : additionalData == nil ? .compact : .json)
+        if serialization != .general, isGeneral {
+            throw arguments.usageError("several recipients need --format general")
+        }
+        if serialization == .compact, additionalData != nil {
+            throw arguments.usageError("--aad needs --format json or general")
+        }
+    }
+
+    /// A Boolean value that indicates whether the additional data is read from standard input.
+    var takesStandardInput: Bool { additionalData?.isStandardInput ?? false }
+
+    /// Encrypts content.
+    ///
+    /// - Returns: A string for the compact serialization, and an object otherwise.
+    /// - Throws: ``CommandFailure``.
+    func encrypt(
+        _ content: Data,
+        _ encryption: JWEEncryption?,
+        header: JSONObject,
+        for recipients: [JWERecipient]
+    ) throws(CommandFailure) -> JSONValue {
+        let generator = JWEGenerator(
+            plaintext: content,
+            encryption: encryption,
+            header: header,
+            additionalData: try additionalData.map { source throws(CommandFailure) in
+                Data(try source.octets(limit: InputFile.sizeLimit))
+            },
+            recipients: recipients
+        )
+        do throws(TokenError) {
+            switch serialization {
+            case .compact: return .string(try generator.compact())
+            case .json: return .object(try generator.flattenedJSON())
+            case .general: return .object(try generator.generalJSON())
+            }
+        } catch {
+            throw CommandFailure(.failed, error)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import TokenGeneration
+
+/// The recipients of an encrypted token: keys, a key of a JWK Set, and a password.
+struct RecipientOptions {
+    private static let key = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        isRepeatable: true,
+        section: KeySource.section,
+        """
+        The recipient's key: a public key or certificate in PEM or DER, a JWK or a JWK Set; a private key encrypts \
+        with its public part
+        """
+    )
+    private static let secret = Option<SecretEncoding>(
+        "secret",
+        value: "text|base64|base64url|hex",
+        section: KeySource.section,
+        "Read the key as a raw secret in this encoding"
+    )
+    private static let algorithm = Option<EncryptionAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: KeySource.section,
+        """
+        The algorithm, for a key that doesn't state it (default: ECDH-ES+A256KW, RSA-OAEP-256, AES key wrap or dir for \
+        a secret by its size, PBES2-HS512+A256KW for a password)
+        """
+    )
+    private static let encryption = Option<ContentEncryption>(
+        "enc",
+        value: "ENC",
+        section: KeySource.section,
+        "The content encryption: \(ContentEncryption.names.joined(separator: ", ")) (default: A256GCM)"
+    )
+    private static let passwordFile = Option<InputFile>(
+        "password-file",
+        value: "FILE",
+        section: KeySource.section,
+        "The file with a password to encrypt with"
+    )
+    private static let passwordEnvironment = Option<EnvironmentVariable>(
+        "password-env",
+        value: "NAME",
+        section: KeySource.section,
+        "The environment variable with a password to encrypt with"
+    )
+    private static let prompt = Flag(
+        "password",
+        section: KeySource.section,
+        "Encrypt with a password that you type twice on the terminal, which doesn't show it"
+    )
+    private static let iterations = Option<IterationCount>(
+        "iterations",
+        value: "NUMBER",
+        section: KeySource.section,
+        "The number of PBKDF2 iterations for a password (default: 210000, or 600000 for PBES2-HS256+A128KW)"
+    )
+
+    static let options =
+        [
+            key.definition, KeySource.environment.definition, secret.definition, algorithm.definition,
+            encryption.definition,
+        ] + KeySetSource.recipientOptions + [
+            passwordFile.definition, passwordEnvironment.definition, prompt.definition, iterations.definition,
+        ]
+
+    let encryption: JWEEncryption?
+    private let keys: [KeySource]
+    private let set: KeySetSource?
+    private let password: PasswordSource?
+    private let algorithm: JWEAlgorithm?
+    private let iterations: Int?
+    /// The key ID that the user specifies: `auto`, or the ID.
+    private let keyID: String?
+
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - keyID: The key ID that the user specifies.
+    /// - Throws: ``UsageError`` unless the options name at least one recipient and fit together.
+    init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
+        encryption = try arguments.value(of: Self.encryption)?.encryption
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        iterations = try arguments.value(of: Self.iterations)?.count
+        self.keyID = keyID
+        keys = try Self.keys(arguments)
+        set = try KeySetSource(arguments)
+        password = try PasswordSource(
+            arguments,
+            file: Self.passwordFile,
+            environment: Self.passwordEnvironment,
+            prompt: Self.prompt
+        )
+        let keyCount = keys.count + (set == nil ? 0 : 1)
+        guard keyCount > 0 || password != nil else {
+            throw arguments.usageError(
+                "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL, --password-file FILE or --password"
+            )
+        }
+        if let algorithm, algorithm.usesPassword, password == nil {
+            throw arguments.usageError("--alg \(algorithm) needs --password-file, --password-env or --password")
+        }
+        if let algorithm, !algorithm.usesPassword, keyCount == 0 {
+            throw arguments.usageError("--alg \(algorithm) needs --key, --key-env or --jwks")
+        }
+        if iterations != nil, password == nil { throw arguments.usageError("--iterations applies only to a password") }
+        if keyID != nil, count > 1, set == nil {
+            throw arguments.usageError("--kid applies to one recipient; several JWKs state their own kid")
+        }
+        if standardInputCount > 1 {
+            throw arguments.usageError("only one of the keys and the password can come from standard input")
+        }
+    }
+
+    /// The number of recipients.
+    var count: Int { keys.count + (set == nil ? 0 : 1) + (password == nil ? 0 : 1) }
+
+    /// A Boolean value that indicates whether a key or the password is read from standard input.
+    var takesStandardInput: Bool { standardInputCount > 0 }
+
+    private var standardInputCount: Int {
+        keys.count(where: \.takesStandardInput) + (set?.takesStandardInput == true ? 1 : 0)
+            + (password?.isStandardInput == true ? 1 : 0)
+    }
+
+    private static func keys(_ arguments: ParsedArguments) throws(UsageError) -> [KeySource] {
+        let secretEncoding = try arguments.value(of: secret)
+        var keys: [KeySource] = []
+        for file in try arguments.values(of: key) {
+            keys.append(try KeySource(arguments, file: file, secretEncoding: secretEncoding))
+        }
+        if let variable = try arguments.value(of: KeySource.environment) {
+            keys.append(KeySource(variable, secretEncoding: secretEncoding))
+        }
+        if secretEncoding != nil, keys.isEmpty { throw arguments.usageError("--secret requires a key") }
+        return keys
+    }
+
+    /// Reads or fetches the recipients' keys, in the order keys, key set, password.
+    ///
+    /// - Throws: ``CommandFailure`` if a key can't be read or can't encrypt.
+    func recipients(_ console: Console) throws(CommandFailure) -> [JWERecipient] {
+        let keyAlgorithm = algorithm.flatMap { $0.usesPassword ? nil : $0 }
+        var recipients: [EncryptionKey] = []
+        for source in keys {
+            let file = try source.read(warningOn: console)
+            file.warn(on: console)
+            let key = try file.encryptionKey(for: keyAlgorithm, encryption, keyID: file.keySet == nil ? nil : keyID)
+            recipients.append(file.keySet == nil ? try identified(key, in: file.name) : key)
+        }
+        if let set {
+            let recipient = KeySetRecipient(
+                set: try set.keySet(warningOn: console),
+                name: set.name,
+                keyID: keyID
+            )
+            recipients.append(try recipient.key(keyAlgorithm, encryption))
+        }
+        if let password {
+            let text = try password.read(warningOn: console, isNew: true)
+            recipients.append(
+                try KeyFile.describing("the password") {
+                    try EncryptionKey(
+                        password: EncryptionPassword(text),
+                        algorithm: algorithm.flatMap { $0.usesPassword ? $0 : nil } ?? .pbes2HS512A256KW,
+                        iterations: iterations
+                    ).identified(by: count == 1 ? keyID : nil)
+                }
+            )
+        }
+        return recipients.map { JWERecipient(key: $0) }
+    }
+
+    private func identified(_ key: EncryptionKey, in name: String) throws(CommandFailure) -> EncryptionKey {
+        guard set == nil, keyID == "auto" else { return key.identified(by: set == nil ? keyID : nil) }
+        return try KeyFile.describing(name) { key.identified(by: try key.jwk.thumbprint) }
+    }
+}

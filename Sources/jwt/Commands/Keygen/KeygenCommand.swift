@@ -1,0 +1,269 @@
+import Glibc
+import TokenGeneration
+
+/// The `jwt keygen` command: generates a private key.
+struct KeygenCommand {
+    /// The output formats of keys.
+    enum Format: String, CaseIterable, ArgumentValue {
+        case pem
+        case jwk
+    }
+
+    /// The uses of keys ([RFC 7517 §4.2](https://www.rfc-editor.org/rfc/rfc7517#section-4.2)).
+    enum Use: String, CaseIterable, ArgumentValue {
+        case sig
+        case enc
+    }
+
+    private static let algorithm = Option<GeneratedAlgorithm>(
+        "alg",
+        value: "ALG",
+        """
+        The algorithm of the key, for signatures: \(KeyAlgorithm.names.joined(separator: ", ")); for encryption: \
+        \(GeneratedAlgorithm.encryptionNames.joined(separator: ", ")) (default with --use enc: ECDH-ES+A256KW)
+        """
+    )
+    private static let use = Option<Use>(
+        "use",
+        value: "sig|enc",
+        "The use of the key, which a JWK states: signatures or encryption (default: that of --alg)"
+    )
+    private static let curve = Option<AgreementCurve>(
+        "curve",
+        value: "CURVE",
+        "The curve of a key for ECDH-ES: \(AgreementCurve.names.joined(separator: ", ")) (default: P-256)"
+    )
+    private static let encryption = Option<ContentEncryption>(
+        "enc",
+        value: "ENC",
+        """
+        The content encryption of a secret for dir: \(ContentEncryption.names.joined(separator: ", ")) \
+        (default: A256GCM)
+        """
+    )
+    private static let out = Option<OutputFile>(
+        "out",
+        short: "o",
+        value: "FILE",
+        "The file for the private key, readable only by you (default: standard output)"
+    )
+    private static let publicOut = Option<OutputFile>(
+        "public-out",
+        value: "FILE",
+        "The file for the public key, for verifiers or senders"
+    )
+    private static let format = Option<Format>(
+        "format",
+        value: "pem|jwk",
+        "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for secrets)"
+    )
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        value: "ID",
+        "The kid of the JWKs instead of the thumbprint"
+    )
+    private static let rsaBits = Option<RSAKeySize>(
+        "rsa-bits",
+        value: "BITS",
+        "The size of an RSA key: 2048 (default) to 8192"
+    )
+    private static let passwordFile = Option<InputFile>(
+        "password-file",
+        value: "FILE",
+        "Encrypt the private key (PEM) with the password in this file"
+    )
+    private static let passwordEnvironment = Option<EnvironmentVariable>(
+        "password-env",
+        value: "NAME",
+        "Encrypt the private key with the password in this environment variable"
+    )
+    private static let force = Flag("force", short: "f", "Replace existing files")
+
+    static let definition = CommandDefinition(
+        name: "keygen",
+        summary: "Generate a private key",
+        discussion: [
+            """
+            Prints the private key or writes it to a new file. Existing files are replaced only with --force, and \
+            files are never partially written.
+            """,
+            """
+            With --json, prints {"privateKey":…,"publicKey":…,"kid":"…","thumbprint":"…"} without the keys that are \
+            written to files.
+            """,
+        ],
+        options: [
+            algorithm.definition, use.definition, curve.definition, encryption.definition, out.definition,
+            publicOut.definition, format.definition, keyID.definition,
+            rsaBits.definition, passwordFile.definition, passwordEnvironment.definition, force.definition,
+        ],
+        examples: [
+            .init(
+                purpose: "Generate a private key and its public key",
+                line: "jwt keygen --alg ES256 --out key.pem --public-out public.pem"
+            ),
+            .init(
+                purpose: "Generate a private key as a JWK",
+                line: "jwt keygen --alg ES256 --format jwk --out key.jwk"
+            ),
+            .init(
+                purpose: "Generate a key for receiving encrypted tokens",
+                line: "jwt keygen --use enc --curve X25519 --format jwk --out key.jwk --public-out public.jwk"
+            ),
+            .init(
+                purpose: "Generate an encrypted private key",
+                line: "jwt keygen --alg Ed25519 --out key.pem --password-file password.txt"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The key was generated"),
+            .init(code: 2, meaning: "A file exists or can't be written, or standard output is closed"),
+            .usage,
+        ],
+        action: { try KeygenCommand($0).run(on: $1) }
+    )
+
+    private let algorithm: GeneratedAlgorithm
+    private let use: Use?
+    private let curve: KeyAgreementCurve?
+    private let encryption: JWEEncryption?
+    private let out: OutputFile
+    private let publicOut: OutputFile?
+    private let format: Format
+    private let keyID: String?
+    private let rsaKeySize: Int?
+    private let password: PasswordSource?
+    private let force: Bool
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        use = try arguments.value(of: Self.use)
+        let isForEncryption = use == .enc && !arguments.contains(Self.algorithm.definition)
+        algorithm =
+            isForEncryption ? .encryption(.ecdhESA256KW) : try arguments.requiredValue(of: Self.algorithm)
+        curve = try arguments.value(of: Self.curve)?.curve
+        encryption = try arguments.value(of: Self.encryption)?.encryption
+        out = try arguments.value(of: Self.out) ?? .standardOutput
+        publicOut = try arguments.value(of: Self.publicOut)
+        let format = try arguments.value(of: Self.format)
+        if algorithm.isSymmetric, format == .pem {
+            throw arguments.usageError("\(algorithm.name) uses a secret, which has no PEM form; use --format jwk")
+        }
+        if algorithm.isSymmetric, publicOut != nil {
+            throw arguments.usageError("\(algorithm.name) uses a secret and has no public key; remove --public-out")
+        }
+        self.format = format ?? (algorithm.isSymmetric ? .jwk : .pem)
+        force = arguments.contains(Self.force)
+        keyID = try arguments.value(of: Self.keyID)?.text
+        if keyID != nil, self.format == .pem {
+            throw arguments.usageError("PEM can't store a kid; use --format jwk, or pass --kid when signing")
+        }
+        rsaKeySize = try arguments.value(of: Self.rsaBits)?.bits
+        if rsaKeySize != nil, !algorithm.isRSA {
+            throw arguments.usageError(
+                "--rsa-bits applies only to RS and PS; a key for \(algorithm.name) has a fixed size"
+            )
+        }
+        password = try PasswordSource(arguments, file: Self.passwordFile, environment: Self.passwordEnvironment)
+        if password != nil, self.format == .jwk {
+            throw arguments.usageError("only PEM can be encrypted; use --format pem, or remove the password")
+        }
+        try checkUse(arguments)
+        if out == publicOut { throw arguments.usageError("the private and the public key need different output files") }
+    }
+
+    private func checkUse(_ arguments: ParsedArguments) throws(UsageError) {
+        let actual = if case .signature = algorithm { Use.sig } else { Use.enc }
+        if let use, use != actual {
+            let others = use == .enc ? GeneratedAlgorithm.encryptionNames : KeyAlgorithm.names
+            throw arguments.usageError(
+                "--alg \(algorithm.name) doesn't fit --use \(use.rawValue); use one of \(others.joined(separator: ", "))"
+            )
+        }
+        if curve != nil, !algorithm.isAgreement {
+            throw arguments.usageError("--curve applies only to ECDH-ES, not to \(algorithm.name)")
+        }
+        if encryption != nil, algorithm != .encryption(.dir) {
+            throw arguments.usageError(
+                "--enc applies only to --alg dir; the sender of a token chooses it for other keys"
+            )
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let password = try password?.read(warningOn: console)
+        let key = try generate()
+        let privateText = try privateText(of: key, password)
+        // Both files are fully written before either is renamed, and neither is renamed if printing
+        // fails.
+        let privateFile = try stage(privateText, at: out, mode: 0o600)
+        let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
+        if out.isStandardOutput { console.warnOfReaders(of: "private key") }
+        if console.writesJSON {
+            try console.print(report(key, privateText))
+        } else {
+            if out.isStandardOutput { try console.print(privateText, terminator: "") }
+            if let publicOut, publicOut.isStandardOutput { try console.print(publicText(of: key), terminator: "") }
+        }
+        try publicFile?.commit()
+        do {
+            try privateFile?.commit()
+        } catch {
+            publicFile?.revoke()
+            throw error
+        }
+    }
+
+    private func generate() throws(CommandFailure) -> GeneratedKey {
+        do throws(TokenError) {
+            return try GeneratedKey(algorithm, rsaKeySize: rsaKeySize, curve: curve, encryption: encryption)
+        } catch {
+            throw CommandFailure(.failed, error)
+        }
+    }
+
+    /// Returns the JSON result, without the keys that are written to files.
+    private func report(_ key: GeneratedKey, _ privateText: String) throws -> JSONObject {
+        var report: JSONObject = ["kid": .string(try keyID ?? key.thumbprint)]
+        if !algorithm.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
+        if out.isStandardOutput { report["privateKey"] = try value(privateText) }
+        if !algorithm.isSymmetric, publicOut?.isStandardOutput ?? true {
+            report["publicKey"] = try value(publicText(of: key))
+        }
+        return report
+    }
+
+    /// Returns a JWK as an object, and PEM as a string.
+    private func value(_ text: String) throws -> JSONValue {
+        format == .jwk ? .object(try JSONObject(parsing: text)) : .string(text)
+    }
+
+    private func stage(_ text: String, at place: OutputFile, mode: mode_t) throws(CommandFailure) -> StagedFile? {
+        guard !place.isStandardOutput else { return nil }
+        return try StagedFile(path: place.path, mode: mode, octets: Array(text.utf8), replaces: force)
+    }
+
+    private func privateText(of key: GeneratedKey, _ password: String?) throws -> String {
+        switch format {
+        case .pem:
+            return try key.privatePEM(password.map(PrivateKeyFormat.encryptedPKCS8) ?? .pkcs8)
+        case .jwk:
+            return try text(of: key.privateJWK(), key)
+        }
+    }
+
+    private func publicText(of key: GeneratedKey) throws -> String {
+        switch format {
+        case .pem:
+            return try key.publicPEM()
+        case .jwk:
+            return try text(of: key.publicJWK, key)
+        }
+    }
+
+    private func text(of jwk: JWK, _ key: GeneratedKey) throws -> String {
+        var jwk = jwk
+        jwk.keyID = try keyID ?? key.thumbprint
+        if let use { jwk.use = use.rawValue }
+        return VisibleText.json(jwk.members.serialized()) + "\n"
+    }
+}

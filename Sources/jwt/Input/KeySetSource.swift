@@ -1,0 +1,200 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+/// The source of a JWK Set: a file, a URL, or the metadata of an issuer.
+struct KeySetSource {
+    private static let set = Option<NonEmptyText>(
+        "jwks",
+        value: "FILE|URL",
+        section: KeySource.section,
+        "A JWK Set: a file or an https URL (http only for this machine); the token's kid selects the key"
+    )
+    private static let discovery = Option<NonEmptyText>(
+        "discover",
+        value: "ISSUER",
+        section: KeySource.section,
+        """
+        The https URL of the issuer (http only for this machine), whose metadata locates the keys; the token's iss \
+        must match
+        """
+    )
+    private static let timeout = Option<TimeSpan>(
+        "timeout",
+        value: "DURATION",
+        section: KeySource.section,
+        "The timeout for each document (default: 20s)"
+    )
+
+    static let options = [set.definition, discovery.definition, RootsOption.option.definition, timeout.definition]
+
+    /// The same options for a command that encrypts, which has no token yet.
+    static var recipientOptions: [OptionDefinition] {
+        options.map { option in
+            var option = option
+            switch option.longName {
+            case "jwks":
+                option.summary = "A JWK Set: a file or an https URL (http only for this machine); --kid selects the key"
+            case "discover":
+                option.summary = """
+                    The https URL of an issuer (http only for this machine), whose metadata locates its keys; --kid \
+                    selects the key
+                    """
+            default: break
+            }
+            return option
+        }
+    }
+
+    private enum Place {
+        case file(InputFile)
+        case web(WebDocument)
+        case issuer(WebDocument, WebDocument)
+    }
+
+    /// The issuer of the keys, if known.
+    let issuer: String?
+    private let place: Place
+    private let roots: InputFile?
+    private let timeout: Duration
+
+    /// Creates the source, or returns `nil` if the command line has no key set.
+    ///
+    /// - Throws: ``UsageError`` if the command line has several key sets, or an option for the web
+    ///   without a URL.
+    init?(_ arguments: ParsedArguments) throws(UsageError) {
+        roots = try arguments.value(of: RootsOption.option)
+        timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 20)
+        let place: Place?
+        issuer = try arguments.value(of: Self.discovery)?.text
+        switch (try arguments.value(of: Self.set)?.text, issuer) {
+        case (let set?, nil): place = try Self.place(ofSet: set, arguments)
+        case (nil, let issuer?): place = try Self.place(ofIssuer: issuer, arguments)
+        case (nil, nil): place = nil
+        default: throw arguments.usageError("--jwks and --discover can't be combined")
+        }
+        switch place {
+        case .web, .issuer: break
+        case .file, nil:
+            if roots != nil { throw arguments.usageError("--roots applies only to keys from a URL") }
+        }
+        guard let place else { return nil }
+        self.place = place
+    }
+
+    /// A Boolean value that indicates whether the set is read from standard input.
+    var takesStandardInput: Bool {
+        if case .file(let file) = place { file.isStandardInput } else { false }
+    }
+
+    /// Reads or fetches the set, and warns if other users can read the private keys in a file.
+    ///
+    /// - Returns: The set. RSA keys from the web are limited to 4096 bits.
+    /// - Throws: ``CommandFailure`` if the set can't be read or fetched.
+    func keySet(warningOn console: Console) throws(CommandFailure) -> JWKSet {
+        switch place {
+        case .file(let file):
+            let content = try file.read()
+            let set = try Self.set(content.bytes, file.name, RSAKeyLimit.configuration)
+            if set.keys.contains(where: \.isPrivate),
+                let warning = content.status?.secretWarning(file.name, "private key")
+            {
+                console.warn(warning)
+            }
+            return set
+        case .web(let document):
+            let fetched = try document.fetch(roots: RootsOption.roots(roots), timeout: timeout)
+            return try Self.set(Array(fetched), document.name, RSAKeyLimit.message)
+        case .issuer(let openID, let oauth):
+            return try discover(openID, oauth)
+        }
+    }
+
+    /// The name of the set in messages.
+    var name: String {
+        switch place {
+        case .file(let file): file.name
+        case .web(let document), .issuer(let document, _): document.name
+        }
+    }
+
+    /// Discovers the issuer's keys with OpenID Connect Discovery 1.0 §4, or with RFC 8414 §3 if the
+    /// server responds with a 404.
+    private func discover(_ openID: WebDocument, _ oauth: WebDocument) throws(CommandFailure) -> JWKSet {
+        let roots = try RootsOption.roots(roots)
+        var metadata: Data
+        var place = openID
+        do throws(CommandFailure) {
+            metadata = try openID.fetch(roots: roots, timeout: timeout)
+        } catch {
+            guard (error.cause as? ServerError)?.errorCode == 404 else { throw error }
+            place = oauth
+            metadata = try oauth.fetch(roots: roots, timeout: timeout)
+        }
+        guard let object = try? JSONObject(parsing: metadata) else {
+            throw CommandFailure(.failed, "\(place.name): the metadata isn't a JSON object")
+        }
+        // A server that responds for another issuer could serve its own keys (RFC 8414 §3.3).
+        guard let stated = object["issuer"]?.string, Array(stated.utf8) == Array((issuer ?? "").utf8) else {
+            throw CommandFailure(.failed, "\(place.name): the metadata belongs to another issuer")
+        }
+        guard let address = object["jwks_uri"]?.string, let document = WebDocument(address),
+            place.canName(document)
+        else {
+            throw CommandFailure(.failed, "\(place.name): the metadata has no https URL for the keys (jwks_uri)")
+        }
+        let fetched = Array(try document.fetch(roots: roots, timeout: timeout))
+        return try Self.set(fetched, document.name, RSAKeyLimit.message)
+    }
+
+    private static func set(
+        _ bytes: [UInt8],
+        _ name: String,
+        _ maximumRSAKeySize: Int
+    ) throws(CommandFailure) -> JWKSet {
+        do throws(TokenError) {
+            return try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
+        } catch {
+            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
+            throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
+        }
+    }
+
+    private static func place(ofSet text: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
+        if text.contains("://") {
+            guard let document = WebDocument(text) else {
+                throw arguments.usageError(
+                    "--jwks must be a file or an https URL without a password; http is allowed only for this machine"
+                )
+            }
+            return .web(document)
+        }
+        do throws(ValueError) {
+            return .file(try InputFile(argument: text))
+        } catch {
+            throw arguments.usageError("--jwks \(error.message)")
+        }
+    }
+
+    private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
+        let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
+        guard let document = WebDocument(issuer), document.name == issuer, document.url.fragment == nil,
+            let openID = WebDocument(base + "/.well-known/openid-configuration"),
+            let oauth = WebDocument(wellKnown(document.url, base))
+        else {
+            throw arguments.usageError(
+                "--discover must be an https URL without a query; http is allowed only for this machine"
+            )
+        }
+        return .issuer(openID, oauth)
+    }
+
+    /// Returns the metadata URL of RFC 8414, which inserts the well-known path before the issuer's
+    /// path.
+    private static func wellKnown(_ url: URL, _ base: String) -> String {
+        let part = "/.well-known/oauth-authorization-server"
+        let host = base.firstRange(of: "://")?.upperBound ?? base.startIndex
+        guard let path = base[host...].firstIndex(of: "/") else { return base + part }
+        return base[..<path] + part + base[path...]
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import TestSupport
+import Testing
+
+@Suite("CacheInterceptor: hostile responses", .limitedConcurrency)
+struct CachePoisoningTests {
+    /// Expects that the response to a second request comes from the server.
+    private func expectNotStored(_ headers: HTTPHeaders, _ line: Int = #line) async throws {
+        let fixture = CacheFixture(.text("a", headers: headers), .text("b"))
+        _ = try await fixture.response()
+        #expect(try await fixture.text() == "b", "line \(line)")
+        #expect(fixture.transport.requests[1].headers["If-None-Match"] == nil, "line \(line)")
+    }
+
+    @Test("Doesn't store a response with control characters or line breaks in a field")
+    func splitting() async throws {
+        for value in ["x\r\nSet-Cookie: a=b", "x\u{0}", "x\u{7F}", "x\n"] {
+            try await expectNotStored(.fresh + ["X-A": value])
+        }
+        try await expectNotStored(.fresh + ["X A\r\nB": "x"])
+    }
+
+    @Test("Doesn't store a response whose Vary matches no request, or is too large")
+    func vary() async throws {
+        let many = (0..<17).map { "a\($0)" }.joined(separator: ",")
+        let long = String(repeating: "a", count: 2_000)
+        for value in ["*", "a, *", "a b", "\"a\"", many, long, "a\u{1}"] {
+            try await expectNotStored(.fresh + ["Vary": value])
+        }
+        try await expectNotStored(
+            .fresh + HTTPHeaders((0..<30).map { HTTPHeaders.Field(name: "Vary", value: "a\($0)") })
+        )
+    }
+
+    @Test("Doesn't store a response whose Content-Length contradicts its body")
+    func lengths() async throws {
+        for value in ["5", "x", "-1", "1, 1", "01"] { try await expectNotStored(.fresh + ["Content-Length": value]) }
+        try await expectNotStored(.fresh + ["Content-Length": "1", "content-length": "2"])
+    }
+
+    @Test(
+        "Reads a wrong Age as the specification requires",
+        arguments: [
+            ("x", true), ("-1", true), ("1.5", true), ("\"100\"", true), ("", true), ("59", true), ("60", false),
+            ("99999999999999999999999", false), ("60, 0", false), ("0, 60", true),
+        ]
+    )
+    func age(_ value: String, isFresh: Bool) async throws {
+        let fixture = CacheFixture(.text("a", headers: .fresh + ["Age": value]), .text("b"))
+        _ = try await fixture.response()
+        #expect(try await fixture.text() == (isFresh ? "a" : "b"))
+    }
+
+    @Test("Replaces the stored response by a 200 to a conditional request")
+    func unconditional() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: ["ETag": "\"1\""]),
+            .text("b", headers: .fresh + ["ETag": "\"1\""])
+        )
+        _ = try await fixture.response()
+        #expect(try await fixture.text() == "b")
+        #expect(try await fixture.text() == "b")
+        #expect(fixture.sent == 2)
+    }
+
+    @Test("Removes the stored response if its successor must not be stored")
+    func successor() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: ["ETag": "\"1\"", "Cache-Control": "max-age=1, stale-if-error=60"]),
+            .text("b", headers: ["Cache-Control": "no-store"]),
+            .status(503)
+        )
+        _ = try await fixture.response()
+        fixture.time.advance(by: .seconds(2))
+        #expect(try await fixture.text() == "b")
+        await #expect(throws: ServerError.self) { try await fixture.text() }
+    }
+
+    @Test("Delivers a 304 unchanged if no response is stored")
+    func unasked() async throws {
+        let fixture = CacheFixture(.status(304, headers: .fresh), .text("a"))
+        let error = await #expect(throws: ServerError.self) { try await fixture.text() }
+        #expect(error?.errorCode == 304 && fixture.cache.size == 0)
+        #expect(try await fixture.text() == "a")
+    }
+
+    @Test("Repeats the request without conditions after a 304 with another tag")
+    func otherTag() async throws {
+        for (stored, received) in [("\"1\"", "\"2\""), ("W/\"1\"", "\"1\""), ("W/\"1\"", "W/\"2\"")] {
+            let fixture = CacheFixture(
+                .text("a", headers: ["ETag": stored]),
+                .status(304, headers: ["ETag": received]),
+                .text("b")
+            )
+            _ = try await fixture.response()
+            #expect(try await fixture.text() == "b")
+            #expect(fixture.transport.requests.map { $0.headers["If-None-Match"] } == [nil, stored, nil])
+        }
+    }
+
+    @Test("Fails if a 304 isn't about the stored response of a Last-Modified date twice")
+    func otherDate() async throws {
+        let dates = ["Sun, 06 Nov 1994 08:49:37 GMT", "Mon, 07 Nov 1994 08:49:37 GMT"]
+        let fixture = CacheFixture(
+            .text("a", headers: ["Last-Modified": dates[0], "Cache-Control": "no-cache"]),
+            .status(304, headers: ["Last-Modified": dates[1]]),
+            .status(304)
+        )
+        _ = try await fixture.response()
+        let error = await #expect(throws: ServerError.self) { try await fixture.text() }
+        #expect(error?.errorCode == 304 && fixture.sent == 3)
+    }
+
+    @Test("Validates a response after the clock was set back")
+    func clock() async throws {
+        let fixture = CacheFixture(.text("a", headers: .fresh), .text("b"))
+        _ = try await fixture.response()
+        fixture.time.setDate(fixture.time.date - 1)
+        #expect(try await fixture.text() == "b")
+    }
+
+    @Test("A date in the past makes a response older, and one in the future doesn't make it younger")
+    func dates() async throws {
+        for (offset, text) in [(-61.0, "b"), (-30, "a"), (3_600, "a")] {
+            let time = ManualTime()
+            let date = HTTPDate.format(time.date + offset)
+            let fixture = CacheFixture(.text("a", headers: .fresh + ["Date": date]), .text("b"))
+            _ = try await fixture.response()
+            #expect(try await fixture.text() == text)
+            fixture.time.advance(by: .seconds(60))
+            if offset > 0 { #expect(try await fixture.text() == "b") }
+        }
+    }
+
+    @Test("Passes requests with a long URL or user information on")
+    func urls() async throws {
+        for text in ["http://a.example/" + String(repeating: "a", count: 9_000)] {
+            let url = try #require(URL(string: text))
+            let fixture = CacheFixture(.text("a", headers: .fresh), .text("b"))
+            _ = try await fixture.response(url: url)
+            #expect(try await fixture.response(url: url).body == Data("b".utf8))
+        }
+    }
+
+    @Test("Malformed or excessive Cache-Control fields forbid storing")
+    func directives() async throws {
+        for value in [
+            "max-age=60, \"", "max-age=60, a=\"no-store", "max-age=60 no-store", "max-age=60; no-store",
+            "max-age=60, " + String(repeating: "a", count: 5_000),
+            "max-age=60, " + (0..<70).map { "a\($0)" }.joined(separator: ","), "max-age=60, é",
+        ] {
+            try await expectNotStored(["Cache-Control": value])
+        }
+    }
+
+    @Test("Bounds the variants of a URL")
+    func variants() async throws {
+        let time = ManualTime()
+        let cache = MemoryResponseCache()
+        let transport = MockTransport { _ in
+            HTTPTransportResponse(status: 200, headers: .fresh + ["Vary": "X-A"], body: Data("a".utf8))
+        }
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [CacheInterceptor(cache: cache, timeSource: time.timeSource)]
+        )
+        for number in 0..<100 { _ = try await client.response(for: CacheFixture.request(["X-A": "\(number)"])) }
+        let key = CacheKey(url: "http://a.example:80/things", credentials: "")
+        #expect(cache.responses(for: key).count == 16)
+        #expect(try await client.response(for: CacheFixture.request(["X-A": "99"])).cacheUse == .fresh)
+        #expect(try await client.response(for: CacheFixture.request(["X-A": "0"])).cacheUse == nil)
+    }
+}

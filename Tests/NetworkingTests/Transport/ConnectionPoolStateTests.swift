@@ -1,0 +1,258 @@
+import Foundation
+import Glibc
+import MockNetworking
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Networking
+
+@Suite("Connection pool state", .limitedConcurrency)
+struct ConnectionPoolStateTests {
+    @Test("Has no origins before the first request")
+    func unused() throws {
+        let transport = try CurlTransport(configuration: .init(proxy: .none))
+        #expect(transport.poolState.origins.isEmpty)
+        #expect(transport.poolState.engines == 0)
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        #expect(transport.poolState[url] == nil)
+    }
+
+    @Test("Counts busy and idle connections, requests and bytes", arguments: [false, true])
+    func connections(isStreamed: Bool) async throws {
+        let gate = AsyncGate()
+        try await withHelloPeer(gate) { peer in
+            try await withCurl { transport in
+                let body = HTTPBody.data(Data("abc".utf8))
+                let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+                let tasks = (0..<3).map { _ in
+                    Task {
+                        if isStreamed {
+                            try await transport.open(request, limits: .generous()).body.collect(upTo: 10).count
+                        } else {
+                            try await transport.send(request, limits: .generous()).body.count
+                        }
+                    }
+                }
+                #expect(try await eventually { transport.poolState[peer.url]?.busyConnections == 3 })
+                var state = try #require(transport.poolState[peer.url])
+                #expect(state.runningRequests == 3)
+                #expect(state.idleConnections == 0 && state.openingConnections == 0)
+                #expect(state.openedConnections == 3)
+                for _ in 0..<3 { gate.open() }
+                for task in tasks { #expect(try await task.value == 5) }
+                #expect(try await eventually { transport.poolState[peer.url]?.idleConnections == 3 })
+                state = try #require(transport.poolState[peer.url])
+                #expect(state.busyConnections == 0 && state.runningRequests == 0)
+                #expect(state.requests == 3 && state.openedConnections == 3)
+                #expect(state.bytesSent == 9 && state.bytesReceived == 15)
+                gate.open()
+                if isStreamed {
+                    _ = try await transport.open(request, limits: .generous()).body.collect(upTo: 10)
+                } else {
+                    _ = try await transport.send(request, limits: .generous())
+                }
+                state = try #require(transport.poolState[peer.url])
+                #expect(state.requests == 4 && state.openedConnections == 3)
+                #expect((state.scheme, state.host, state.port) == ("http", "127.0.0.1", peer.port))
+            }
+        }
+    }
+
+    @Test("Shows waiting requests and how long the oldest has waited")
+    func waiting() async throws {
+        let gate = AsyncGate()
+        try await withHelloPeer(gate) { peer in
+            let configuration = CurlTransport.Configuration(maximumConnectionsPerHost: 1, proxy: .none)
+            try await withCurl(configuration) { transport in
+                let tasks = (0..<3).map { _ in Task { try await transport.get(peer.url).status } }
+                #expect(try await eventually { transport.poolState[peer.url]?.queuedRequests == 2 })
+                let first = try #require(transport.poolState[peer.url]?.longestQueueTime)
+                #expect(try await eventually { transport.poolState[peer.url]?.longestQueueTime ?? .zero > first })
+                for _ in 0..<3 { gate.open() }
+                for task in tasks { #expect(try await task.value == 200) }
+                let state = try #require(transport.poolState[peer.url])
+                #expect(state.queuedRequests == 0 && state.longestQueueTime == nil)
+            }
+        }
+    }
+
+    @Test("Shows connections that are being established")
+    func opening() async throws {
+        let fixture = try TLSFixture()
+        // Accepts connections but doesn't take part in the handshake.
+        try await withPeer { connection in
+            try connection.waitForClose()
+        } _: { peer in
+            var tls = TLSConfiguration()
+            tls.trustRoots = try fixture.roots
+            try await withTLS(tls) { transport in
+                let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
+                let task = Task { await failure { _ = try await transport.get(url) } }
+                #expect(try await eventually { transport.poolState[url]?.openingConnections == 1 })
+                #expect(transport.poolState[url]?.busyConnections == 0)
+                task.cancel()
+                #expect(await task.value?.code == .cancelled)
+                #expect(try await eventually { transport.poolState[url]?.openingConnections == 0 })
+                #expect(transport.poolState[url]?.openedConnections == 0)
+            }
+        }
+    }
+
+    @Test("Forgets connections that couldn't be established", arguments: [false, true])
+    func notEstablished(isCancelled: Bool) async throws {
+        // The queue of the listener is full, so that the kernel ignores further connections.
+        let listener = try FullListener()
+        var configuration = CurlTransport.Configuration(proxy: .none)
+        configuration.connectTimeout = isCancelled ? .seconds(60) : .milliseconds(50)
+        try await withCurl(configuration) { transport in
+            let task = Task { await failure { _ = try await transport.get(listener.url) } }
+            if isCancelled {
+                #expect(try await eventually { transport.poolState[listener.url]?.openingConnections == 1 })
+                task.cancel()
+            }
+            #expect(await task.value?.code == (isCancelled ? .cancelled : .cannotConnect))
+            let state = try #require(transport.poolState[listener.url])
+            #expect(state.openingConnections + state.busyConnections + state.idleConnections == 0)
+            #expect(state.openedConnections == 0 && state.runningRequests == 0)
+        }
+    }
+
+    @Test("Counts name lookups, also while they run")
+    func lookups() async throws {
+        try await withHelloPeer { peer in
+            let resolver = StubResolver(["name.example": ["127.0.0.1"]], isOpen: false)
+            try await withCurl(CurlTransport.Configuration(resolver.makeResolver())) { transport in
+                let url = try #require(URL(string: "http://name.example:\(peer.port)/"))
+                let task = Task { try await transport.get(url).status }
+                #expect(try await eventually { transport.poolState[url]?.runningLookups == 1 })
+                resolver.open()
+                #expect(try await task.value == 200)
+                let state = try #require(transport.poolState[url])
+                #expect(state.runningLookups == 0 && state.lookups == 1)
+            }
+        }
+    }
+
+    @Test("Counts handshakes and resumptions, and metrics have the TLS version")
+    func handshakes() async throws {
+        let fixture = try TLSFixture()
+        let metrics = Mutex<[HTTPTransportMetrics]>([])
+        try await fixture.withServer { server in
+            server.fallback { _ in .text("hello").closing() }
+            var tls = TLSConfiguration()
+            tls.trustRoots = try fixture.roots
+            try await withTLS(tls) { transport in
+                let url = server.url(for: "/")
+                for _ in 0..<3 {
+                    let request = HTTPTransportRequest(url: url) { event in
+                        if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
+                    }
+                    _ = try await transport.send(request, limits: .generous())
+                }
+                let state = try #require(transport.poolState[url])
+                #expect(state.handshakes == 3 && state.openedConnections == 3)
+                #expect(state.resumedHandshakes == 2)
+                #expect(metrics.withLock { $0.map(\.tlsVersion) } == [.tls13, .tls13, .tls13])
+            }
+        }
+    }
+
+    @Test("Metrics of a request on a kept connection have the TLS version")
+    func keptVersion() async throws {
+        let fixture = try TLSFixture()
+        let metrics = Mutex<[HTTPTransportMetrics]>([])
+        try await fixture.withServer {
+            $0.maximumVersion = .tls12
+        } _: { server in
+            var tls = TLSConfiguration()
+            tls.trustRoots = try fixture.roots
+            try await withTLS(tls) { transport in
+                for _ in 0..<2 {
+                    let request = HTTPTransportRequest(url: server.url(for: "/")) { event in
+                        if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
+                    }
+                    _ = try await transport.send(request, limits: .generous())
+                }
+            }
+            #expect(metrics.withLock { $0.map(\.tlsVersion) } == [.tls12, .tls12])
+            #expect(metrics.withLock { $0.map(\.isConnectionReused) } == [false, true])
+        }
+    }
+
+    @Test("Returns a state at each interval until the task is cancelled or the transport is gone")
+    func states() async throws {
+        var transport: CurlTransport? = try CurlTransport(configuration: .init(proxy: .none))
+        let states = try #require(transport?.poolStates(every: .milliseconds(1)))
+        var count = 0
+        for await state in states {
+            #expect(state.engines == 0)
+            count += 1
+            if count == 3 { transport = nil }
+            #expect(count < 1000)
+        }
+        #expect(count >= 3)
+        let kept = try CurlTransport(configuration: .init(proxy: .none))
+        let reader = Task {
+            var count = 0
+            for await _ in kept.poolStates() { count += 1 }
+            return count
+        }
+        reader.cancel()
+        #expect(await reader.value <= 1)
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("Forgets unused origins beyond a thousand, but not those with connections")
+    func manyOrigins() throws {
+        let admission = CurlAdmission(CurlTransport.Configuration())
+        func origin(_ number: Int) throws -> HTTPOrigin {
+            try #require(URL(string: "http://h\(number).example").flatMap { HTTPOrigin($0) })
+        }
+        let busy = admission.activity(for: try origin(0))
+        busy.connections.add(1)
+        for number in 1...3000 { admission.activity(for: try origin(number)).requests.add(1) }
+        #expect(admission.snapshot.count <= 1025)
+        #expect(busy.isCurrent)
+        #expect(admission.activity(for: try origin(0)) === busy)
+    }
+}
+
+/// A listener on loopback whose queue is full.
+private final class FullListener: Sendable {
+    let url: URL
+    private let sockets: [Int32]
+
+    init() throws {
+        func makeSocket() -> Int32 {
+            Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        }
+        let listener = makeSocket()
+        var sockets = [listener]
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isFull = unsafe withUnsafeMutablePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                guard unsafe bind(listener, address, size) == 0, listen(listener, 0) == 0,
+                    unsafe getsockname(listener, address, &size) == 0
+                else { return false }
+                for _ in 0..<8 {
+                    let socket = makeSocket()
+                    sockets.append(socket)
+                    _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+                    _ = unsafe connect(socket, address, size)
+                }
+                return true
+            }
+        }
+        self.sockets = sockets
+        url = try #require(URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/"))
+        try #require(isFull)
+    }
+
+    deinit {
+        for socket in sockets { close(socket) }
+    }
+}

@@ -1,0 +1,312 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+import TokenGeneration
+
+/// Encrypted messages between a client and a server, on real sockets.
+@Suite("Encrypted messages", .limitedConcurrency)
+struct EncryptedMessageTests {
+    typealias Fault = MockAuthorizationServer.EncryptionFault
+
+    /// The faults, with the code of the cause.
+    private static var faults: [(Fault, TokenError.Code)] {
+        [
+            (.unencrypted, .algorithmMismatch), (.wrongKey, .decryptionFailed), (.wrongAlgorithm, .algorithmMismatch),
+            (.wrongEncryption, .algorithmMismatch), (.unsigned, .typeMismatch), (.wrongContentType, .typeMismatch),
+            (.nestedTwice, .malformedToken), (.altered, .decryptionFailed),
+        ]
+    }
+
+    // MARK: ID tokens
+
+    @Test(
+        "Accepts encrypted ID tokens of every kind of key",
+        arguments: [
+            (JWEAlgorithm.rsaOAEP, JWEEncryption.a128CBCHS256), (.rsaOAEP256, .a256GCM), (.ecdhES, .a128GCM),
+            (.ecdhESA256KW, .a256CBCHS512), (.dir, .a128CBCHS256), (.a192KW, .a256GCM), (.a256GCMKW, .a192CBCHS384),
+        ]
+    )
+    func idTokens(algorithm: JWEAlgorithm, encryption: JWEEncryption) async throws {
+        try await ServerFixture.with { fixture in
+            let peer = try EncryptedPeer(fixture, .idToken, algorithm, encryption)
+            let verifier = try peer.idTokenVerifier()
+            let tokens = try await peer.signIn(verifier)
+            #expect(tokens.idToken?.registered.subject == "ada")
+            let text = try #require(tokens.unverifiedIDToken).expose { $0 }
+            let header = try UnverifiedJWE(compact: text).unverifiedProtectedHeader
+            #expect(header["alg"]?.string == algorithm.rawValue && header["enc"]?.string == encryption.rawValue)
+            #expect(header["cty"] == "JWT")
+            // The signed token inside isn't accepted without its encryption.
+            let inner = try String(
+                decoding: #require(verifier.decrypter).decrypt(compact: text).plaintext,
+                as: UTF8.self
+            )
+            await #expect(throws: TokenError(.algorithmMismatch, "")) { try await verifier.verify(inner, nonce: nil) }
+        }
+    }
+
+    @Test(
+        "Each fault of the encryption of an ID token has its own error",
+        arguments: faults + [(.oversized, .tooLarge)]
+    )
+    func badIDTokens(fault: Fault, code: TokenError.Code) async throws {
+        try await ServerFixture.with { fixture in
+            for algorithm in [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir] {
+                let peer = try EncryptedPeer(fixture, .idToken, algorithm)
+                fixture.server.misbehave(.encryption(fault))
+                let error = await #expect(throws: OAuth2Error.self, "\(algorithm)") {
+                    try await peer.signIn(try peer.idTokenVerifier())
+                }
+                #expect(error?.code == .protocolViolation)
+                #expect((error?.cause as? TokenError)?.code == code, "\(algorithm)")
+            }
+        }
+    }
+
+    @Test("Verifies the signature and the claims inside the encryption")
+    func innerFaults() async throws {
+        try await ServerFixture.with { fixture in
+            let peer = try EncryptedPeer(fixture, .idToken, .ecdhES)
+            let faults: [(MockAuthorizationServer.IDTokenFault, TokenError.Code)] = [
+                (.unsigned, .algorithmMismatch), (.mixedUpKeys, .signatureInvalid), (.unknownKey, .unknownKey),
+                (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch), (.wrongAudience, .audienceMismatch),
+            ]
+            for (fault, code) in faults {
+                fixture.server.misbehave(.idToken(fault))
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await peer.signIn(try peer.idTokenVerifier())
+                }
+                #expect((error?.cause as? TokenError)?.code == code)
+            }
+        }
+    }
+
+    @Test("Rejects an encrypted ID token if no encryption is registered, and names the reason")
+    func unexpected() async throws {
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            fixture.server.misbehave(.encryption(.unexpected))
+            let grant = try await fixture.code(client, scope: "openid")
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: grant, idToken: fixture.idToken(client))
+            }
+            let cause = try #require(error?.cause as? TokenError)
+            #expect(cause.code == .malformedToken && cause.message.contains("the ID token is encrypted"))
+        }
+    }
+
+    // MARK: Authorization responses and requests
+
+    @Test("Accepts encrypted authorization responses, and each fault has its own error")
+    func authorizationResponses() async throws {
+        try await ServerFixture.with { fixture in
+            let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)
+            var verifier = AuthorizationResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            verifier.decrypter = try peer.decrypter()
+            _ = try await peer.client.tokens(for: try await peer.signedGrant(verifier))
+            for (fault, code) in Self.faults {
+                fixture.server.misbehave(at: .authorization, .encryption(fault))
+                let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(verifier) }
+                #expect(error?.code == .protocolViolation)
+                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            }
+            verifier.decrypter = nil
+            let plain = verifier
+            let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(plain) }
+            #expect((error?.cause as? TokenError)?.code == .malformedToken)
+        }
+    }
+
+    @Test("The server decrypts authorization requests for its published key")
+    func requests() async throws {
+        let serverKey = try DecryptionKey.generate(.rsaOAEP256).identified(by: "enc-1")
+        try await ServerFixture.with({ $0.decryptionKeys = [serverKey] }) { fixture in
+            let client = fixture.client(try fixture.keyed())
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "read")
+            let signed = try SignedAuthorizationRequest(
+                request,
+                for: client.server,
+                signingService: try ES256SigningService(key: fixture.key)
+            )
+            let keys = RemoteKeySet(url: try #require(client.server.keySetURL), client: fixture.network)
+            let key = try await keys.encryptionKey(for: .rsaOAEP256)
+            #expect(key.keyID == "enc-1")
+            let encrypted = try signed.encrypted(for: key)
+            let text = try #require(encrypted.parameters.last?.value)
+            let header = try UnverifiedJWE(compact: text).unverifiedProtectedHeader
+            #expect(header["enc"] == "A128CBC-HS256" && header["cty"] == "JWT" && header["kid"] == "enc-1")
+            #expect(!"\(encrypted)".contains(text))
+            let redirect = try await fixture.server.visit(encrypted.url(at: client.server), client: fixture.network)
+            _ = try await client.tokens(for: try request.grant(from: redirect, of: client.server))
+            let pushed = try await client.push(parameters: encrypted.parameters)
+            #expect(fixture.server.pushedAuthorizationRequest(pushed.requestURI)?["state"] == request.state)
+            let foreign = try signed.encrypted(for: DecryptionKey.generate(.rsaOAEP256).encryptionKey)
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.push(parameters: foreign.parameters)
+            }
+            #expect(error?.serverCode == "invalid_request_object")
+            let twice = #expect(throws: OAuth2Error.self) { try encrypted.encrypted(for: key) }
+            #expect(twice?.code == .assertionFailed && (twice?.cause as? TokenError)?.code == .unencodableContent)
+            await #expect(throws: TokenError(.unknownKey, "")) { try await keys.encryptionKey(for: .ecdhES) }
+        }
+    }
+
+    @Test("The server decrypts authorization requests with the key derived from the client's secret")
+    func secretRequests() async throws {
+        try await ServerFixture.with { fixture in
+            var registered = MockAuthorizationServer.Client(
+                id: "web",
+                authentication: .clientSecretBasic(ServerFixture.secret),
+                redirectURIs: [ServerFixture.redirectURI]
+            )
+            registered.metadata.keys = [fixture.key.verificationKey]
+            registered.metadata.secure(.requestObject, signedWith: .es256, encryptedWith: .dir, .a256GCM)
+            fixture.server.register(registered)
+            let secret = Secret(ServerFixture.secret)
+            let client = fixture.client(.clientSecretBasic(clientID: "web", secret: secret))
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
+            let signed = try SignedAuthorizationRequest(
+                request,
+                for: client.server,
+                signingService: try ES256SigningService(key: fixture.key)
+            )
+            let key = try EncryptionKey(clientSecret: secret, algorithm: .dir, encryption: .a256GCM)
+            let pushed = try await client.push(parameters: signed.encrypted(for: key).parameters)
+            #expect(fixture.server.pushedAuthorizationRequest(pushed.requestURI)?["state"] == request.state)
+            let other = try EncryptionKey(clientSecret: secret, algorithm: .dir, encryption: .a128GCM)
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.push(parameters: signed.encrypted(for: other).parameters)
+            }
+            #expect(error?.serverCode == "invalid_request_object")
+        }
+    }
+
+    @Test("Finds the server's new encryption key after the cooldown")
+    func serverKeys() async throws {
+        let key = try DecryptionKey.generate(.ecdhES).identified(by: "new").encryptionKey
+        let issuer = PublishedKeys([try IssuerKey(id: "1")])
+        let keys = issuer.keySet()
+        await #expect(throws: TokenError(.unknownKey, "")) { try await keys.encryptionKey(for: .ecdhES) }
+        issuer.publish(text: JWKSet(keys: [key.jwk]).serialized())
+        issuer.time.advance(by: .seconds(31))
+        #expect(try await keys.encryptionKey(for: .ecdhES, keyID: "new").keyID == "new")
+        #expect(issuer.fetchCount == 2)
+    }
+
+    // MARK: UserInfo
+
+    @Test("Accepts UserInfo that is signed and encrypted, or only encrypted", arguments: [true, false])
+    func userInfo(isSigned: Bool) async throws {
+        try await ServerFixture.with { fixture in
+            fixture.server.setUsers { users in
+                users.claims["ada"] = ["name": "Ada"]
+                users.areSigned = isSigned
+            }
+            let peer = try EncryptedPeer(fixture, .userInfo, .ecdhESA256KW, .a256GCM)
+            let decrypter = try #require(try peer.decrypter())
+            let keys = isSigned ? fixture.server.keys : nil
+            let authorized = try await peer.authorized()
+            func info(_ keys: JWKSet?, _ decrypter: JWEDecrypter?) async throws -> UserInfo {
+                try await peer.client.userInfo(
+                    subject: "ada",
+                    authorized: authorized,
+                    keys: keys,
+                    decrypter: decrypter
+                )
+            }
+            #expect(try await info(keys, decrypter)["name"] == "Ada")
+            // The other kind of protection, or only a part of it, is rejected.
+            for other in [(isSigned ? nil : fixture.server.keys, decrypter), (keys, nil)] {
+                let error = await #expect(throws: OAuth2Error.self) { try await info(other.0, other.1) }
+                #expect(error?.code == .protocolViolation)
+            }
+            fixture.server.setUsers { $0.substitute = "eve" }
+            #expect(await failureCode { _ = try await info(keys, decrypter) } == .subjectMismatch)
+        }
+    }
+
+    @Test("Each fault of the encryption of UserInfo has its own error")
+    func badUserInfo() async throws {
+        try await ServerFixture.with { fixture in
+            fixture.server.setUsers { $0.areSigned = true }
+            let peer = try EncryptedPeer(fixture, .userInfo, .a256KW)
+            let decrypter = try peer.decrypter()
+            let authorized = try await peer.authorized()
+            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
+                fixture.server.misbehave(at: .userInfo, .encryption(fault))
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await peer.client.userInfo(
+                        subject: "ada",
+                        authorized: authorized,
+                        keys: fixture.server.keys,
+                        decrypter: decrypter
+                    )
+                }
+                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            }
+            // A response without any protection.
+            fixture.server.misbehave(at: .userInfo, .response(.json(#"{"sub":"ada"}"#)))
+            let code = await failureCode {
+                _ = try await peer.client.userInfo(subject: "ada", authorized: authorized, decrypter: decrypter)
+            }
+            #expect(code == .protocolViolation)
+        }
+    }
+
+    // MARK: Introspection
+
+    @Test("Accepts introspection responses that are signed and encrypted, and each fault has its own error")
+    func introspection() async throws {
+        try await ServerFixture.with { fixture in
+            let peer = try EncryptedPeer(fixture, .introspectionResponse, .dir, .a256CBCHS512)
+            var verifier = IntrospectionResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            verifier.decrypter = try peer.decrypter()
+            let token = Secret(try fixture.server.issueAccessToken(clientID: "api", subject: "ada"))
+            #expect(try await peer.client.introspect(token, verifiedBy: verifier).subject == "ada")
+            #expect(try await !peer.client.introspect(Secret("unknown"), verifiedBy: verifier).isActive)
+            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
+                fixture.server.misbehave(at: .introspection, .encryption(fault))
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await peer.client.introspect(token, verifiedBy: verifier)
+                }
+                #expect(error?.code == .protocolViolation)
+                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            }
+        }
+    }
+
+    // MARK: Registration
+
+    @Test("A dynamically registered client gets encrypted ID tokens, for its key or its secret")
+    func registration() async throws {
+        try await ServerFixture.with { fixture in
+            let registrar = ClientRegistrar(server: fixture.server.metadata, client: fixture.network)
+            let key = try DecryptionKey.generate(.ecdhESA256KW, on: .x25519)
+            for algorithm in [JWEAlgorithm.ecdhESA256KW, .a128KW] {
+                var metadata = ClientMetadata()
+                metadata.redirectURIs = [ServerFixture.redirectURI]
+                metadata.secure(.idToken, signedWith: .es256, encryptedWith: algorithm)
+                metadata.encryptionKeys = [key.encryptionKey]
+                let registered = try await registrar.register(metadata)
+                let secret = try #require(registered.clientSecret)
+                let client = fixture.client(.clientSecretBasic(clientID: registered.clientID, secret: secret))
+                var verifier = fixture.idTokenVerifier(clientID: registered.clientID)
+                verifier.decrypter = try registered.metadata.decrypter(
+                    for: .idToken,
+                    keys: [key],
+                    clientSecret: secret
+                )
+                let grant = try await fixture.code(client, scope: "openid")
+                let tokens = try await client.tokens(for: grant, idToken: .verified(by: verifier))
+                #expect(tokens.idToken?.registered.subject == "ada")
+            }
+            let incomplete = ClientMetadata(["userinfo_encrypted_response_enc": "A256GCM"])
+            let error = await #expect(throws: OAuth2Error.self) { try await registrar.register(incomplete) }
+            #expect(error?.serverCode == "invalid_client_metadata")
+        }
+    }
+}

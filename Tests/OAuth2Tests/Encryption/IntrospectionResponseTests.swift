@@ -1,0 +1,208 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import ResourceServer
+import TestSupport
+import Testing
+import TokenGeneration
+
+/// The rules of RFC 9701 for introspection responses that are JWTs.
+@Suite("Introspection responses as JWTs", .limitedConcurrency)
+struct IntrospectionResponseTests {
+    private static let mediaType = "application/token-introspection+jwt"
+
+    private let key: SigningKey
+    private let token = Secret(EndpointFixture.token)
+
+    init() throws {
+        key = try SigningKey.generate(.es256)
+    }
+
+    @Test("Requests a JWT and returns the members of `token_introspection`")
+    func accepted() async throws {
+        let fixture = EndpointFixture(try response())
+        let found = try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+        #expect(found.isActive && found.subject == "ada" && found.scope == ["read", "write"])
+        #expect(found.claims["token_introspection"] == nil)
+        let request = try #require(fixture.transport.requests.first)
+        #expect(request.headers["Accept"] == Self.mediaType)
+        #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
+    }
+
+    @Test("Ignores the other members for an inactive token")
+    func inactive() async throws {
+        let members: JSONObject = ["active": false, "sub": "ada"]
+        let fixture = EndpointFixture(try response(["token_introspection": .object(members)]))
+        let found = try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+        #expect(!found.isActive && found.subject == nil && found.claims == ["active": false])
+    }
+
+    @Test(
+        "Rejects a JWT that breaks a rule of RFC 9701 §5",
+        arguments: [
+            (["iss": nil], .missingClaim), (["aud": nil], .missingClaim), (["iat": nil], .missingClaim),
+            (["aud": "another"], .audienceMismatch), (["iat": 1_000_000_061], .issuedInFuture),
+            (["iat": 999_999_000], .tooOld), (["sub": "ada"], .prohibitedClaim),
+            (["exp": 2_000_000_000], .prohibitedClaim), (["token_introspection": nil], .malformedClaim),
+            (["token_introspection": "active"], .malformedClaim), (["token_introspection": [true]], .malformedClaim),
+        ] as [([String: JSONValue?], TokenError.Code)]
+    )
+    func claims(changes: [String: JSONValue?], code: TokenError.Code) async throws {
+        let fixture = EndpointFixture(try response(changes))
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+        }
+        #expect(error?.code == .protocolViolation)
+        #expect((error?.cause as? TokenError)?.code == code)
+    }
+
+    @Test("Rejects another server's response")
+    func issuer() async throws {
+        let fixture = EndpointFixture(try response(["iss": "https://evil.example"]))
+        let error = await #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+            try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+        }
+        #expect((error?.cause as? TokenError)?.code == .issuerMismatch)
+    }
+
+    @Test("Rejects members of the wrong type inside", arguments: [["active": "true"], ["sub": "ada"]] as [JSONObject])
+    func members(members: JSONObject) async throws {
+        let fixture = EndpointFixture(try response(["token_introspection": .object(members)]))
+        await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+            try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+        }
+    }
+
+    @Test(
+        "Rejects another type of JWT",
+        arguments: [("JWT", false), ("at+jwt", false), ("application/Token-Introspection+JWT", true)]
+    )
+    func types(type: String, isAccepted: Bool) async throws {
+        let fixture = EndpointFixture(try response(type: type))
+        let code = await failureCode { _ = try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture)) }
+        #expect(code == (isAccepted ? nil : .protocolViolation))
+    }
+
+    @Test("Rejects another key, another algorithm and a missing signature")
+    func signatures() async throws {
+        let unsigned = try UnsecuredTokenText.make(claims(changing: [:]), type: "token-introspection+jwt")
+        let steps = [
+            try response(key: SigningKey.generate(.es256)), try response(key: SigningKey.generate(.es384)),
+            .text(unsigned, headers: ["Content-Type": Self.mediaType]),
+        ]
+        for (step, code) in zip(steps, [TokenError.Code.signatureInvalid, .algorithmMismatch, .algorithmMismatch]) {
+            let fixture = EndpointFixture(step)
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+            }
+            #expect((error?.cause as? TokenError)?.code == code)
+        }
+    }
+
+    @Test("Rejects JSON if a JWT is required, and a JWT if no verifier can check it")
+    func downgrade() async throws {
+        let json = EndpointFixture(.json(#"{"active":true}"#))
+        #expect(
+            await failureCode { _ = try await json.oauth.introspect(token, verifiedBy: verifier(json)) }
+                == .protocolViolation
+        )
+        let plain = EndpointFixture(try response())
+        let error = await #expect(throws: OAuth2Error.self) { try await plain.oauth.introspect(token) }
+        #expect(error?.code == .protocolViolation && error?.message.contains("verifiedBy") == true)
+    }
+
+    @Test("Accepts another name of the resource server")
+    func audience() async throws {
+        let fixture = EndpointFixture(try response(["aud": "https://rs.example/resource"]))
+        var verifier = verifier(fixture)
+        verifier.audience = "https://rs.example/resource"
+        let found = try await fixture.oauth.introspect(token, verifiedBy: verifier)
+        #expect(found.isActive)
+    }
+
+    @Test("Errors don't repeat what was sent")
+    func secrecy() async throws {
+        let echo: JSONObject = ["active": .string(EndpointFixture.token)]
+        for changes in [["token_introspection": JSONValue.object(echo)], ["iss": .string(EndpointFixture.secret)]] {
+            let fixture = EndpointFixture(try response(changes))
+            let error = try #require(
+                await #expect(throws: OAuth2Error.self) {
+                    try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
+                }
+            )
+            for text in EndpointFixture.texts(of: error) {
+                #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
+            }
+        }
+    }
+
+    @Test("A cache verifies responses, and the response itself isn't an access token")
+    func resourceServer() async throws {
+        let members: JSONObject = ["active": true, "sub": "ada", "aud": .string(GuardedAPI.audience)]
+        let signed = try response(["token_introspection": .object(members)])
+        let fixture = EndpointFixture(signed, .json(#"{"active":true}"#))
+        let cache = CachedTokenIntrospection(
+            fixture.oauth,
+            verifiedBy: verifier(fixture),
+            lifetime: .zero,
+            timeSource: fixture.time.timeSource
+        )
+        let verifier = AccessTokenVerifier(
+            audience: GuardedAPI.audience,
+            introspection: cache,
+            currentDate: fixture.time.timeSource.date
+        )
+        let request = ProtectedRequest(
+            method: .get,
+            url: GuardedAPI.url,
+            headers: ["Authorization": "Bearer \(EndpointFixture.token)"]
+        )
+        #expect(try await verifier.verify(request).subject == "ada")
+        // The second response isn't signed.
+        await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request) }
+
+        // RFC 9701 §8.1: a response with the claims of an access token, presented as one.
+        var api = try GuardedAPI()
+        api.verifier.policy.type = .absentOrJWT
+        let confused = try api.token(type: "token-introspection+jwt")
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: confused) }
+        #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
+    }
+
+    private func verifier(_ fixture: EndpointFixture) -> IntrospectionResponseVerifier {
+        var verifier = IntrospectionResponseVerifier(key: key.verificationKey)
+        verifier.currentDate = fixture.time.timeSource.date
+        return verifier
+    }
+
+    private func claims(changing changes: [String: JSONValue?]) -> JSONObject {
+        var claims: JSONObject = [
+            "iss": "https://id.example", "aud": "api", "iat": 1_000_000_000,
+            "token_introspection": ["active": true, "sub": "ada", "scope": "read write"],
+        ]
+        for (name, value) in changes { claims[name] = value }
+        return claims
+    }
+
+    private func response(
+        _ changes: [String: JSONValue?] = [:],
+        type: String = "token-introspection+jwt",
+        key: SigningKey? = nil
+    ) throws -> MockTransport.Step {
+        let token = try JWTGenerator(
+            header: ["typ": .string(type)],
+            payload: claims(changing: changes),
+            signingService: key ?? self.key
+        ).token()
+        return .text(token, headers: ["Content-Type": "\(Self.mediaType); charset=utf-8"])
+    }
+}
+
+/// A JWT without a signature.
+enum UnsecuredTokenText {
+    static func make(_ claims: JSONObject, type: String) throws -> String {
+        let header: JSONObject = ["alg": "none", "typ": .string(type)]
+        return [header, claims].map { Base64URLText.encode($0.serializedData()) }.joined(separator: ".") + "."
+    }
+}
