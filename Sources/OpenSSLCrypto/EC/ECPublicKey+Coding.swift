@@ -54,6 +54,6 @@ extension ECPublicKey {
         guard let encoded = key.points.first else { throw CryptoError(.malformedKey, "The key has no public point") }
         let group = try CurveGroup.shared(for: key.curve)
         let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
-        try self.init(key.curve, point: point)
+        self.init(key.curve, checked: point)
     }
 }

@@ -7,10 +7,7 @@ package struct ECPublicKey: Sendable {
     /// The second coordinate of the public point, big-endian and padded to the curve's size.
     package let y: [UInt8]
 
-    private let verification: EVPKeyOperation
-
-    /// OpenSSL's representation of the key.
-    var key: EVPKey { verification.key }
+    private let verification: Verification
 
     /// Creates a key from coordinates, which a JWK contains.
     ///
@@ -33,10 +30,19 @@ package struct ECPublicKey: Sendable {
 
     /// Creates a key from a point, and checks that the point is on the curve.
     init(_ curve: EllipticCurve, point: CurvePoint) throws(CryptoError) {
+        let group = try CurveGroup.shared(for: curve)
+        let checked = try point.uncompressed.withBytes { point throws(CryptoError) in
+            try group.point(decoding: point)
+        }
+        self.init(curve, checked: checked)
+    }
+
+    /// Creates a key from a point that's on the curve.
+    init(_ curve: EllipticCurve, checked point: CurvePoint) {
         self.curve = curve
         x = point.x
         y = point.y
-        verification = try EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(curve, point: point))
+        verification = Verification()
     }
 
     /// Verifies a signature.
@@ -57,7 +63,25 @@ package struct ECPublicKey: Sendable {
             let digest = try? hash.hash(message),
             let der = try? ECDSASignature.der(fromRaw: signature)
         else { return false }
-        return der.withBytes { der in digest.withBytes { digest in verification.verify(der, of: digest) } }
+        return verification.with(self) { operation in
+            der.withBytes { der in digest.withBytes { digest in operation.verify(der, of: digest) } }
+        }
+    }
+
+    /// OpenSSL's key and context, made with the first signature: the ephemeral key of a token for
+    /// key agreement never needs them, and they take as long as reading the rest of it.
+    private final class Verification: Sendable {
+        private let operation = SetOnce<EVPKeyOperation>()
+
+        /// Returns the result of a closure with the operation, or `false` if OpenSSL fails.
+        func with(_ key: ECPublicKey, _ body: (EVPKeyOperation) -> Bool) -> Bool {
+            if let result = operation.withObject(body) { return result }
+            guard
+                let new = try? EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(key.curve, point: key.point))
+            else { return false }
+            _ = operation.set(new)
+            return body(new)
+        }
     }
 }
 

@@ -21,6 +21,16 @@ internal import COpenSSL
         try unsafe body(pointer)
     }
 
+    /// Creates a key with the same parameters, for a public key to be set.
+    func parameters() throws(CryptoError) -> EVPKey {
+        guard let new = unsafe EVP_PKEY_new() else { throw CryptoError(failed: "EVP_PKEY_new", "No memory") }
+        let key = unsafe EVPKey(takingOwnershipOf: new)
+        guard unsafe EVP_PKEY_copy_parameters(new, pointer) == 1 else {
+            throw CryptoError(failed: "EVP_PKEY_copy_parameters", "Can't copy the parameters of the key")
+        }
+        return key
+    }
+
     /// The maximum size of a signature by the key, in bytes.
     var maximumSignatureSize: Int { unsafe Int(EVP_PKEY_get_size(pointer)) }
 }

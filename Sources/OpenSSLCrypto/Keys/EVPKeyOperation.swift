@@ -135,18 +135,18 @@ internal import COpenSSL
     /// Agrees on a secret of a known size.
     ///
     /// - Parameters:
-    ///   - peer: The public key, whose point has been checked.
+    ///   - point: The encoded point of the public key, which is on the key's curve.
     ///   - size: The size of the secret in bytes.
     /// - Returns: The secret, or `nil` if the point has small order.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
-    func sharedSecret(with peer: EVPKey, size: Int) throws(CryptoError) -> SecretBytes? {
+    func sharedSecret(with point: [UInt8], size: Int) throws(CryptoError) -> SecretBytes? {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
-        // Without OpenSSL's validation, which multiplies the point by the order. For a point on a
-        // curve with cofactor 1, the result is known.
-        guard unsafe peer.withPointer({ unsafe EVP_PKEY_derive_set_peer_ex(context, $0, 0) }) == 1 else {
+        do throws(CryptoError) {
+            try unsafe setPeer(point, in: context)
+        } catch {
             unsafe EVP_PKEY_CTX_free(context)
-            throw CryptoError(failed: "EVP_PKEY_derive_set_peer_ex", "Can't use the public key")
+            throw error
         }
         var isDerived = false
         let secret = SecretBytes(capacity: size) { output in
@@ -159,6 +159,28 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         unsafe pool.give(context)
         return isDerived ? secret : nil
+    }
+
+    /// Sets the other party's public key.
+    ///
+    /// A pooled context keeps the key object of its last peer, and only the point changes: a new
+    /// object takes 3 µs.
+    private func setPeer(_ point: [UInt8], in context: OpaquePointer) throws(CryptoError) {
+        let peer: EVPKey
+        if let last = unsafe EVP_PKEY_CTX_get0_peerkey(context), unsafe EVP_PKEY_up_ref(last) == 1 {
+            peer = unsafe EVPKey(takingOwnershipOf: last)
+        } else {
+            peer = try key.parameters()
+        }
+        // Without OpenSSL's validation, which multiplies the point by the order. For a point on a
+        // curve with cofactor 1, the result is known.
+        let isSet = unsafe peer.withPointer { peer in
+            unsafe point.withUnsafeBufferPointer { point in
+                unsafe EVP_PKEY_set1_encoded_public_key(peer, point.baseAddress, point.count) == 1
+                    && EVP_PKEY_derive_set_peer_ex(context, peer, 0) == 1
+            }
+        }
+        guard isSet else { throw CryptoError(failed: "EVP_PKEY_derive_set_peer_ex", "Can't use the public key") }
     }
 
     private typealias Transformation = (

@@ -61,10 +61,10 @@ package struct SecretAgreement: Sendable {
     package func secret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
         switch peer {
         case .ellipticCurve(let key) where key.curve.name == curve:
-            return try operation.sharedSecret(with: key.key, size: size)
+            return try operation.sharedSecret(with: key.point.uncompressed, size: size)
         case .montgomery(let key) where key.curve.name == curve:
             // OpenSSL rejects a secret of zeros, too; other providers may not.
-            return try operation.sharedSecret(with: key.key, size: size).flatMap { $0.isZero ? nil : $0 }
+            return try operation.sharedSecret(with: key.octets, size: size).flatMap { $0.isZero ? nil : $0 }
         default:
             throw CryptoError(.wrongKeyType, "\(curve) and \(peer.kind) keys can't agree on a secret")
         }

@@ -9,8 +9,6 @@ package struct MontgomeryPublicKey: Sendable {
     /// The bytes, as in a JWK's `x` member.
     package let octets: [UInt8]
 
-    let key: EVPKey
-
     /// Creates a key from its bytes.
     ///
     /// - Parameters:
@@ -26,7 +24,6 @@ package struct MontgomeryPublicKey: Sendable {
         }
         self.curve = curve
         self.octets = octets
-        key = try EVPKey.make(curve, point: octets)
     }
 }
 

@@ -19,6 +19,7 @@ struct AcceptedJWE: Sendable {
     ///   `decryptionFailed`.
     init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
         var headers: [(index: Int, header: JWEHeader)] = []
+        var checked: [(details: JWEAlgorithmDescription, encryption: JWEEncryption)] = []
         var refusal: TokenError?
         var statedEncryption: String?
         for (index, recipient) in token.recipients.enumerated() {
@@ -36,7 +37,7 @@ struct AcceptedJWE: Sendable {
                 )
             }
             do throws(TokenError) {
-                _ = try policy.check(header)
+                checked.append(try policy.check(header))
                 headers.append((index, header))
             } catch {
                 // Other recipients may use algorithms that this policy doesn't allow.
@@ -46,10 +47,11 @@ struct AcceptedJWE: Sendable {
         }
         if headers.isEmpty, let refusal { throw refusal }
         let selection = try RecipientSelection(headers, keys)
-        guard let header = headers.first(where: { $0.index == selection.recipient })?.header else {
+        guard let place = headers.firstIndex(where: { $0.index == selection.recipient }) else {
             throw TokenError(.unknownKey, "no key matches a recipient")
         }
-        let (details, encryption) = try policy.check(header)
+        let header = headers[place].header
+        let (details, encryption) = checked[place]
         let cipher = encryption.cipher
         guard token.sealed.vector.count == cipher.vectorSize, token.sealed.tag.count == cipher.tagSize else {
             throw TokenError(
