@@ -10,7 +10,6 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <openssl/objects.h>
 #include <openssl/opensslv.h>
 #include <openssl/param_build.h>
@@ -37,12 +36,6 @@ static inline OSSL_PARAM COpenSSL_private_key_param(unsigned char *little_endian
 }
 static inline OSSL_PARAM COpenSSL_digest_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0);
-}
-static inline OSSL_PARAM COpenSSL_kdf_key_param(void *key, size_t size) {
-    return OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, key, size);
-}
-static inline OSSL_PARAM COpenSSL_kdf_info_param(void *info, size_t size) {
-    return OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, size);
 }
 
 // OpenSSL 3.0 builds some of these names from two literals, which the importer doesn't evaluate. In

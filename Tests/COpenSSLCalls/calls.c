@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <openssl/rand.h>
 
 enum { CAPACITY = 64 };
@@ -83,8 +82,8 @@ RECORDED(EVP_PKEY_derive_set_peer_ex, (EVP_PKEY_CTX *context, EVP_PKEY *peer, in
     0)
 RECORDED(EVP_PKEY_derive_set_peer, (EVP_PKEY_CTX *context, EVP_PKEY *peer), (context, peer), 0)
 RECORDED(EVP_PKEY_derive, (EVP_PKEY_CTX *context, unsigned char *output, size_t *size), (context, output, size), 0)
-RECORDED(EVP_KDF_derive, (EVP_KDF_CTX *context, unsigned char *output, size_t size, const OSSL_PARAM *parameters),
-    (context, output, size, parameters), size)
+RECORDED(EVP_DigestUpdate, (EVP_MD_CTX *context, const void *input, size_t size), (context, input, size), size)
+RECORDED(EVP_DigestFinal_ex, (EVP_MD_CTX *context, unsigned char *output, unsigned int *size), (context, output, size), 0)
 RECORDED(PKCS5_PBKDF2_HMAC,
     (const char *password, int password_size, const unsigned char *salt, int salt_size, int iterations,
         const EVP_MD *hash, int size, unsigned char *output),

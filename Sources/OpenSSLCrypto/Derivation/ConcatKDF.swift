@@ -1,5 +1,3 @@
-internal import COpenSSL
-
 /// The Concat key derivation function with SHA-256
 /// ([RFC 7518 §4.6.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.6.2)), which is the
 /// single-step function of [NIST SP 800-56C](https://doi.org/10.6028/NIST.SP.800-56Cr2).
@@ -17,43 +15,19 @@ package enum ConcatKDF {
         guard secret.count > 0, (1...1024).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't derive \(count) bytes from a secret of \(secret.count) bytes")
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        guard let function = unsafe EVP_KDF_fetch(nil, "SSKDF", nil) else {
-            throw CryptoError(failed: "EVP_KDF_fetch", "SSKDF isn't available")
-        }
-        // The context keeps its own reference.
-        defer { unsafe EVP_KDF_free(function) }
-        guard let context = unsafe EVP_KDF_CTX_new(function) else {
-            throw CryptoError(failed: "EVP_KDF_CTX_new", "SSKDF isn't available")
-        }
-        defer { unsafe EVP_KDF_CTX_free(context) }
-        var (name, info) = (Array(HashFunction.sha256.openSSLName.utf8CString), info)
         return try SecretBytes(capacity: count) { output throws(CryptoError) in
-            let status = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                let status = secret.withBytes { secret in
-                    unsafe secret.withUnsafeBytes { secret in
-                        unsafe name.withUnsafeMutableBufferPointer { name in
-                            unsafe info.withUnsafeMutableBytes { info in
-                                let parameters = unsafe [
-                                    COpenSSL_digest_param(name.baseAddress),
-                                    // The type isn't const, but OpenSSL only reads it.
-                                    COpenSSL_kdf_key_param(
-                                        UnsafeMutableRawPointer(mutating: secret.baseAddress),
-                                        secret.count
-                                    ),
-                                    COpenSSL_kdf_info_param(info.baseAddress, info.count),
-                                    OSSL_PARAM_construct_end(),
-                                ]
-                                return unsafe EVP_KDF_derive(context, buffer.baseAddress, count, parameters)
-                            }
-                        }
-                    }
-                }
-                initializedCount = status == 1 ? count : 0
-                return status
+            var round: UInt8 = 0
+            while output.count < count {
+                round += 1
+                let state = try HashState(.sha256)
+                // The round as four bytes; 1024 bytes take 32 rounds.
+                try [0, 0, 0, round].withBytes { bytes throws(CryptoError) in try state.update(bytes) }
+                try secret.withBytes { bytes throws(CryptoError) in try state.update(bytes) }
+                try info.withBytes { bytes throws(CryptoError) in try state.update(bytes) }
+                var hash = try state.finish()
+                for octet in hash.prefix(count - output.count) { output.append(octet) }
+                hash.clear()
             }
-            guard status == 1 else { throw CryptoError(failed: "EVP_KDF_derive", "The key derivation failed") }
         }
     }
 }

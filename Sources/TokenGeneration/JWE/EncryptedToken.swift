@@ -48,7 +48,7 @@ struct EncryptedToken: Sendable {
         let text = compact.utf8.span
         guard let dots = Self.dots(in: text) else { throw Self.otherThing(Array(compact.utf8)) }
         do throws(TokenError) {
-            try self.init(text, dots, header: Array(compact.utf8.prefix(dots[0])), limits)
+            try self.init(text, dots, limits)
         } catch {
             // With more segments, the ciphertext seems to contain a period.
             guard Self.periodCount(text) == 4 else { throw Self.otherThing(Array(compact.utf8)) }
@@ -60,10 +60,9 @@ struct EncryptedToken: Sendable {
     private init(
         _ text: Span<UInt8>,
         _ dots: [Int],
-        header: [UInt8],
         _ limits: JWELimits
     ) throws(TokenError) {
-        protectedText = header
+        protectedText = (0..<dots[0]).map { text[$0] }
         protectedHeader = try Self.protectedHeader(protectedText, limits)
         sharedHeader = [:]
         additionalData = nil

@@ -29,14 +29,16 @@ struct JWEHeader: Sendable {
             }
             members[member.name] = member.value
         }
-        let critical = CriticalExtensions.names(in: members)
-        for name in ["crit", "zip", "b64"] + critical {
-            try Self.refuse(name, in: recipient.header)
-            try Self.refuse(name, in: token.sharedHeader)
-        }
-        if !placement.allowsUnprotected {
-            try Self.refuse("enc", in: recipient.header)
-            for name in ["alg", "enc"] + Self.managementNames { try Self.refuse(name, in: token.sharedHeader) }
+        if !recipient.header.isEmpty || !token.sharedHeader.isEmpty {
+            let critical = CriticalExtensions.names(in: members)
+            for name in ["crit", "zip", "b64"] + critical {
+                try Self.refuse(name, in: recipient.header)
+                try Self.refuse(name, in: token.sharedHeader)
+            }
+            if !placement.allowsUnprotected {
+                try Self.refuse("enc", in: recipient.header)
+                for name in ["alg", "enc"] + Self.managementNames { try Self.refuse(name, in: token.sharedHeader) }
+            }
         }
         for name in ["typ", "cty"] { _ = try ProtectedHeader.string(name, in: members) }
         algorithm = try Self.required("alg", in: members)

@@ -37,8 +37,13 @@ struct KeyAgreement: Sendable {
         } else {
             (name, keySize) = (encryption.rawValue, encryption.cipher.keySize)
         }
-        let fields = [Array(name.utf8), partyU, partyV].flatMap { Self.number($0.count) + $0 }
-        info = fields + Self.number(keySize * 8)
+        var info: [UInt8] = []
+        for field in [Array(name.utf8), partyU, partyV] {
+            Self.append(field.count, to: &info)
+            info += field
+        }
+        Self.append(keySize * 8, to: &info)
+        self.info = info
     }
 
     /// The size of the shared secret in bytes.
@@ -63,8 +68,9 @@ struct KeyAgreement: Sendable {
         try ConcatKDF.key(from: secret, info: info, count: keySize)
     }
 
-    private static func number(_ value: Int) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
+    /// Appends a number as four bytes, big-endian.
+    private static func append(_ value: Int, to info: inout [UInt8]) {
+        for shift in [24, 16, 8, 0] { info.append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 
     private static func ephemeralKey(in header: JWEHeader) throws(TokenError) -> PublicKey {
