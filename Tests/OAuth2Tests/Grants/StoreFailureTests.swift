@@ -278,8 +278,10 @@ struct StoreFailureTests {
     @Test("Reports a store that hangs before the request as unavailable")
     func enterHangs() async throws {
         let fixture = OAuth2Fixture()
-        let authenticator = fixture.authenticator(grant: grant, store: HangingStore())
+        let store = HangingStore()
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         let call = Task { try await authenticator.text() }
+        try await store.lock.waitForWaiters(count: 1)
         try await fixture.time.waitForSleepers(count: 1)
         fixture.time.advance(by: .seconds(30))
         let error = await #expect(throws: OAuth2Error.self) { try await call.value }
@@ -371,6 +373,8 @@ private final class IntrudingStore: TokenStoreWrapper {
 
 /// A store whose lock is never available.
 private struct HangingStore: TokenStore {
+    let lock = ResponseGate()
+
     func load(_ key: String) async throws -> VersionedTokenRecord? { nil }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool { true }
@@ -382,7 +386,7 @@ private struct HangingStore: TokenStore {
         timeout: Duration,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await ResponseGate().wait()
+        try await lock.wait()
         return try await body()
     }
 }
