@@ -34,12 +34,14 @@ let package = Package(
     targets: [
         // The ladder: targets depend only on targets above them in this list.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
-        .target(name: "CCurl"),
+        .target(name: "CZlib"),
+        .target(name: "CCurl", dependencies: ["CZlib"]),
         .systemLibrary(name: "CSocket"),
         .systemLibrary(name: "CProcess"),
         .target(name: "System", dependencies: ["CSocket"], swiftSettings: settings),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
-        .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
+        .target(name: "Compression", dependencies: ["CZlib"], swiftSettings: settings),
+        .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto", "Compression"], swiftSettings: settings),
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",

@@ -1,39 +1,9 @@
 #include "CCoding.h"
 
-#include <limits.h>
+#include <CZlib.h>
 #include <stdlib.h>
 
 #define WEAK __attribute__((weak))
-
-// The layout of zlib's z_stream is part of its ABI.
-struct zlib_stream {
-    const uint8_t *next_in;
-    unsigned int avail_in;
-    unsigned long total_in;
-    uint8_t *next_out;
-    unsigned int avail_out;
-    unsigned long total_out;
-    const char *message;
-    void *state;
-    void *(*allocate)(void *, unsigned int, unsigned int);
-    void (*release)(void *, void *);
-    void *opaque;
-    int data_type;
-    unsigned long adler;
-    unsigned long reserved;
-};
-
-extern const char *zlibVersion(void) WEAK;
-extern int inflateInit2_(struct zlib_stream *stream, int window_bits, const char *version, int size) WEAK;
-extern int inflate(struct zlib_stream *stream, int flush) WEAK;
-extern int inflateReset(struct zlib_stream *stream) WEAK;
-extern int inflateEnd(struct zlib_stream *stream) WEAK;
-extern int deflateInit2_(
-    struct zlib_stream *stream, int level, int method, int window_bits, int memory_level, int strategy,
-    const char *version, int size
-) WEAK;
-extern int deflate(struct zlib_stream *stream, int flush) WEAK;
-extern int deflateEnd(struct zlib_stream *stream) WEAK;
 
 extern void *BrotliDecoderCreateInstance(void *allocate, void *release, void *opaque) WEAK;
 extern void BrotliDecoderDestroyInstance(void *state) WEAK;
@@ -59,18 +29,7 @@ extern unsigned int ZSTD_isError(size_t code) WEAK;
 extern size_t ZSTD_DCtx_setParameter(void *stream, int parameter, int value) WEAK;
 
 enum {
-    ZLIB_OK = 0,
-    ZLIB_STREAM_END = 1,
-    ZLIB_BUFFER_ERROR = -5,
-    ZLIB_WINDOW_BITS = 15,
-    ZLIB_GZIP_WINDOW_BITS = 15 + 16,
-    ZLIB_RAW_WINDOW_BITS = -15,
     ZLIB_METHOD_DEFLATE = 8,
-    ZLIB_DEFAULT_LEVEL = -1,
-    ZLIB_DEFAULT_MEMORY_LEVEL = 8,
-    ZLIB_DEFAULT_STRATEGY = 0,
-    ZLIB_NO_FLUSH = 0,
-    ZLIB_FINISH = 4,
     GZIP_FIRST_OCTET = 0x1F,
     BROTLI_SUCCESS = 1,
     BROTLI_NEEDS_INPUT = 2,
@@ -82,16 +41,16 @@ enum {
 
 struct ccoding_decoder {
     ccoding_kind kind;
-    bool is_prepared;
     bool has_ended;
-    struct zlib_stream zlib;
+    /// The state for gzip and deflate, made with the first byte.
+    czlib_decompressor *zlib;
     void *other;
 };
 
 bool ccoding_is_available(ccoding_kind kind) {
     switch (kind) {
     case CCODING_GZIP:
-    case CCODING_DEFLATE: return zlibVersion && inflateInit2_ && inflate && inflateReset && inflateEnd;
+    case CCODING_DEFLATE: return czlib_is_available();
     case CCODING_BROTLI:
         return BrotliDecoderCreateInstance && BrotliDecoderDestroyInstance && BrotliDecoderDecompressStream;
     case CCODING_ZSTD: return ZSTD_createDStream && ZSTD_freeDStream && ZSTD_decompressStream && ZSTD_isError;
@@ -123,46 +82,36 @@ void ccoding_free(ccoding_decoder *decoder) {
     if (!decoder) return;
     if (decoder->kind == CCODING_BROTLI) BrotliDecoderDestroyInstance(decoder->other);
     if (decoder->kind == CCODING_ZSTD) ZSTD_freeDStream(decoder->other);
-    if (decoder->is_prepared) inflateEnd(&decoder->zlib);
+    czlib_decompressor_free(decoder->zlib);
     free(decoder);
 }
 
 // zlib's format starts with a byte whose low bits are 8; a raw deflate stream never does.
-static int window_bits(ccoding_kind kind, uint8_t first) {
-    if (kind == CCODING_GZIP) return ZLIB_GZIP_WINDOW_BITS;
-    return (first & 0x0F) == ZLIB_METHOD_DEFLATE ? ZLIB_WINDOW_BITS : ZLIB_RAW_WINDOW_BITS;
+static czlib_format format(ccoding_kind kind, uint8_t first) {
+    if (kind == CCODING_GZIP) return CZLIB_GZIP;
+    return (first & 0x0F) == ZLIB_METHOD_DEFLATE ? CZLIB_ZLIB : CZLIB_RAW;
 }
 
 static int decode_zlib(
     ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
     size_t output_count, size_t *given
 ) {
-    struct zlib_stream *stream = &decoder->zlib;
-    if (!decoder->is_prepared) {
+    if (!decoder->zlib) {
         if (input_count == 0) return CCODING_MORE;
-        int bits = window_bits(decoder->kind, input[0]);
-        if (inflateInit2_(stream, bits, zlibVersion(), (int)sizeof *stream) != ZLIB_OK) return CCODING_MALFORMED;
-        decoder->is_prepared = true;
+        decoder->zlib = czlib_decompressor_make(format(decoder->kind, input[0]));
+        if (!decoder->zlib) return CCODING_MALFORMED;
     }
     if (decoder->has_ended) {
         if (input_count == 0) return CCODING_END;
         // A gzip file may have several members (RFC 1952 §2.2); nothing else may follow.
         if (decoder->kind != CCODING_GZIP || input[0] != GZIP_FIRST_OCTET) return CCODING_MALFORMED;
-        if (inflateReset(stream) != ZLIB_OK) return CCODING_MALFORMED;
+        if (!czlib_decompressor_reset(decoder->zlib)) return CCODING_MALFORMED;
         decoder->has_ended = false;
     }
-    unsigned int in = input_count > UINT_MAX ? UINT_MAX : (unsigned int)input_count;
-    unsigned int out = output_count > UINT_MAX ? UINT_MAX : (unsigned int)output_count;
-    stream->next_in = input;
-    stream->avail_in = in;
-    stream->next_out = output;
-    stream->avail_out = out;
-    int code = inflate(stream, 0);
-    *taken = in - stream->avail_in;
-    *given = out - stream->avail_out;
-    decoder->has_ended = code == ZLIB_STREAM_END;
+    int result = czlib_decompress(decoder->zlib, input, input_count, taken, output, output_count, given);
+    decoder->has_ended = result == CZLIB_END;
     if (decoder->has_ended) return CCODING_END;
-    return code == ZLIB_OK || code == ZLIB_BUFFER_ERROR ? CCODING_MORE : CCODING_MALFORMED;
+    return result == CZLIB_MORE ? CCODING_MORE : CCODING_MALFORMED;
 }
 
 static int decode_brotli(
@@ -214,29 +163,6 @@ int ccoding_decode(
     return CCODING_MALFORMED;
 }
 
-static unsigned int at_most_uint(size_t count) { return count > UINT_MAX ? UINT_MAX : (unsigned int)count; }
-
 size_t ccoding_gzip(const uint8_t *input, size_t input_count, uint8_t *output, size_t output_count) {
-    if (!zlibVersion || !deflateInit2_ || !deflate || !deflateEnd) return 0;
-    struct zlib_stream stream = {0};
-    int code = deflateInit2_(
-        &stream, ZLIB_DEFAULT_LEVEL, ZLIB_METHOD_DEFLATE, ZLIB_GZIP_WINDOW_BITS, ZLIB_DEFAULT_MEMORY_LEVEL,
-        ZLIB_DEFAULT_STRATEGY, zlibVersion(), (int)sizeof stream
-    );
-    if (code != ZLIB_OK) return 0;
-    size_t taken = 0;
-    size_t given = 0;
-    while (code == ZLIB_OK && given < output_count) {
-        unsigned int in = at_most_uint(input_count - taken);
-        unsigned int out = at_most_uint(output_count - given);
-        stream.next_in = input + taken;
-        stream.avail_in = in;
-        stream.next_out = output + given;
-        stream.avail_out = out;
-        code = deflate(&stream, taken + in == input_count ? ZLIB_FINISH : ZLIB_NO_FLUSH);
-        taken += in - stream.avail_in;
-        given += out - stream.avail_out;
-    }
-    deflateEnd(&stream);
-    return code == ZLIB_STREAM_END ? given : 0;
+    return czlib_compress(CZLIB_GZIP, CZLIB_DEFAULT_LEVEL, input, input_count, output, output_count);
 }

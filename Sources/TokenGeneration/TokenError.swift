@@ -41,7 +41,7 @@ extension TokenError {
             case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
             case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch
-            case prohibitedClaim, lifetimeTooLong, checkFailed
+            case prohibitedClaim, lifetimeTooLong, statusRejected, checkFailed
             case nonceMismatch, authorizedPartyMismatch, hashMismatch, authenticationContextMismatch
             case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch, replayed, replayCacheFull
             case malformedDuration
@@ -62,7 +62,8 @@ extension TokenError {
         public static var malformedJSON: Self { Self(.malformedJSON) }
         /// The input exceeds a limit on bytes, depth, members or keys.
         public static var tooLarge: Self { Self(.tooLarge) }
-        /// A header or claim has a value that JSON can't represent.
+        /// A header or claim has a value that JSON can't represent, or a status list doesn't have
+        /// the index or the bits for a status.
         public static var unencodableContent: Self { Self(.unencodableContent) }
         /// The key is malformed: its PEM, its JWK members or its numbers.
         public static var malformedKey: Self { Self(.malformedKey) }
@@ -141,6 +142,9 @@ extension TokenError {
         public static var prohibitedClaim: Self { Self(.prohibitedClaim) }
         /// The time from `iat` to `exp` is longer than the policy allows.
         public static var lifetimeTooLong: Self { Self(.lifetimeTooLong) }
+        /// The token's status list has no entry for the token, or a status that isn't accepted,
+        /// such as revoked.
+        public static var statusRejected: Self { Self(.statusRejected) }
         /// A custom check rejected the token.
         public static var checkFailed: Self { Self(.checkFailed) }
         /// The nonce (`nonce`) isn't the expected one, or the verifier doesn't expect one.

@@ -1,9 +1,9 @@
 #ifndef CCODING_H
 #define CCODING_H
 
-// Decoders for content codings and an encoder for gzip, which call the libraries that libcurl brings into the process.
-// Building them doesn't require those libraries' headers. libcurl can decode too, but it doesn't
-// report whether an encoded body is complete.
+// Decoders for content codings and an encoder for gzip, which call zlib (CZlib) and the other
+// libraries that libcurl brings into the process. Building them doesn't require those libraries'
+// headers. libcurl can decode too, but it doesn't report whether an encoded body is complete.
 
 #include <stdbool.h>
 #include <stddef.h>

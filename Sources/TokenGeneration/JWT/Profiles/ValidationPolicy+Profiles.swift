@@ -75,4 +75,36 @@ extension ValidationPolicy {
         ]
         return policy
     }
+
+    /// Returns the policy for a status list token, as the verifier of a token that refers to it
+    /// must apply it ([Token Status List
+    /// §8.3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-8.3)).
+    ///
+    /// `sub` must be the URI in the token, so that another list of the same issuer isn't accepted.
+    /// `iat` and `status_list` are required; `exp` is optional. Give the verified token to
+    /// ``StatusListToken/init(_:maximumListSize:)``.
+    ///
+    /// - Parameters:
+    ///   - uri: The URI of the list, exactly as in the reference.
+    ///   - issuer: The issuer of status lists. `iss` is optional, and must be this one.
+    ///   - maximumTokenSize: The maximum size of the token in bytes. The default is 1 MiB.
+    /// - Returns: The policy; `typ` must be `statuslist+jwt`.
+    public static func statusList(
+        uri: String,
+        issuer: String,
+        maximumTokenSize: Int = 1_048_576
+    ) -> ValidationPolicy {
+        var policy = ValidationPolicy(issuer: .skipIssuerCheck, subject: .exactly(uri))
+        policy.type = .exactly(StatusListToken.type)
+        policy.expiration = .optional
+        policy.requiredClaims = ["sub", "iat", "status_list"]
+        policy.limits.size = maximumTokenSize
+        policy.checks = [
+            ClaimsCheck("iss") { subject in
+                if let found = subject.registered.issuer { try IssuerRule.exactly(issuer).check(found) }
+                return true
+            }
+        ]
+        return policy
+    }
 }

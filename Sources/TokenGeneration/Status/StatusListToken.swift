@@ -1,0 +1,163 @@
+public import Foundation
+
+/// A signed status list: a JWT with the type `statuslist+jwt`
+/// ([Token Status List §5.1](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-5.1)).
+///
+/// An issuer signs it again after each change, and before it expires:
+///
+/// ```swift
+/// let token = StatusListToken(
+///     list,
+///     uri: "https://id.example/statuslists/1",
+///     expiration: Date(timeIntervalSinceNow: 86_400),
+///     timeToLive: .seconds(300)
+/// )
+/// let text = try token.signed(by: service)
+/// ```
+///
+/// A verifier gets it from the URI in a token's ``StatusListReference``:
+///
+/// ```swift
+/// let verifier = JWTVerifier(
+///     keys: keys,
+///     policy: .statusList(uri: reference.uri, issuer: "https://id.example")
+/// )
+/// let status = try StatusListToken(verifier.verify(text))
+///     .status(of: reference)
+/// ```
+public struct StatusListToken: Sendable {
+    /// The media type of a status list token.
+    public static let mediaType = "application/statuslist+jwt"
+    /// The header's `typ`.
+    static let type = "statuslist+jwt"
+
+    /// The statuses, `status_list`.
+    public let list: StatusList
+    /// The URI of the token, `sub`.
+    public let uri: String
+    /// The issuer of the token, `iss`, if any.
+    public let issuer: String?
+    /// The time at which the token was issued, `iat`.
+    public let issuedAt: Date
+    /// The time from which the token must not be used, `exp`, if any.
+    public let expiration: Date?
+    /// The maximum time to keep the token before fetching it again, `ttl`, if any.
+    public let timeToLive: Duration?
+
+    /// Creates a token to sign.
+    ///
+    /// - Parameters:
+    ///   - list: The statuses.
+    ///   - uri: The URI of the token, exactly as in the references to it.
+    ///   - issuer: The issuer of the token. The default is `nil`, for none.
+    ///   - issuedAt: The time of issue. The default is now.
+    ///   - expiration: The time from which the token must not be used. The default, `nil`, lets an
+    ///     attacker keep verifiers from learning of revocations, by answering with the same token
+    ///     forever.
+    ///   - timeToLive: The maximum time to keep the token before fetching it again. The default is
+    ///     `nil`, which leaves it to the verifiers.
+    public init(
+        _ list: StatusList,
+        uri: String,
+        issuer: String? = nil,
+        issuedAt: Date = Date(),
+        expiration: Date? = nil,
+        timeToLive: Duration? = nil
+    ) {
+        self.list = list
+        self.uri = uri
+        self.issuer = issuer
+        self.issuedAt = issuedAt
+        self.expiration = expiration
+        self.timeToLive = timeToLive
+    }
+
+    /// Returns the signed token.
+    ///
+    /// - Parameter signingService: The service that signs, with a key that verifiers trust for the
+    ///   issuer's status lists.
+    /// - Returns: The token, for responses with the ``mediaType``.
+    /// - Throws: ``TokenError`` with the code `unencodableContent` if the URI is empty, a time is
+    ///   outside the years 1 to 9999, or the time to live isn't positive; `unsupportedAlgorithm` if
+    ///   the system has no zlib; as `JWTGenerator.token()` does.
+    public func signed(by signingService: any SigningService) throws -> String {
+        guard !uri.isEmpty else { throw TokenError(.unencodableContent, "the URI of the status list token is empty") }
+        var claims: JSONObject = ["sub": .string(uri), "status_list": .object(try list.json())]
+        claims["iss"] = issuer.map(JSONValue.string)
+        claims["iat"] = try Self.time(issuedAt, "iat")
+        if let expiration { claims["exp"] = try Self.time(expiration, "exp") }
+        if let timeToLive {
+            guard timeToLive > .zero, let seconds = JSONNumber(timeToLive / .seconds(1)) else {
+                throw TokenError(.unencodableContent, "the time to live (“ttl”) must be positive")
+            }
+            claims["ttl"] = .number(seconds)
+        }
+        return try JWTGenerator(header: ["typ": .string(Self.type)], payload: claims, signingService: signingService)
+            .token()
+    }
+
+    /// Returns a time in whole seconds, because some verifiers reject fractions.
+    private static func time(_ date: Date, _ name: String) throws(TokenError) -> JSONValue {
+        let seconds = date.timeIntervalSince1970
+        guard NumericDate.range.contains(seconds), let number = JSONNumber(seconds.rounded(.down)) else {
+            throw TokenError(.unencodableContent, "“\(name)” is outside the years 1 to 9999")
+        }
+        return .number(number)
+    }
+}
+
+extension StatusListToken {
+    /// Creates a token from a verified JWT.
+    ///
+    /// - Parameters:
+    ///   - token: The JWT, verified with the policy
+    ///     ``ValidationPolicy/statusList(uri:issuer:maximumTokenSize:)``.
+    ///   - maximumListSize: The maximum size of the decompressed list in bytes. The default is 4
+    ///     MiB.
+    /// - Throws: ``TokenError`` with the code `typeMismatch` if the JWT isn't a status list token,
+    ///   `missingClaim` without `sub`, `iat` or `status_list`, `malformedClaim` if `ttl` isn't a
+    ///   positive number or the list is malformed, `tooLarge` if the list is; `unsupportedAlgorithm`
+    ///   if the system has no zlib.
+    public init(_ token: VerifiedToken, maximumListSize: Int = 4_194_304) throws(TokenError) {
+        try TypeRule.exactly(Self.type).check(token.header["typ"]?.string)
+        guard let uri = token.registered.subject, let issuedAt = token.registered.issuedAt,
+            let list = token.claims["status_list"]
+        else {
+            throw TokenError(.missingClaim, "a status list token must have “sub”, “iat” and “status_list”")
+        }
+        guard let list = list.object else {
+            throw TokenError(.malformedClaim, "the claim “status_list” must be an object")
+        }
+        timeToLive = try Self.timeToLive(token.claims["ttl"])
+        self.list = try StatusList(json: list, maximumSize: maximumListSize)
+        self.uri = uri
+        issuer = token.registered.issuer
+        self.issuedAt = issuedAt
+        expiration = token.registered.expiration
+    }
+
+    private static func timeToLive(_ claim: JSONValue?) throws(TokenError) -> Duration? {
+        guard let claim else { return nil }
+        guard let seconds = claim.number?.double, seconds > 0 else {
+            throw TokenError(.malformedClaim, "the claim “ttl” must be a positive number of seconds")
+        }
+        // A longer time has no meaning, and a `Duration` couldn't represent any number.
+        return .seconds(min(seconds, 1_000_000_000))
+    }
+
+    /// Returns the status of a token.
+    ///
+    /// - Parameter reference: The place of the token's status.
+    /// - Returns: The status. Only ``TokenStatus/valid`` means that the token is valid.
+    /// - Throws: ``TokenError`` with the code `subjectMismatch` if the reference is to another
+    ///   list, `statusRejected` if the list has no such index.
+    public func status(of reference: StatusListReference) throws(TokenError) -> TokenStatus {
+        guard reference.uri.isExactly(uri) else {
+            throw TokenError(.subjectMismatch, "the status list token (“sub”) isn't the one that the token refers to")
+        }
+        guard let status = list[reference.index] else {
+            throw TokenError(.statusRejected, "the token's index isn't in its status list")
+        }
+        return status
+    }
+}
