@@ -101,7 +101,8 @@ extension AccessRefusal {
         public static var insufficientAuthentication: Self { Self(.insufficientAuthentication) }
         /// The token couldn't be verified for a reason on the server's side.
         ///
-        /// The keys or the introspection endpoint are unreachable, or the replay cache is full.
+        /// The keys, the introspection endpoint or the status list are unreachable, or the replay
+        /// cache is full.
         public static var undecided: Self { Self(.undecided) }
     }
 }

@@ -91,6 +91,16 @@ public struct AccessTokenVerifier: Sendable {
     /// (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
+    /// The status lists of the issuer, to reject revoked JWTs.
+    ///
+    /// The default is `nil`, which accepts a JWT until it expires.
+    ///
+    /// The status is checked last, after the requirements of the request. If the list isn't
+    /// available, the refusal is `undecided`. Introspected tokens aren't checked, because their
+    /// server knows the status. A verifier for several issuers uses the lists of each issuer
+    /// instead of these (``TrustedIssuer/statusLists``).
+    public var statusLists: CachedStatusLists?
+
     /// The decrypter of encrypted access tokens, with the algorithms that were agreed with the
     /// authorization server.
     ///
@@ -152,9 +162,10 @@ public struct AccessTokenVerifier: Sendable {
         _ requirement: AccessRequirement
     ) async throws(AccessRefusal) -> VerifiedAccessToken {
         let presented = try presentedToken(of: request, requirement)
-        var token = try await verified(presented)
+        var (token, lists) = try await verified(presented)
         try await checkBinding(of: &token, presented, request)
         try check(requirement, token, presented)
+        try await checkStatus(of: token, in: lists, presented)
         return token
     }
 
@@ -182,7 +193,10 @@ public struct AccessTokenVerifier: Sendable {
         return presented
     }
 
-    private func verified(_ presented: PresentedToken) async throws(AccessRefusal) -> VerifiedAccessToken {
+    /// Returns the verified token, and the status lists of its issuer if the token may be in one.
+    private func verified(
+        _ presented: PresentedToken
+    ) async throws(AccessRefusal) -> (VerifiedAccessToken, CachedStatusLists?) {
         do {
             let token = try opened(presented.text)
             guard let trusted else { return try await verified(presented.text, token) }
@@ -216,23 +230,23 @@ public struct AccessTokenVerifier: Sendable {
     ///   - text: The token as presented, for introspection.
     ///   - token: The signed token.
     ///   - isJWT: Whether the signed token is a JWT, or `nil` if that's unknown.
-    /// - Returns: The verified token.
+    /// - Returns: The verified token, and the status lists if it wasn't introspected.
     /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
     ///   that's unknown.
     private func verified(
         _ text: String,
         _ token: OpenedToken,
         isJWT: Bool? = nil
-    ) async throws -> VerifiedAccessToken {
+    ) async throws -> (VerifiedAccessToken, CachedStatusLists?) {
         if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
-            return try await introspected(text, by: introspection)
+            return (try await introspected(text, by: introspection), nil)
         }
         guard let keys else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
         if decrypter != nil, token.encryptionHeader == nil {
             try JWEDecrypter?.checkIsEncrypted(text, "the access token")
         }
         let verified = try await keys.verify(token.text, against: policy)
-        return try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim)
+        return (try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim), statusLists)
     }
 
     // MARK: Requirements

@@ -48,6 +48,11 @@ public struct TrustedIssuer: Sendable {
     /// A token is sent to one server at most, because any other could misuse it.
     public var opaqueTokenPrefix = ""
 
+    /// The status lists of the issuer, to reject its revoked JWTs.
+    ///
+    /// The default is `nil`, which accepts a JWT until it expires.
+    public var statusLists: CachedStatusLists?
+
     let keys: IssuerKeys?
 
     /// Creates a trusted issuer whose metadata is discovered
@@ -148,6 +153,7 @@ extension AccessTokenVerifier {
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
         verifier.keys = issuer.keys
         verifier.introspection = issuer.introspection
+        verifier.statusLists = issuer.statusLists
         return verifier
     }
 }

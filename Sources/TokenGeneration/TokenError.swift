@@ -143,7 +143,7 @@ extension TokenError {
         /// The time from `iat` to `exp` is longer than the policy allows.
         public static var lifetimeTooLong: Self { Self(.lifetimeTooLong) }
         /// The token's status list has no entry for the token, or a status that isn't accepted,
-        /// such as revoked.
+        /// such as revoked, or isn't at an allowed location.
         public static var statusRejected: Self { Self(.statusRejected) }
         /// A custom check rejected the token.
         public static var checkFailed: Self { Self(.checkFailed) }

@@ -4,7 +4,7 @@ import TokenGeneration
 extension HTTPResponse {
     /// Returns a Boolean value that indicates whether `Content-Type` has a media type, with any
     /// parameters.
-    func hasMediaType(_ type: String) -> Bool {
+    package func hasMediaType(_ type: String) -> Bool {
         let field = (headers["Content-Type"] ?? "").asciiOnly
         return field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.equalsIgnoringASCIICase(type)
     }

@@ -196,7 +196,7 @@ struct TokenEndpoint: Sendable {
 
 extension HTTPOrigin {
     /// A Boolean value that indicates whether requests are encrypted or never leave the machine.
-    var isConfidential: Bool { scheme == "https" || isLoopback }
+    package var isConfidential: Bool { scheme == "https" || isLoopback }
 
     /// A Boolean value that indicates whether the host is a name or an address of this machine.
     ///

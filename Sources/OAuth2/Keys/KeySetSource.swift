@@ -20,7 +20,7 @@ struct KeySetSource: Sendable {
     ///
     /// - Parameter copy: The latest keys. If they have validators, the request is conditional.
     /// - Returns: New keys, or the same keys with a new lifetime.
-    /// - Throws: An error for `OAuth2Error(keySetFailure:at:)`.
+    /// - Throws: An error for `OAuth2Error(fetching:failure:at:)`.
     func fetch(unlike copy: KeySetCopy?) async throws -> Response {
         let url = try await locate()
         guard let origin = HTTPOrigin(url), origin.isConfidential else {
@@ -90,48 +90,5 @@ struct KeySetSource: Sendable {
             return max(options.lifetime, .zero)
         }
         return min(max(stated, options.lifetimeBounds.lowerBound), options.lifetimeBounds.upperBound)
-    }
-}
-
-extension OAuth2Error {
-    /// Wraps the error of fetching a key set.
-    init(keySetFailure error: any Error, at date: Date) {
-        switch error {
-        case let error as OAuth2Error:
-            self = error
-        case let error as ServerError:
-            // The server's error page doesn't help readers of the error.
-            let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
-            if Self.isTransient(error.errorCode) {
-                self.init(
-                    .serverTransient,
-                    "the key set's server has failed temporarily",
-                    status: error.errorCode,
-                    cause: cause
-                )
-                retryAfter = RetryAfter.delay(
-                    error.headers["Retry-After"],
-                    responseDate: error.headers["Date"],
-                    now: date
-                )
-            } else {
-                let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
-                let hint = isRedirect ? "redirects aren't followed; " : ""
-                self.init(
-                    .protocolViolation,
-                    "the key set's server responded with \(error.errorCode): \(hint)check the URL",
-                    status: error.errorCode,
-                    cause: cause
-                )
-            }
-        case let error as NetworkError where error.code == .bodyTooLarge:
-            self.init(
-                .protocolViolation,
-                "the key set exceeds maximumSize; raise the limit if the set is genuine",
-                cause: error
-            )
-        default:
-            self.init(.serverUnreachable, "the key set could not be fetched", cause: error)
-        }
     }
 }

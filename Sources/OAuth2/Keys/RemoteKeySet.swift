@@ -196,7 +196,7 @@ public final class RemoteKeySet: Sendable {
             do {
                 return land(id, try await source.fetch(unlike: copy))
             } catch {
-                let failure = OAuth2Error(keySetFailure: error, at: options.timeSource.date())
+                let failure = OAuth2Error(fetching: "the key set", failure: error, at: options.timeSource.date())
                 fail(id, failure)
                 throw failure
             }

@@ -1,5 +1,5 @@
-/// The statuses of many tokens, by index
-/// ([Token Status List §4](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-4)).
+/// The statuses of many tokens, by index ([Token Status List
+/// §4](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-4)).
 ///
 /// ```swift
 /// var list = try StatusList(count: 1_000_000)

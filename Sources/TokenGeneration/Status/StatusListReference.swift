@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// The place of a token's status: a status list and an index
-/// ([Token Status List §6](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-6)).
+/// The place of a token's status: a status list and an index ([Token Status List
+/// §6](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-6)).
 ///
 /// ```swift
 /// let reference = try StatusListReference(

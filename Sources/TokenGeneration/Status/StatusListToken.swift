@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A signed status list: a JWT with the type `statuslist+jwt`
-/// ([Token Status List §5.1](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-5.1)).
+/// A signed status list: a JWT with the type `statuslist+jwt` ([Token Status List
+/// §5.1](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-5.1)).
 ///
 /// An issuer signs it again after each change, and before it expires:
 ///
@@ -116,8 +116,8 @@ extension StatusListToken {
     ///     MiB.
     /// - Throws: ``TokenError`` with the code `typeMismatch` if the JWT isn't a status list token,
     ///   `missingClaim` without `sub`, `iat` or `status_list`, `malformedClaim` if `ttl` isn't a
-    ///   positive number or the list is malformed, `tooLarge` if the list is; `unsupportedAlgorithm`
-    ///   if the system has no zlib.
+    ///   positive number or the list is malformed, `tooLarge` if the list is;
+    ///   `unsupportedAlgorithm` if the system has no zlib.
     public init(_ token: VerifiedToken, maximumListSize: Int = 4_194_304) throws(TokenError) {
         try TypeRule.exactly(Self.type).check(token.header["typ"]?.string)
         guard let uri = token.registered.subject, let issuedAt = token.registered.issuedAt,

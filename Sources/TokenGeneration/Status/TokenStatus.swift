@@ -1,5 +1,5 @@
-/// The status of a token in a status list
-/// ([Token Status List §7](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-7)).
+/// The status of a token in a status list ([Token Status List
+/// §7](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-7)).
 ///
 /// Any number from 0 to 255 is a status. Those without a name here are undefined, or have the
 /// meaning that an application gives them.

@@ -118,6 +118,7 @@ struct ResourceServerSnippets {
         let secret = Secret("s3cret")
         let nonceSecret = Secret("shared by all servers")
         let replayCache = InMemoryReplayCache()
+        let statusLists = try #require(URL(string: "https://id.example/statuslists/"))
         let discovery = AuthorizationServerDiscovery(issuer: authorization.metadata.issuer)
         func configured(_ jwksURL: URL) async throws -> AccessTokenVerifier {
             let keys = RemoteKeySet(
@@ -144,6 +145,13 @@ struct ResourceServerSnippets {
                 clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret)
             )
             verifier.introspection = CachedTokenIntrospection(oauth, lifetime: .seconds(30))
+
+            verifier.statusLists = CachedStatusLists(
+                at: [statusLists],
+                issuer: "https://id.example",
+                keys: keys,
+                outage: .acceptStale(for: .seconds(600))
+            )
             return verifier
         }
         let verifier = try await configured(try #require(URL(string: jwksURL)))

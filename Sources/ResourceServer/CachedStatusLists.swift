@@ -1,0 +1,274 @@
+public import Foundation
+import FoundationNetworking
+public import Networking
+public import OAuth2
+import OpenSSLCrypto
+import Synchronization
+public import TokenGeneration
+
+/// The status lists of an issuer, fetched and cached, to reject its revoked tokens
+/// ([Token Status List
+/// §8.3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-8.3)).
+///
+/// ```swift
+/// verifier.statusLists = CachedStatusLists(
+///     at: [URL(string: "https://id.example/statuslists/")!],
+///     issuer: "https://id.example",
+///     keys: keys,
+///     outage: .reject
+/// )
+/// ```
+///
+/// A list is fetched when a token refers to it, once for all callers, and again after its lifetime.
+/// A revocation is noticed within that time. A list must be signed, be for the URI that the token
+/// has, and not have expired. An older list never replaces a newer one. A token that isn't in its
+/// list, or whose list isn't available, is rejected.
+public final class CachedStatusLists: Sendable {
+    private struct Copy: Sendable {
+        let token: StatusListToken
+        let fetched: ContinuousClock.Instant
+    }
+
+    private struct State {
+        /// The newest list of each URI, whether it's fresh or not.
+        var newest: [ByteComparedString: Copy] = [:]
+        /// The latest failure of each URI, and the time of the next attempt.
+        var failures: [ByteComparedString: (error: OAuth2Error, until: ContinuousClock.Instant)] = [:]
+    }
+
+    private let locations: StatusListLocations
+    private let issuer: String
+    private let keys: IssuerKeys
+    private let client: NetworkClient
+    private let options: Options
+    private let lists: SingleFlightCache<ByteComparedString, Copy>
+    private let state = Mutex(State())
+
+    /// Creates a cache of lists that are signed with the keys that an issuer publishes, without
+    /// fetching anything yet.
+    ///
+    /// - Parameters:
+    ///   - locations: The URLs from which lists may be fetched: one list, or all those in a folder
+    ///     if the URL ends in a slash. They must be https, except for loopback addresses. An empty
+    ///     array rejects every token with a status.
+    ///   - issuer: The issuer of the lists. A list may omit it.
+    ///   - keys: The keys of the issuer.
+    ///   - outage: What happens while a list can't be renewed.
+    ///   - client: The client for requests of the lists.
+    ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
+    public convenience init(
+        at locations: [URL],
+        issuer: String,
+        keys: RemoteKeySet,
+        outage: OutageRule,
+        client: NetworkClient = NetworkClient(),
+        options: Options = Options()
+    ) {
+        self.init(locations, issuer, IssuerKeys(keys, KeySelection()), outage, client, options)
+    }
+
+    /// Creates a cache of lists that are signed with local keys, without fetching anything yet.
+    ///
+    /// - Parameters:
+    ///   - locations: The URLs from which lists may be fetched: one list, or all those in a folder
+    ///     if the URL ends in a slash. They must be https, except for loopback addresses. An empty
+    ///     array rejects every token with a status.
+    ///   - issuer: The issuer of the lists. A list may omit it.
+    ///   - keys: The keys of the issuer.
+    ///   - outage: What happens while a list can't be renewed.
+    ///   - client: The client for requests of the lists.
+    ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
+    public convenience init(
+        at locations: [URL],
+        issuer: String,
+        keys: JWKSet,
+        outage: OutageRule,
+        client: NetworkClient = NetworkClient(),
+        options: Options = Options()
+    ) {
+        self.init(locations, issuer, IssuerKeys(keys, KeySelection()), outage, client, options)
+    }
+
+    private init(
+        _ locations: [URL],
+        _ issuer: String,
+        _ keys: IssuerKeys,
+        _ outage: OutageRule,
+        _ client: NetworkClient,
+        _ options: Options
+    ) {
+        self.locations = StatusListLocations(locations)
+        self.issuer = issuer
+        self.keys = keys
+        self.client = client
+        self.options = options
+        var policy = SingleFlightCache<ByteComparedString, Copy>.Policy(timeout: max(options.timeout, .zero))
+        policy.capacity = max(options.capacity, 0)
+        policy.lifetime = { Self.lifetime(of: $0.token, options) }
+        policy.staleLifetime = outage.staleLifetime
+        policy.retryInterval = { Self.pause(after: $0, options) }
+        lists = SingleFlightCache(timeSource: options.timeSource, policy: policy)
+    }
+
+    /// The number of cached lists.
+    public var count: Int { lists.count }
+
+    /// Checks the status of a token whose claims have been verified.
+    ///
+    /// - Parameter claims: The token's claims.
+    /// - Throws: `TokenError` with the code `missingClaim` if the token has no status but must have
+    ///   one, `malformedClaim` if it isn't a reference to a list, `statusRejected` if the status
+    ///   isn't accepted; as ``status(of:)`` does.
+    public func check(_ claims: JSONObject) async throws {
+        guard let reference = try claims.statusListReference() else {
+            guard !options.requiresStatus else {
+                throw TokenError(.missingClaim, "the claim “status” is missing, but the verifier requires it")
+            }
+            return
+        }
+        let status = try await status(of: reference)
+        guard options.acceptedStatuses.contains(status) else {
+            throw TokenError(.statusRejected, "the token's status is \(status)")
+        }
+    }
+
+    /// Returns the status of a token, possibly from a cached list.
+    ///
+    /// - Parameter reference: The place of the token's status.
+    /// - Returns: The status.
+    /// - Throws: `TokenError` with the code `statusRejected` if the list isn't at an allowed
+    ///   location or has no entry for the token; `OAuth2Error` with the code `serverUnreachable`,
+    ///   `serverTransient` or `protocolViolation` if the list isn't available or isn't valid, and
+    ///   with those of the keys; `CancellationError` if the caller is cancelled while it waits.
+    public func status(of reference: StatusListReference) async throws -> TokenStatus {
+        let url = try locations.url(of: reference.uri)
+        let key = ByteComparedString(reference.uri)
+        var copy = try await copy(key, reference.uri, url)
+        if copy.token.list[reference.index] == nil, options.timeSource.now() >= copy.fetched + options.retryInterval {
+            // The issuer may have enlarged the list since.
+            lists.expire(key)
+            copy = try await self.copy(key, reference.uri, url)
+        }
+        return try copy.token.status(of: reference)
+    }
+
+    // MARK: Lists
+
+    private func copy(_ key: ByteComparedString, _ uri: String, _ url: URL) async throws -> Copy {
+        let copy: Copy
+        if let kept = lists.kept(key) {
+            copy = kept
+        } else {
+            let now = options.timeSource.now()
+            if let failure = state.withLock({ $0.failures[key] }), now < failure.until { throw failure.error }
+            do {
+                copy = try await lists.value(for: key) { [self] in try await renewed(key, uri, url) }
+            } catch let error as NetworkError where error.code == .timedOut {
+                throw OAuth2Error(.serverUnreachable, "the status list's server didn't respond in time", cause: error)
+            }
+        }
+        // A stale copy may have reached the end that its issuer has set.
+        guard !Self.hasExpired(copy.token, options) else {
+            throw OAuth2Error(.serverUnreachable, "the status list has expired and couldn't be renewed")
+        }
+        return copy
+    }
+
+    /// Fetches a list, and remembers the result.
+    private func renewed(_ key: ByteComparedString, _ uri: String, _ url: URL) async throws -> Copy {
+        do {
+            let token = try await fetched(uri, url)
+            let now = options.timeSource.now()
+            return state.withLock { state in
+                state.failures[key] = nil
+                var copy = Copy(token: token, fetched: now)
+                // An attacker, or an old cache on the way, may present a list from before a
+                // revocation.
+                if let newest = state.newest[key], newest.token.issuedAt > token.issuedAt,
+                    !Self.hasExpired(newest.token, options)
+                {
+                    copy = Copy(token: newest.token, fetched: now)
+                }
+                if state.newest[key] == nil, state.newest.count >= options.capacity,
+                    let oldest = state.newest.min(by: { $0.value.fetched < $1.value.fetched })
+                {
+                    state.newest[oldest.key] = nil
+                }
+                state.newest[key] = copy
+                return copy
+            }
+        } catch {
+            let failure = OAuth2Error(fetching: "the status list", failure: error, at: options.timeSource.date())
+            let now = options.timeSource.now()
+            state.withLock { state in
+                if state.failures.count >= max(options.capacity, 1) {
+                    state.failures = state.failures.filter { now < $0.value.until }
+                    if state.failures.count >= max(options.capacity, 1) { state.failures = [:] }
+                }
+                state.failures[key] = (failure, now + Self.pause(after: failure, options))
+            }
+            throw failure
+        }
+    }
+
+    private func fetched(_ uri: String, _ url: URL) async throws -> StatusListToken {
+        var request = URLRequest(url: url)
+        request.setValue(StatusListToken.mediaType, forHTTPHeaderField: "Accept")
+        let response = try await client.response(
+            for: request,
+            options: RequestOptions(
+                redirects: options.redirects,
+                timeout: options.timeout,
+                maximumBodySize: options.maximumTokenSize
+            )
+        )
+        guard response.status == 200, response.hasMediaType(StatusListToken.mediaType) else {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the status list's server responded with \(response.status), or another media type than "
+                    + StatusListToken.mediaType,
+                status: response.status
+            )
+        }
+        var policy = ValidationPolicy.statusList(
+            uri: uri,
+            issuer: issuer,
+            maximumTokenSize: options.maximumTokenSize
+        )
+        policy.currentDate = options.timeSource.date
+        do {
+            let token = try await keys.verify(String(decoding: response.body, as: UTF8.self), against: policy)
+            return try StatusListToken(token, maximumListSize: options.maximumListSize)
+        } catch let error as TokenError {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the status list token is invalid: \(error.message)",
+                status: response.status,
+                cause: error
+            )
+        }
+    }
+
+    // MARK: Times
+
+    /// The tolerated difference between clocks, that of the policy.
+    private static let leeway = Duration.seconds(60)
+
+    private static func lifetime(of token: StatusListToken, _ options: Options) -> Duration {
+        let bounds = options.lifetimeBounds
+        let lifetime = min(max(token.timeToLive ?? .seconds(300), bounds.lowerBound), bounds.upperBound)
+        guard let expiration = token.expiration else { return lifetime }
+        let left = Duration.seconds(expiration.timeIntervalSince(options.timeSource.date())) + leeway
+        return max(min(lifetime, left), .zero)
+    }
+
+    private static func hasExpired(_ token: StatusListToken, _ options: Options) -> Bool {
+        guard let expiration = token.expiration else { return false }
+        return options.timeSource.date() >= expiration.addingTimeInterval(leeway / .seconds(1))
+    }
+
+    private static func pause(after error: any Error, _ options: Options) -> Duration {
+        let asked = min((error as? OAuth2Error)?.retryAfter ?? .zero, .seconds(300))
+        return max(options.retryInterval, asked, .zero)
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import ResourceServer
+import TestSupport
+import Testing
+import TokenGeneration
+
+@Suite("AccessTokenVerifier: status lists", .limitedConcurrency)
+struct RevokedTokenTests {
+    private let issuer: PublishedStatusList
+
+    init() throws {
+        issuer = try PublishedStatusList()
+    }
+
+    private func api(_ change: (inout CachedStatusLists.Options) -> Void = { _ in }) -> GuardedAPI {
+        var api = issuer.api
+        api.verifier.statusLists = issuer.lists(change)
+        return api
+    }
+
+    private func token(_ index: Int, _ changes: [String: JSONValue?] = [:]) throws -> String {
+        let reference = try PublishedStatusList.reference(index)
+        return try issuer.api.token(["status": reference.claim].merging(changes) { $1 })
+    }
+
+    private func refusal(_ api: GuardedAPI, _ token: String) async -> TokenError.Code? {
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+        #expect(refusal?.status == 401)
+        #expect(refusal?.challenge?.contains("invalid_token") == true)
+        return (refusal?.cause as? TokenError)?.code
+    }
+
+    @Test("Accepts only valid tokens")
+    func statuses() async throws {
+        let api = api()
+        let accepted = try await api.verify(bearer: token(0))
+        #expect(accepted.subject == "ada")
+        // Revoked, suspended, undefined and beyond the list.
+        for index in [1, 2, 3, 16, Int.max] {
+            #expect(try await refusal(api, token(index)) == .statusRejected)
+        }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("Accepts other statuses if the application does")
+    func otherStatuses() async throws {
+        let api = api { $0.acceptedStatuses = [.valid, TokenStatus(rawValue: 3)] }
+        _ = try await api.verify(bearer: token(3))
+        #expect(try await refusal(api, token(2)) == .statusRejected)
+    }
+
+    @Test("Requires a status, unless the application doesn't")
+    func withoutStatus() async throws {
+        let plain = try issuer.api.token()
+        #expect(await refusal(api(), plain) == .missingClaim)
+        _ = try await api { $0.requiresStatus = false }.verify(bearer: plain)
+        #expect(issuer.fetchCount == 0)
+        let revoked = try token(1)
+        #expect(await refusal(api { $0.requiresStatus = false }, revoked) == .statusRejected)
+    }
+
+    @Test("Rejects malformed references, and lists at other locations, without a request")
+    func references() async throws {
+        let statuses: [JSONValue] = [
+            .null, [:], ["other": [:]], ["status_list": ["idx": -1, "uri": .string(PublishedStatusList.uri)]],
+            ["status_list": ["idx": "0", "uri": .string(PublishedStatusList.uri)]],
+        ]
+        for status in statuses {
+            let token = try issuer.api.token(["status": status])
+            #expect(await refusal(api { $0.requiresStatus = false }, token) == .malformedClaim)
+        }
+        let elsewhere = try StatusListReference(index: 0, uri: "https://evil.example/statuslists/1").claim
+        #expect(try await refusal(api(), issuer.api.token(["status": elsewhere])) == .statusRejected)
+        #expect(issuer.fetchCount == 0)
+    }
+
+    @Test("If the list isn't available, the answer is 503 with the server's delay")
+    func outage() async throws {
+        issuer.transport.append(.status(503, headers: ["Retry-After": "7"]))
+        let api = api()
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await api.verify(bearer: token(0)) }
+        #expect(refusal?.status == 503)
+        #expect(refusal?.headers["Retry-After"] == "7")
+        #expect((refusal?.cause as? OAuth2Error)?.code == .serverTransient)
+    }
+
+    @Test("An invalid list is an outage, and not the token's fault")
+    func invalidList() async throws {
+        try issuer.publish(nil, ["sub": "https://id.example/statuslists/2"])
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await api().verify(bearer: token(0)) }
+        let cause = refusal?.cause as? OAuth2Error
+        #expect(cause?.code == .protocolViolation)
+        #expect((cause?.cause as? TokenError)?.code == .subjectMismatch)
+    }
+
+    @Test("A token that is rejected for another reason causes no request")
+    func order() async throws {
+        let api = api()
+        #expect(try await refusal(api, token(1, ["exp": 999_999_000])) == .expired)
+        // Bound to a key that the sender doesn't prove.
+        _ = try await refusal(api, token(1, ["cnf": ["jkt": "x"]]))
+        await #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try await api.verify(bearer: token(1), requires: AccessRequirement(scope: ["admin"]))
+        }
+        #expect(issuer.fetchCount == 0)
+    }
+
+    @Test("Each of several issuers has its own lists")
+    func severalIssuers() async throws {
+        let partnerKey = try IssuerKey(id: "1")
+        let partners = TrustedIssuer(issuer: "https://partners.example", keys: JWKSet(keys: [partnerKey.jwk]))
+        var staff = TrustedIssuer(issuer: PublishedKeys.issuer, keys: JWKSet(keys: [issuer.api.key.jwk]))
+        staff.statusLists = issuer.lists()
+        var api = issuer.api
+        api.verifier = try AccessTokenVerifier(
+            issuers: [staff, partners],
+            audience: GuardedAPI.audience,
+            currentDate: issuer.time.timeSource.date
+        )
+        // Those of the verifier are for verifiers of one issuer.
+        api.verifier.statusLists = issuer.lists(at: [])
+        _ = try await api.verify(bearer: token(0))
+        #expect(try await refusal(api, token(1)) == .statusRejected)
+        let theirs = try api.token(["iss": "https://partners.example"], key: partnerKey)
+        _ = try await api.verify(bearer: theirs)
+        #expect(issuer.fetchCount == 1)
+    }
+}

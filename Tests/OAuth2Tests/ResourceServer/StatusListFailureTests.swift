@@ -1,0 +1,194 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import ResourceServer
+import TestSupport
+import Testing
+import TokenGeneration
+
+@Suite("CachedStatusLists: failures", .limitedConcurrency)
+struct StatusListFailureTests {
+    private let issuer: PublishedStatusList
+
+    init() throws {
+        issuer = try PublishedStatusList()
+    }
+
+    private func status(_ lists: CachedStatusLists, _ index: Int = 0) async throws -> TokenStatus {
+        try await lists.status(of: PublishedStatusList.reference(index))
+    }
+
+    /// Returns the code of the reason for which a list is rejected.
+    private func refusal(
+        _ text: String,
+        _ change: (inout CachedStatusLists.Options) -> Void = { _ in }
+    ) async -> TokenError.Code? {
+        issuer.transport.append(.response(PublishedStatusList.response(text)))
+        let lists = issuer.lists(change)
+        let error = await #expect(throws: OAuth2Error.self) { try await status(lists) }
+        #expect(error?.code == .protocolViolation)
+        #expect(lists.count == 0)
+        return (error?.cause as? TokenError)?.code
+    }
+
+    // MARK: Lists
+
+    @Test(
+        "Rejects a list with wrong claims",
+        arguments: [
+            ("sub", "https://id.example/statuslists/2", .subjectMismatch), ("sub", nil, .missingClaim),
+            ("iss", "https://evil.example", .issuerMismatch), ("aud", "somebody", .audienceMismatch),
+            ("exp", 999_999_940, .expired), ("iat", 1_000_000_061, .issuedInFuture), ("iat", nil, .missingClaim),
+            ("ttl", 0, .malformedClaim), ("status_list", nil, .missingClaim),
+            ("status_list", ["bits": 3, "lst": "eNrbuRgAAhcBXQ"], .malformedClaim),
+            ("status_list", ["bits": 1, "lst": "eNrbuRgAAhcBXQAA"], .malformedClaim),
+            ("status_list", ["bits": 1, "lst": "eNrbuRgAAhcB"], .malformedClaim),
+        ] as [(String, JSONValue?, TokenError.Code)]
+    )
+    func claims(name: String, value: JSONValue?, expected: TokenError.Code) async throws {
+        let text = try issuer.token(nil, [name: value])
+        #expect(await refusal(text) == expected)
+    }
+
+    @Test("Rejects other tokens of the issuer, and lists of others")
+    func tokens() async throws {
+        #expect(try await refusal(issuer.token(type: "at+jwt")) == .typeMismatch)
+        #expect(try await refusal(issuer.token(type: "JWT")) == .typeMismatch)
+        #expect(try await refusal(issuer.token(key: IssuerKey(id: "1"))) == .signatureInvalid)
+        #expect(try await refusal(issuer.token(key: IssuerKey(id: "2"))) == .unknownKey)
+        #expect(await refusal("<!doctype html><title>Sign in</title>") == .malformedToken)
+        #expect(await refusal("") == .malformedToken)
+    }
+
+    @Test("Bounds the response and the decompressed list")
+    func sizes() async throws {
+        let bomb = try issuer.token(StatusList(count: 5 << 23))
+        #expect(await refusal(bomb) == .tooLarge)
+        issuer.transport.append(.response(PublishedStatusList.response(bomb)))
+        let found = try await status(issuer.lists { $0.maximumListSize = 5 << 20 })
+        #expect(found == .valid)
+        issuer.transport.append(.response(PublishedStatusList.response(String(repeating: "x", count: 1_048_577))))
+        let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
+        #expect(error?.code == .protocolViolation)
+        #expect((error?.cause as? NetworkError)?.code == .bodyTooLarge)
+    }
+
+    @Test("Accepts only status code 200 with the right media type")
+    func responses() async throws {
+        let text = try issuer.token()
+        let responses = [
+            PublishedStatusList.response(text, status: 203), PublishedStatusList.response(text, status: 404),
+            PublishedStatusList.response(text, type: "text/html"),
+            PublishedStatusList.response(text, type: "application/statuslist+cwt"),
+            PublishedStatusList.response(text, type: ""),
+        ]
+        for response in responses {
+            issuer.transport.append(.response(response))
+            let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
+            #expect(error?.code == .protocolViolation)
+            #expect(error?.status == response.status)
+        }
+        let type = "Application/StatusList+JWT; charset=utf-8"
+        issuer.transport.append(.response(PublishedStatusList.response(text, type: type)))
+        let found = try await status(issuer.lists())
+        #expect(found == .valid)
+    }
+
+    // MARK: Outages
+
+    @Test("In an outage, rejects tokens from the end of the list's lifetime")
+    func reject() async throws {
+        let lists = issuer.lists(outage: .reject)
+        _ = try await status(lists)
+        issuer.time.advance(by: .seconds(299))
+        _ = try await status(lists)
+        issuer.time.advance(by: .seconds(1))
+        issuer.transport.append(.status(503))
+        await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
+        #expect(issuer.fetchCount == 2)
+        // Asks again after a pause.
+        issuer.time.advance(by: .seconds(9))
+        await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
+        #expect(issuer.fetchCount == 2)
+        issuer.time.advance(by: .seconds(1))
+        let found = try await status(lists)
+        #expect(found == .valid)
+        #expect(issuer.fetchCount == 3)
+    }
+
+    @Test("Waits as long as the server asks, up to five minutes")
+    func retryAfter() async throws {
+        for (asked, seconds) in [("60", 60), ("3600", 300)] {
+            let issuer = try PublishedStatusList(steps: [.status(503, headers: ["Retry-After": asked])])
+            let lists = issuer.lists()
+            let error = await #expect(throws: OAuth2Error.self) { try await status(lists) }
+            #expect(error?.retryAfter != nil)
+            issuer.time.advance(by: .seconds(seconds - 1))
+            await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
+            #expect(issuer.fetchCount == 1)
+            issuer.time.advance(by: .seconds(1))
+            _ = try await status(lists)
+            #expect(issuer.fetchCount == 2)
+        }
+    }
+
+    @Test("A stale list stays in use for the allowed time, whatever the failure")
+    func stale() async throws {
+        let lists = issuer.lists(outage: .acceptStale(for: .seconds(60)))
+        _ = try await status(lists)
+        issuer.time.advance(by: .seconds(300))
+        let foreign = try issuer.token(type: "JWT")
+        let failures: [MockTransport.Step] = [
+            .status(503), .failure(NetworkError(.connectionLost, "lost")),
+            .response(PublishedStatusList.response(foreign)),
+        ]
+        for (number, failure) in failures.enumerated() {
+            issuer.transport.append(failure)
+            let found = try await status(lists, 1)
+            #expect(found == .invalid)
+            let again = try await status(lists, 2)
+            #expect(again == .suspended)
+            #expect(issuer.fetchCount == 2 + number)
+            issuer.time.advance(by: .seconds(10))
+        }
+        issuer.time.advance(by: .seconds(30))
+        issuer.transport.append(.status(503))
+        await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
+        issuer.time.advance(by: .seconds(10))
+        let found = try await status(lists)
+        #expect(found == .valid)
+    }
+
+    @Test("A stale list is never used after it has expired")
+    func expiredWhileStale() async throws {
+        try issuer.publish(nil, ["exp": .number(JSONNumber(issuer.api.now + 600))])
+        let lists = issuer.lists(outage: .acceptStale(for: .seconds(86_400)))
+        _ = try await status(lists)
+        issuer.transport.append(.status(503), .status(503))
+        issuer.time.advance(by: .seconds(659))
+        let found = try await status(lists)
+        #expect(found == .valid)
+        issuer.time.advance(by: .seconds(1))
+        await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await status(lists) }
+    }
+
+    @Test("Rules with any duration are usable")
+    func durations() async throws {
+        for duration in [Duration.seconds(-1), .seconds(Int64.max)] {
+            let found = try await status(issuer.lists(outage: .acceptStale(for: duration)))
+            #expect(found == .valid)
+        }
+        #expect(CachedStatusLists.OutageRule.acceptStale(for: .seconds(-1)) == .reject)
+    }
+
+    @Test("A server that doesn't respond in time is unreachable")
+    func timeout() async throws {
+        issuer.transport.append(.never)
+        let lists = issuer.lists()
+        let caller = Task { try await status(lists) }
+        try await issuer.time.waitForSleepers(count: 1)
+        issuer.time.advance(by: .seconds(5))
+        await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await caller.value }
+    }
+}
