@@ -26,7 +26,7 @@ extension CachedStatusLists {
     public struct Options: Sendable {
         /// The statuses with which a token is accepted.
         ///
-        /// The default is ``TokenGeneration/TokenStatus/valid`` alone, so that statuses that nobody
+        /// The default is `TokenStatus.valid` alone, so that statuses that nobody
         /// has defined are rejected.
         public var acceptedStatuses: Set<TokenStatus> = [.valid]
         /// A Boolean value that indicates whether a token without a status is rejected.

@@ -22,6 +22,14 @@ struct DocumentTableTests {
         }
     }
 
+    @Test("Each rule of Docs/RFC8725bis.md has a test, and each best practice has a rule")
+    func bestPractices() throws {
+        let rows = try rows(of: "Docs/RFC8725bis.md").filter { $0.cells[0] != "section" }
+        for row in rows { #expect(row.proofs > 0, "line \(row.line): missing test for \(row.cells[0])") }
+        let sections = Set(rows.map { $0.cells[0] })
+        #expect(sections == Set((1...15).map { "§3.\($0)" }))
+    }
+
     @Test("Each row of Docs/Features.md has a test or states that the feature is missing")
     func features() throws {
         let pages = ["Docs/Features.md", "Docs/Predecessors.md"]
