@@ -44,6 +44,7 @@ extension TokenError {
             case prohibitedClaim, lifetimeTooLong, statusRejected, checkFailed
             case nonceMismatch, authorizedPartyMismatch, hashMismatch, authenticationContextMismatch
             case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch, replayed, replayCacheFull
+            case malformedDisclosure, disclosureMismatch, keyBindingMismatch
             case malformedDuration
         }
 
@@ -151,8 +152,8 @@ extension TokenError {
         public static var nonceMismatch: Self { Self(.nonceMismatch) }
         /// The authorized party (`azp`) of an ID token is another client.
         public static var authorizedPartyMismatch: Self { Self(.authorizedPartyMismatch) }
-        /// A hash in an ID token (`at_hash`, `c_hash` or `s_hash`) doesn't match the value that
-        /// came with the token.
+        /// A hash in an ID token (`at_hash`, `c_hash` or `s_hash`) or in a key binding (`sd_hash`)
+        /// doesn't match the value that came with the token.
         public static var hashMismatch: Self { Self(.hashMismatch) }
         /// The authentication context class (`acr`) of a token isn't an accepted one.
         public static var authenticationContextMismatch: Self { Self(.authenticationContextMismatch) }
@@ -162,12 +163,21 @@ extension TokenError {
         public static var targetMismatch: Self { Self(.targetMismatch) }
         /// The hash in a DPoP proof (`ath`) doesn't match the access token.
         public static var accessTokenMismatch: Self { Self(.accessTokenMismatch) }
-        /// The access token is bound to a different key than the DPoP proof's.
+        /// The access token is bound to a different key than the DPoP proof's, or an SD-JWT isn't
+        /// bound to a key.
         public static var confirmationMismatch: Self { Self(.confirmationMismatch) }
         /// The token or proof has been used before.
         public static var replayed: Self { Self(.replayed) }
         /// The replay cache is full and can't tell whether the token or proof has been used before.
         public static var replayCacheFull: Self { Self(.replayCacheFull) }
+        /// A disclosure of an SD-JWT isn't a salted claim, or has the wrong form for its place.
+        public static var malformedDisclosure: Self { Self(.malformedDisclosure) }
+        /// The disclosures of an SD-JWT don't fit its digests: one is repeated, superfluous or
+        /// collides with another claim.
+        public static var disclosureMismatch: Self { Self(.disclosureMismatch) }
+        /// A presented SD-JWT has no key binding although the verifier requires one, or an SD-JWT
+        /// for a holder has one.
+        public static var keyBindingMismatch: Self { Self(.keyBindingMismatch) }
         /// The text isn't a duration.
         public static var malformedDuration: Self { Self(.malformedDuration) }
     }

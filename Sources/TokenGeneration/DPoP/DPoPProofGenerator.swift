@@ -41,19 +41,13 @@ public struct DPoPProofGenerator: Sendable {
     ///   `algorithmMismatch` if the service's algorithm isn't the key's, `unencodableContent` if
     ///   the key ID can't be written into a header.
     public init(signingService: any SigningService, publicKey: VerificationKey) throws(TokenError) {
-        guard !publicKey.algorithm.isSymmetric, let names = KeyType(rawValue: publicKey.jwk.keyType).thumbprintMembers
-        else {
-            throw TokenError(.unsupportedAlgorithm, "\(publicKey.algorithm) can't sign DPoP proofs; use a key pair")
-        }
+        let jwk = try publicKey.jwkForMessages(of: "DPoP proofs")
         guard signingService.algorithm == publicKey.algorithm else {
             throw TokenError(
                 .algorithmMismatch,
                 "the signing service uses \(signingService.algorithm), but the public key is for \(publicKey.algorithm)"
             )
         }
-        // Includes only the members that define the key. The server doesn't need the rest of the
-        // JWK.
-        let jwk = JSONObject(names.compactMap { name in publicKey.jwk.members[name].map { (name, $0) } })
         header = EncodedHeader.of(
             try JWTGenerator.header(
                 ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)],

@@ -217,35 +217,14 @@ extension DPoPVerifier {
     }
 
     private func key(in header: ProtectedHeader) throws(TokenError) -> VerificationKey {
-        guard let algorithm = JWSAlgorithm(rawValue: header.algorithm), algorithms.contains(algorithm),
-            !algorithm.isSymmetric
-        else {
-            throw TokenError(
-                .unsupportedAlgorithm,
-                "\(TokenError.shown(header.algorithm)) isn't an accepted algorithm for DPoP proofs"
-            )
-        }
+        let algorithm = try header.asymmetricAlgorithm(among: algorithms, for: "DPoP proofs")
         guard let value = header.members["jwk"] else {
             throw TokenError(.malformedToken, "the header has no “jwk”, the key that the proof is signed with")
         }
         guard let members = value.object else {
             throw TokenError(.malformedToken, "“jwk” of the header must be an object, not \(value.kind)")
         }
-        let jwk = try JWK(members)
-        guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {
-            throw TokenError(
-                .publicKeyRequired,
-                "“jwk” of the header is a private key; the client must replace that key"
-            )
-        }
-        let key = try VerificationKey(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.message)
-        guard key.accepts(algorithm: header.algorithm) else {
-            throw TokenError(
-                .algorithmMismatch,
-                "“alg” of the header is \(algorithm), but the key in the header is for \(key.algorithm)"
-            )
-        }
-        return key
+        return try VerificationKey(sentAs: members, for: algorithm, "“jwk” of the header")
     }
 
     private var policy: ValidationPolicy {

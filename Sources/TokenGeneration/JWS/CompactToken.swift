@@ -97,7 +97,11 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signature() throws(TokenError) -> [UInt8] {
-        try decode(payloadEnd + 1..<bytes.count, "signature")
+        do throws(TokenError) {
+            return try decode(payloadEnd + 1..<bytes.count, "signature")
+        } catch {
+            throw bytes[payloadEnd...].contains(UInt8(ascii: "~")) ? Self.otherThing(bytes) : error
+        }
     }
 
     /// Returns a Boolean value that indicates whether a key verifies a signature over the first two
@@ -123,6 +127,9 @@ struct CompactToken {
     private static func otherThing(_ bytes: [UInt8]) -> TokenError {
         if bytes.first == UInt8(ascii: "{") {
             return TokenError(.malformedToken, "this is JSON, not a compact token; use JWSVerifier to verify JSON")
+        }
+        if bytes.contains(UInt8(ascii: "~")) {
+            return TokenError(.malformedToken, "this is an SD-JWT, not a plain token; use SDJWTVerifier")
         }
         let segments = bytes.count { $0 == UInt8(ascii: ".") } + 1
         let hint = segments == 5 ? " (a token with 5 segments is an encrypted token, a JWE; use JWEDecrypter)" : ""

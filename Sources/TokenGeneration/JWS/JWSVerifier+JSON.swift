@@ -97,7 +97,8 @@ extension JWSVerifier {
 }
 
 extension JWSVerifier {
-    private func verify(attached token: JSONToken, _ policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
+    /// Verifies a parsed JSON serialization.
+    func verify(attached token: JSONToken, _ policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
         guard let payload = try token.payloadOctets(), let signed = token.payload else {
             throw TokenError(.malformedToken, "the JSON has no “payload”; if it's detached, pass it to the verifier")
         }

@@ -39,6 +39,9 @@ final class TokenCheck: Sendable {
         try header.checkCriticalMembers()
         let entry = KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
         let place = try signer(of: token, entry)
+        guard header.type.map(TypeRule.isSDJWT) != true else {
+            throw TokenError(.typeMismatch, "the token is part of an SD-JWT; use SDJWTVerifier")
+        }
         knownHeaders.keep(entry)
         return try check(token, header, entry.keys[place], keepsHeader, policy)
     }

@@ -72,6 +72,24 @@ extension TypeRule {
             || complete(left).isExactlyIgnoringASCIICase(complete(right))
     }
 
+    /// Returns a Boolean value that indicates whether a media type is one of SD-JWTs
+    /// ([RFC 9901 §9.11](https://www.rfc-editor.org/rfc/rfc9901#section-9.11)).
+    static func isSDJWT(_ type: String) -> Bool {
+        isSame(type, "sd-jwt") || String(type.utf8.suffix(7))?.isExactlyIgnoringASCIICase("+sd-jwt") ?? false
+    }
+
+    /// Rejects a type other than those of SD-JWTs.
+    ///
+    /// - Throws: ``TokenError`` with the code `typeMismatch`.
+    static func checkIsSDJWT(_ found: String?) throws(TokenError) {
+        guard let found, isSDJWT(found) else {
+            throw TokenError(
+                .typeMismatch,
+                "“typ” of the header must end with “+sd-jwt” unless the policy requires another type"
+            )
+        }
+    }
+
     /// Returns the complete media type, adding `application/` if it's omitted.
     private static func complete(_ type: String) -> String {
         type.utf8.contains(UInt8(ascii: "/")) ? type : "application/\(type)"

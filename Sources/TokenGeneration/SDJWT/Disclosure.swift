@@ -1,0 +1,55 @@
+internal import OpenSSLCrypto
+
+/// The content of a disclosure: a salted claim
+/// ([RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
+struct Disclosure {
+    /// The claim's name, or `nil` for an element of an array.
+    let name: String?
+    /// The claim's value.
+    let value: JSONValue
+
+    /// The names of members with a meaning of their own in SD-JWTs, which can't be claims.
+    static let reservedNames = ["_sd", "...", SDJWTHashAlgorithm.claim]
+
+    /// Decodes a disclosure.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedDisclosure` or `tooLarge`.
+    init(_ text: String, limits: SDJWTLimits) throws(TokenError) {
+        let content: JSONValue
+        do throws(TokenError) {
+            let json = try Base64URL.decode(text)
+            content = try JSONParser.parse(json, limits: JSONLimits(size: json.count, depth: limits.depth + 1))
+        } catch {
+            let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedDisclosure
+            throw TokenError(code, "a disclosure isn't base64url of JSON: \(error.message)")
+        }
+        guard let elements = content.array, (2...3).contains(elements.count), elements[0].string != nil else {
+            throw TokenError(.malformedDisclosure, "a disclosure isn't an array of a salt, a name and a value")
+        }
+        value = elements[elements.count - 1]
+        guard elements.count == 3 else {
+            name = nil
+            return
+        }
+        guard let name = elements[1].string else {
+            throw TokenError(.malformedDisclosure, "the name in a disclosure must be a string, not \(elements[1].kind)")
+        }
+        guard !Self.isReserved(name) else {
+            throw TokenError(.malformedDisclosure, "a disclosure has the reserved name \(TokenError.shown(name))")
+        }
+        self.name = name
+    }
+
+    /// Returns a Boolean value that indicates whether a name is reserved.
+    static func isReserved(_ name: String) -> Bool { reservedNames.contains { $0.isExactly(name) } }
+
+    /// Encodes a claim, or an element of an array if `name` is `nil`.
+    static func text(salt: [UInt8], name: String?, value: JSONValue) -> String {
+        var elements: [JSONValue] = [.string(Base64URL.encode(salt))]
+        if let name { elements.append(.string(name)) }
+        elements.append(value)
+        var writer = JSONWriter()
+        writer.write(.array(elements))
+        return Base64URL.encode(writer.finished())
+    }
+}

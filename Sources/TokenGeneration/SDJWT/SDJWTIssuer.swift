@@ -1,0 +1,150 @@
+internal import OpenSSLCrypto
+
+/// An issuer of SD-JWTs: signed tokens whose holder discloses only some of the claims to each
+/// verifier ([RFC 9901](https://www.rfc-editor.org/rfc/rfc9901)).
+///
+/// ```swift
+/// let issuer = try SDJWTIssuer(type: "example+sd-jwt", signingService: key)
+/// let token = try issuer.issue(
+///     claims,
+///     disclosable: ["given_name", ["address", "locality"]],
+///     holderKey: holderKey
+/// )
+/// send(token.compact)
+/// ```
+///
+/// Each disclosable claim gets its own random salt of 128 bits. The digests in an object are
+/// sorted, so that they don't show the order of the claims.
+public struct SDJWTIssuer: Sendable {
+    /// The hash algorithm of the digests, SHA-256 by default.
+    public var hashAlgorithm: SDJWTHashAlgorithm = .sha256
+    /// The number of decoy digests in each object and array with disclosable claims, none by
+    /// default.
+    ///
+    /// Decoys hide the number of claims from verifiers
+    /// ([RFC 9901 §4.2.5](https://www.rfc-editor.org/rfc/rfc9901#section-4.2.5)). If the range has
+    /// several numbers, each object and array gets a random one. Negative numbers count as zero.
+    public var decoys: ClosedRange<Int> = 0...0
+    /// The maximum size of an SD-JWT.
+    ///
+    /// Verifiers have the same limits by default.
+    public var limits = SDJWTLimits()
+
+    /// The source of random bytes for salts and decoys.
+    package var random: @Sendable (Int) throws -> [UInt8] = { try SecureRandom.bytes(count: $0) }
+
+    private let type: String
+    private let signingService: any SigningService
+
+    /// The claims that control a token's validity, which a holder mustn't be able to hide
+    /// ([RFC 9901 §9.7](https://www.rfc-editor.org/rfc/rfc9901#section-9.7)).
+    private static let validityClaims = ["iss", "exp", "nbf", "cnf", "status", "vct"]
+
+    /// Creates an issuer.
+    ///
+    /// - Parameters:
+    ///   - type: The media type of the tokens for the header's `typ`: `sd-jwt`, or a type that ends
+    ///     with `+sd-jwt`. It distinguishes the tokens from other tokens that are signed with the
+    ///     same key.
+    ///   - signingService: The service that signs, with an asymmetric algorithm.
+    /// - Throws: ``TokenError`` with the code `typeMismatch` for another type, or
+    ///   `unsupportedAlgorithm` if the signing service uses a shared secret.
+    public init(type: String, signingService: any SigningService) throws(TokenError) {
+        guard TypeRule.isSDJWT(type) else {
+            throw TokenError(
+                .typeMismatch,
+                "\(TokenError.shown(type)) isn't a type of SD-JWTs; use one like “example+sd-jwt”"
+            )
+        }
+        guard !signingService.algorithm.isSymmetric else {
+            throw TokenError(
+                .unsupportedAlgorithm,
+                "\(signingService.algorithm) can't sign SD-JWTs, because every verifier could issue them; use a key pair"
+            )
+        }
+        self.type = type
+        self.signingService = signingService
+    }
+
+    /// Issues an SD-JWT.
+    ///
+    /// Claims without a path stay visible to every verifier. If both a claim and a claim inside it
+    /// are disclosable, the holder can disclose the outer one without the inner one.
+    ///
+    /// - Parameters:
+    ///   - claims: The claims. Their names can't be `_sd`, `_sd_alg` or `...`.
+    ///   - paths: The paths of the claims that the holder can hide. The claims `iss`, `exp`, `nbf`,
+    ///     `cnf`, `status` and `vct` can't be hidden, nor can `aud` as a whole, because they
+    ///     control the token's validity.
+    ///   - holderKey: The holder's key for `cnf`, which lets verifiers require a key binding; `nil`
+    ///     for a token that anyone who has it can present.
+    ///   - header: Members of the header in addition to `alg`, `kid` and `typ`.
+    /// - Returns: The SD-JWT with all its disclosures, for the holder.
+    /// - Throws: ``TokenError`` with the code `missingClaim` if a path leads to no claim,
+    ///   `prohibitedClaim` for a claim that can't be hidden, a reserved name, or a `cnf` besides
+    ///   `holderKey`, `tooLarge`, `unsupportedAlgorithm` if the holder's key is a shared secret,
+    ///   `algorithmMismatch`, `criticalHeaderUnsupported` or `unencodableContent` for the header as
+    ///   ``JWTGenerator/token()`` does, or `signingFailed`. Errors of a custom signing service are
+    ///   passed on unchanged.
+    public func issue(
+        _ claims: JSONObject,
+        disclosable paths: [ClaimPath],
+        holderKey: VerificationKey? = nil,
+        header: JSONObject = [:]
+    ) throws -> SDJWT {
+        let (payload, disclosures) = try content(claims, paths, holderKey)
+        guard header["typ"] == nil || header["typ"] == .string(type) else {
+            throw TokenError(.typeMismatch, "“typ” of the header contradicts the issuer's type; omit it")
+        }
+        var header = header
+        header["typ"] = .string(type)
+        let token = SDJWT(
+            issuerJWT: try JWTGenerator(header: header, payload: payload, signingService: signingService).token(),
+            disclosures: disclosures
+        )
+        try limits.check(size: token.compact.utf8.count)
+        return token
+    }
+}
+
+extension SDJWTIssuer {
+    private func content(
+        _ claims: JSONObject,
+        _ paths: [ClaimPath],
+        _ holderKey: VerificationKey?
+    ) throws(TokenError) -> (payload: JSONObject, disclosures: [String]) {
+        var choice = ClaimConcealer.Choice()
+        for path in paths {
+            let resolved = path.resolved(in: claims)
+            guard !resolved.isEmpty else { throw path.missing }
+            for path in resolved {
+                try Self.check(path)
+                choice.choose(path.elements)
+            }
+        }
+        var claims = claims
+        if let holderKey {
+            guard claims["cnf"] == nil else {
+                throw TokenError(.prohibitedClaim, "the claims have “cnf” besides the holder's key; remove one of them")
+            }
+            claims["cnf"] = .object(["jwk": .object(try holderKey.jwkForMessages(of: "a holder's key"))])
+        }
+        var concealer = ClaimConcealer(hash: hashAlgorithm, decoys: decoys, limits: limits, random: random)
+        var payload = try concealer.conceal(claims, choice)
+        payload[SDJWTHashAlgorithm.claim] = .string(hashAlgorithm.rawValue)
+        return (payload, concealer.disclosures)
+    }
+
+    private static func check(_ path: ClaimPath) throws(TokenError) {
+        guard case .name(let name) = path.elements.first?.wrapped else { return }
+        let isValidity =
+            validityClaims.contains { $0.isExactly(name.text) }
+            || path.elements.count == 1 && name.text.isExactly("aud")
+        guard !isValidity else {
+            throw TokenError(
+                .prohibitedClaim,
+                "\(TokenError.shown(name.text)) can't be disclosable, because it controls the token's validity"
+            )
+        }
+    }
+}

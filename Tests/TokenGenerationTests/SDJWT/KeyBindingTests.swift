@@ -1,0 +1,223 @@
+import Foundation
+import OpenSSLCrypto
+import Testing
+import TokenGeneration
+
+@Suite("Key bindings of SD-JWTs", .serialized)
+struct KeyBindingTests {
+    private typealias Make = SDJWTFixture
+
+    private static let required = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
+
+    /// A presentation, without its key binding, and a valid key binding's header and claims.
+    private struct Parts {
+        let text: String
+        var header: JSONObject = ["alg": "ES256", "typ": "kb+jwt"]
+        var claims: JSONObject
+
+        init(_ text: String) throws {
+            self.text = text
+            claims = [
+                "iat": .number(JSONNumber(Fixture.now)), "nonce": .string(Make.nonce), "aud": .string(Make.audience),
+                "sd_hash": .string(try Make.digest(text)),
+            ]
+        }
+
+        func signed(by key: SigningKey? = nil) throws -> String {
+            let key = try key ?? Make.key("holder")
+            return text + (try Fixture.token(header: header.serialized(), payload: claims.serialized(), key: key))
+        }
+    }
+
+    private static func parts() throws -> Parts {
+        try Parts(Make.holder().presentation(disclosing: ["name"]).compact)
+    }
+
+    private static func refusal(
+        _ token: String,
+        _ rule: KeyBindingRule = required,
+        by verifier: SDJWTVerifier? = nil
+    ) throws -> TokenError.Code? {
+        let verifier = try verifier ?? Make.verifier()
+        return code { try verifier.verify(token, keyBinding: rule) }
+    }
+
+    @Test("Verifies a holder's presentation") func valid() throws {
+        let presentation = try Make.holder().presentation(
+            disclosing: ["name"],
+            nonce: Make.nonce,
+            audience: Make.audience,
+            signingService: Make.key("holder"),
+            date: Make.date
+        )
+        let found = try Make.verifier().verify(presentation.compact, keyBinding: Self.required)
+        #expect(found.claims["name"] == "Alice")
+        #expect(found.claims["address"] == nil)
+        #expect(found.disclosedPaths == ["name"])
+        #expect(found.keyBinding?.issuedAt == Make.date)
+        #expect(try found.keyBinding?.key.thumbprint == Make.key("holder").verificationKey.thumbprint)
+        let json = presentation.flattenedJSON().serializedData()
+        #expect(try Make.verifier().verify(json: json, keyBinding: Self.required).claims == found.claims)
+        #expect(try Self.refusal(Self.parts().signed()) == nil)
+    }
+
+    @Test("Rejects a presentation without the required key binding") func missing() throws {
+        let text = try Self.parts().text
+        #expect(try Self.refusal(text) == .keyBindingMismatch)
+        let stripped = try Self.parts().signed().split(separator: "~").dropLast().map { "\($0)~" }.joined()
+        #expect(try Self.refusal(stripped) == .keyBindingMismatch)
+    }
+
+    @Test("Ignores a key binding that the verifier doesn't require") func ignored() throws {
+        var parts = try Self.parts()
+        parts.claims["nonce"] = "other"
+        let verifier = try Make.verifier()
+        #expect(try verifier.verify(parts.signed(), keyBinding: .notRequired).keyBinding == nil)
+        #expect(try Self.refusal(parts.text + "x", .notRequired) == .malformedToken)
+    }
+
+    @Test(
+        "Rejects a key binding with another claim",
+        arguments: [
+            (#"{"nonce":"other"}"#, TokenError.Code.nonceMismatch), (#"{"nonce":""}"#, .nonceMismatch),
+            (#"{"nonce":1}"#, .malformedClaim), (#"{"aud":"https://other.example"}"#, .audienceMismatch),
+            (#"{"aud":["https://verifier.example"]}"#, .malformedClaim), (#"{"sd_hash":"AAAA"}"#, .hashMismatch),
+            (#"{"sd_hash":1}"#, .malformedClaim), (#"{"iat":1699999000}"#, .tooOld),
+            (#"{"iat":1700000100}"#, .issuedInFuture), (#"{"iat":"now"}"#, .malformedClaim),
+            (#"{"exp":1699999000}"#, .expired), (#"{"nbf":1700000100}"#, .notYetValid),
+        ]
+    )
+    func claim(json: String, expected: TokenError.Code) throws {
+        var parts = try Self.parts()
+        for member in try JSONObject(parsing: json) { parts.claims[member.name] = member.value }
+        #expect(try Self.refusal(parts.signed()) == expected)
+    }
+
+    @Test("Rejects a key binding without a claim", arguments: ["iat", "nonce", "aud", "sd_hash"])
+    func missingClaim(name: String) throws {
+        var parts = try Self.parts()
+        parts.claims[name] = nil
+        #expect(try Self.refusal(parts.signed()) == .missingClaim)
+    }
+
+    @Test("Rejects another type of token as a key binding", arguments: ["JWT", "example+sd-jwt", "at+jwt", nil])
+    func type(type: String?) throws {
+        var parts = try Self.parts()
+        parts.header["typ"] = type.map(JSONValue.string)
+        #expect(try Self.refusal(parts.signed()) == .typeMismatch)
+    }
+
+    @Test("Rejects a key binding without an asymmetric algorithm", arguments: ["none", "None", "HS256", "XX"])
+    func algorithm(name: String) throws {
+        var parts = try Self.parts()
+        parts.header["alg"] = .string(name)
+        #expect(try Self.refusal(parts.signed()) == .unsupportedAlgorithm)
+    }
+
+    @Test("Rejects an algorithm that the verifier doesn't accept") func acceptedAlgorithms() throws {
+        var verifier = try Make.verifier()
+        verifier.keyBindingAlgorithms = [.ed25519]
+        #expect(try Self.refusal(Self.parts().signed(), by: verifier) == .unsupportedAlgorithm)
+        verifier.keyBindingAlgorithms = [.es256]
+        #expect(try Self.refusal(Self.parts().signed(), by: verifier) == nil)
+    }
+
+    @Test("Rejects an algorithm that isn't the holder's key's") func otherAlgorithm() throws {
+        var parts = try Self.parts()
+        parts.header["alg"] = "ES384"
+        #expect(try Self.refusal(parts.signed()) == .algorithmMismatch)
+    }
+
+    @Test("Rejects a key binding that another key signed, even with that key in its header") func otherKey() throws {
+        var parts = try Self.parts()
+        let other = try SigningKey.generate(.es256)
+        #expect(try Self.refusal(parts.signed(by: other)) == .signatureInvalid)
+        parts.header["jwk"] = .object(other.verificationKey.jwk.members)
+        #expect(try Self.refusal(parts.signed(by: other)) == .signatureInvalid)
+        #expect(try Self.refusal(parts.signed(by: Make.key("issuer"))) == .signatureInvalid)
+    }
+
+    @Test("Rejects extensions that the key binding requires") func critical() throws {
+        var parts = try Self.parts()
+        parts.header["crit"] = ["exp"]
+        parts.header["exp"] = 1
+        #expect(try Self.refusal(parts.signed()) == .criticalHeaderUnsupported)
+    }
+
+    @Test("Rejects a key binding for other disclosures") func otherDisclosures() throws {
+        let holder = try Make.holder()
+        let binding = try #require(Self.parts().signed().split(separator: "~").last)
+        let all = try holder.presentation(disclosing: holder.disclosablePaths).compact
+        let none = try holder.presentation(disclosing: []).compact
+        #expect(try Self.refusal(all + binding) == .hashMismatch)
+        #expect(try Self.refusal(none + binding) == .hashMismatch)
+    }
+
+    @Test(
+        "Rejects a token that isn't bound to a key",
+        arguments: [
+            ("{}", TokenError.Code.confirmationMismatch), (#"{"cnf":{}}"#, .confirmationMismatch),
+            (#"{"cnf":{"kid":"1"}}"#, .confirmationMismatch), (#"{"cnf":"key"}"#, .malformedClaim),
+            (#"{"cnf":{"jwk":"key"}}"#, .malformedClaim), (#"{"cnf":{"jwk":{}}}"#, .malformedKey),
+            (#"{"cnf":{"jwk":{"kty":"oct","k":"AAAA"}}}"#, .publicKeyRequired),
+        ]
+    )
+    func unbound(payload: String, expected: TokenError.Code) throws {
+        let parts = try Parts(Make.token(payload))
+        #expect(try Self.refusal(parts.signed()) == expected)
+    }
+
+    @Test("Rejects a token with the holder's private key") func privateKey() throws {
+        let jwk = try Make.key("holder").privateJWK().members
+        let parts = try Parts(Make.token(#"{"cnf":{"jwk":\#(jwk.serialized())}}"#))
+        #expect(try Self.refusal(parts.signed()) == .publicKeyRequired)
+    }
+
+    @Test("Uses a key that the holder discloses") func disclosedKey() throws {
+        let jwk = try Make.key("holder").verificationKey.jwk.members
+        let disclosure = Make.disclosure(#"["salt","cnf",{"jwk":\#(jwk.serialized())}]"#)
+        let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
+        #expect(try Self.refusal(Parts(Make.token(payload, [disclosure])).signed()) == nil)
+        #expect(try Self.refusal(Parts(Make.token(payload)).signed()) == .confirmationMismatch)
+    }
+
+    @Test("Rejects everything if the nonce or the audience isn't set") func emptyRule() throws {
+        var parts = try Self.parts()
+        parts.claims["nonce"] = ""
+        #expect(try Self.refusal(parts.signed(), .required(nonce: "", audience: Make.audience)) == .nonceMismatch)
+        parts = try Self.parts()
+        parts.claims["aud"] = ""
+        #expect(try Self.refusal(parts.signed(), .required(nonce: Make.nonce, audience: "")) == .audienceMismatch)
+    }
+
+    @Test("Limits the age of a key binding", arguments: [(30, nil), (29, TokenError.Code.tooOld)])
+    func age(maximum: Int, expected: TokenError.Code?) throws {
+        var parts = try Self.parts()
+        parts.claims["iat"] = .number(JSONNumber(Fixture.now - 90))
+        let rule = KeyBindingRule.required(
+            nonce: Make.nonce,
+            audience: Make.audience,
+            maximumAge: .seconds(maximum)
+        )
+        #expect(try Self.refusal(parts.signed(), rule) == expected)
+    }
+
+    @Test("Rejects a key binding in place of a disclosure, and two of them") func misplaced() throws {
+        let token = try Self.parts().signed()
+        let binding = try #require(token.split(separator: "~").last)
+        #expect(try Self.refusal(token + "~") == .keyBindingMismatch)
+        #expect(try Self.refusal(token + "~", .notRequired) == .disclosureMismatch)
+        #expect(try Self.refusal(token + "~" + binding) == .disclosureMismatch)
+    }
+
+    @Test("Checks the claims before the key binding") func order() throws {
+        let parts = try Parts(Make.token(#"{"exp":1}"#))
+        #expect(try Self.refusal(parts.text + "x.y.z") == .expired)
+    }
+
+    @Test("Rejects a long key binding") func size() throws {
+        var parts = try Self.parts()
+        parts.claims["padding"] = .string(String(repeating: "a", count: 8_192))
+        #expect(try Self.refusal(parts.signed()) == .tooLarge)
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import TestVectors
+import Testing
+import TokenGeneration
+
+@Suite("SD-JWTs and other tokens", .serialized)
+struct SDJWTKindTests {
+    private typealias Make = SDJWTFixture
+
+    @Test("Rejects plain tokens as SD-JWTs") func plain() throws {
+        let key = try Make.key("issuer")
+        let plain = try Fixture.token(header: #"{"alg":"ES256","typ":"example+sd-jwt"}"#, payload: "{}", key: key)
+        let verifier = try Make.verifier()
+        #expect(code { try Make.verify(plain, by: verifier) } == .malformedToken)
+        #expect(code { try SDJWTHolder(plain, verifiedBy: verifier) } == .malformedToken)
+        #expect(code { try SDJWTHolder(unverified: plain) } == .malformedToken)
+        #expect(try Make.verify(plain + "~", by: verifier).claims.isEmpty)
+    }
+
+    @Test("Rejects an issuer's other tokens with a “~”", arguments: ["JWT", "at+jwt", "kb+jwt", "sd-jwt+json", ""])
+    func otherTypes(type: String) throws {
+        let token = try Make.token("{}", type: type)
+        let verifier = try Make.verifier()
+        #expect(code { try Make.verify(token, by: verifier) } == .typeMismatch)
+    }
+
+    @Test("Rejects a token without a type unless the policy accepts it") func untyped() throws {
+        let token = try Fixture.token(payload: "{}", key: Make.key("issuer")) + "~"
+        let verifier = try Make.verifier()
+        #expect(code { try Make.verify(token, by: verifier) } == .typeMismatch)
+        let lenient = try Make.verifier { $0.type = .absentOrJWT }
+        #expect(try Make.verify(token, by: lenient).claims.isEmpty)
+    }
+
+    @Test("Accepts the types of SD-JWTs", arguments: ["sd-jwt", "dc+sd-jwt", "application/dc+sd-jwt", "VC+SD-JWT"])
+    func types(type: String) throws {
+        let token = try Make.token("{}", type: type)
+        #expect(try Make.verify(token).claims.isEmpty)
+        let strict = try Make.verifier { $0.type = "other+sd-jwt" }
+        #expect(code { try Make.verify(token, by: strict) } == .typeMismatch)
+    }
+
+    @Test("Rejects SD-JWTs as plain tokens", arguments: ["sd-jwt", "dc+sd-jwt", "application/DC+SD-JWT"])
+    func asPlain(type: String) throws {
+        let token = try Make.token(#"{"exp":1700000100}"#, type: type)
+        let verifier = try JWTVerifier(key: Make.key("issuer").verificationKey, policy: Make.policy())
+        #expect(code { try verifier.verify(token) } == .malformedToken)
+        let stripped = String(token.dropLast())
+        for _ in 0..<2 { #expect(code { try verifier.verify(stripped) } == .typeMismatch) }
+        let explicit = try JWTVerifier(
+            key: Make.key("issuer").verificationKey,
+            policy: Make.policy { $0.type = .exactly(type) }
+        )
+        #expect(code { try explicit.verify(stripped) } == .typeMismatch)
+    }
+
+    @Test("Names the right verifier for an SD-JWT with a key binding") func hint() throws {
+        let token = try Make.holder().presentation(
+            disclosing: ["name"],
+            nonce: Make.nonce,
+            audience: Make.audience,
+            signingService: Make.key("holder")
+        )
+        let verifier = try JWTVerifier(key: Make.key("issuer").verificationKey)
+        let error = error { try verifier.verify(token.compact) }
+        #expect(error?.code == .malformedToken)
+        #expect(error?.message.contains("SDJWTVerifier") == true)
+    }
+
+    @Test("Rejects JSON as a compact SD-JWT, and the reverse") func forms() throws {
+        let token = try Make.issued()
+        let json = token.flattenedJSON().serialized()
+        let verifier = try Make.verifier()
+        #expect(code { try Make.verify(json, by: verifier) } == .malformedToken)
+        let compact = Data(token.compact.utf8)
+        #expect(code { try verifier.verify(json: compact, keyBinding: .notRequired) } == .malformedToken)
+    }
+
+    @Test("Rejects an issuer's signature with a shared secret") func symmetric() throws {
+        let secret = try SigningKey(secret: Array(repeating: 7, count: 32), algorithm: .hs256)
+        let token = try Fixture.token(header: #"{"alg":"HS256","typ":"sd-jwt"}"#, payload: "{}", key: secret) + "~"
+        let verifier = SDJWTVerifier(key: secret.verificationKey, policy: Make.policy())
+        #expect(code { try Make.verify(token, by: verifier) } == .unsupportedAlgorithm)
+        #expect(code { try SDJWTIssuer(type: "sd-jwt", signingService: secret) } == .unsupportedAlgorithm)
+    }
+
+    @Test("Rejects an unencoded payload") func unencoded() throws {
+        let header = #"{"alg":"ES256","b64":false,"crit":["b64"],"typ":"sd-jwt"}"#
+        let input = Base64URLText.encode(header) + ".{}"
+        let token = try Fixture.signed(input, key: Make.key("issuer")) + "~"
+        let verifier = try Make.verifier()
+        #expect(code { try Make.verify(token, by: verifier) } == .criticalHeaderUnsupported)
+        let parts = token.dropLast().split(separator: ".").map(String.init)
+        let json: JSONObject = [
+            "protected": .string(parts[0]), "payload": "{}", "signature": .string(parts[2]),
+            "header": ["disclosures": []],
+        ]
+        let text = json.serializedData()
+        #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == .criticalHeaderUnsupported)
+    }
+
+    @Test(
+        "Rejects malformed unprotected headers",
+        arguments: [
+            (#"{"disclosures":"x"}"#, TokenError.Code.malformedToken), (#"{"disclosures":[1]}"#, .malformedDisclosure),
+            (#"{"disclosures":[""]}"#, .malformedDisclosure), (#"{"kb_jwt":1}"#, .malformedToken),
+            (#"{"kb_jwt":""}"#, .malformedToken), (#"{"disclosures":["AA"]}"#, .disclosureMismatch),
+        ]
+    )
+    func header(json: String, expected: TokenError.Code) throws {
+        var token = try SDJWTFixture.issuer().issue([:], disclosable: []).flattenedJSON()
+        token["header"] = .object(try JSONObject(parsing: json))
+        let text = token.serializedData()
+        let verifier = try Make.verifier()
+        #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == expected)
+    }
+
+    @Test("Rejects disclosures in a later unprotected header", arguments: ["disclosures", "kb_jwt"])
+    func laterHeader(name: String) throws {
+        let token = try SDJWTFixture.issuer().issue([:], disclosable: []).flattenedJSON()
+        var first = token
+        first["payload"] = nil
+        var second = first
+        second["header"] = .object([name: name == "kb_jwt" ? "a.b.c" : []])
+        let json: JSONObject = [
+            "payload": try #require(token["payload"]), "signatures": .array([.object(first), .object(second)]),
+        ]
+        let text = json.serializedData()
+        let verifier = try Make.verifier()
+        #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == .malformedToken)
+    }
+}
+
+/// The base64url encoding of text.
+private enum Base64URLText {
+    static func encode(_ text: String) -> String {
+        Data(text.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
+            "=",
+            with: ""
+        )
+    }
+}
