@@ -8,7 +8,7 @@ struct Disclosure {
     /// The claim's value.
     let value: JSONValue
 
-    /// The names of members with a meaning of their own in SD-JWTs, which can't be claims.
+    /// The names that SD-JWTs reserve, which can't be names of claims.
     static let reservedNames = ["_sd", "...", SDJWTHashAlgorithm.claim]
 
     /// Decodes a disclosure.

@@ -10,7 +10,7 @@ enum KeyBindingJWT {
 
     /// Returns the members of the holder's key in processed claims.
     ///
-    /// - Throws: ``TokenError`` with the code `confirmationMismatch` if there is no key, or
+    /// - Throws: ``TokenError`` with the code `confirmationMismatch` without a key, or
     ///   `malformedClaim`.
     static func holderKey(in claims: JSONObject) throws(TokenError) -> JSONObject {
         guard let confirmation = claims["cnf"] else {

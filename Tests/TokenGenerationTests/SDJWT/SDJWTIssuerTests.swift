@@ -53,7 +53,7 @@ struct SDJWTIssuerTests {
         #expect(Set(found) == [Base64URL.encode([UInt8](repeating: 1, count: 16))])
     }
 
-    @Test("Fails if there are no random numbers") func noRandom() throws {
+    @Test("Fails without random numbers") func noRandom() throws {
         let issuer = try Make.issuer { issuer in
             issuer.random = { _ in throw CryptoError(.randomUnavailable, "no random numbers") }
         }
