@@ -13,6 +13,8 @@ enum FuzzTarget: String, CaseIterable {
     case jws
     /// JWEs, compact and in JSON.
     case jwe
+    /// SD-JWTs, compact and in JSON, and key bindings.
+    case sdjwt
     /// DPoP proofs.
     case dpop
     /// JWK and JWK Set text.
@@ -29,6 +31,7 @@ enum FuzzTarget: String, CaseIterable {
         case .compact: Self.compact(String(decoding: bytes, as: UTF8.self))
         case .jws: Self.jws(Data(bytes))
         case .jwe: Self.jwe(String(decoding: bytes, as: UTF8.self))
+        case .sdjwt: Self.sdJWT(String(decoding: bytes, as: UTF8.self))
         case .dpop: Self.dpop(String(decoding: bytes, as: UTF8.self))
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))

@@ -46,6 +46,7 @@ enum Seeds {
         seeds[.compact, default: []] += try compactSeeds()
         seeds[.jws, default: []] += try jsonSeeds()
         seeds[.jwe, default: []] += try jweSeeds()
+        seeds[.sdjwt, default: []] += sdJWTSeeds()
         seeds[.dpop, default: []] += proofSeeds()
         let key = try SigningKey(jwk: vector.key)
         for pem in [try key.pem(), try key.verificationKey.pem()] {
