@@ -34,6 +34,10 @@ static inline OSSL_PARAM COpenSSL_public_key_param(void *point, size_t size) {
 static inline OSSL_PARAM COpenSSL_private_key_param(unsigned char *little_endian, size_t size) {
     return OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, little_endian, size);
 }
+// The headers before OpenSSL 3.5 lack the name.
+static inline OSSL_PARAM COpenSSL_seed_param(void *seed, size_t size) {
+    return OSSL_PARAM_construct_octet_string("seed", seed, size);
+}
 static inline OSSL_PARAM COpenSSL_digest_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0);
 }

@@ -76,7 +76,7 @@ extension PublicKey {
         case .rsa: .sha256
         case .ellipticCurve(let key):
             key.curve.coordinateSize > 48 ? .sha512 : key.curve.coordinateSize > 32 ? .sha384 : .sha256
-        case .edwards, .montgomery: nil
+        case .edwards, .montgomery, .mldsa: nil
         }
     }
 }

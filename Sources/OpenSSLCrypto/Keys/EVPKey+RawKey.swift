@@ -81,7 +81,7 @@ extension EVPKey {
         }
     }
 
-    private func write(
+    func write(
         _ expectedSize: Int,
         to output: inout OutputSpan<UInt8>,
         _ function: (OpaquePointer, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>) -> Int32

@@ -11,7 +11,7 @@ extension PrivateKey {
         switch peer {
         case .ellipticCurve(let key): .ellipticCurve(try .generate(key.curve))
         case .montgomery(let key): .montgomery(try .generate(key.curve))
-        case .rsa, .edwards: throw CryptoError(.wrongKeyType, "\(peer.kind) keys have no key agreement")
+        case .rsa, .edwards, .mldsa: throw CryptoError(.wrongKeyType, "\(peer.kind) keys have no key agreement")
         }
     }
 
@@ -47,7 +47,7 @@ package struct SecretAgreement: Sendable {
         case .montgomery(let key):
             (curve, size) = (key.curve.name, key.curve.keySize)
             operation = try EVPKeyOperation(.agreement, .keyAgreement, with: key.key)
-        case .rsa, .edwards:
+        case .rsa, .edwards, .mldsa:
             throw CryptoError(.wrongKeyType, "\(key.kind) keys have no key agreement")
         }
     }

@@ -1,7 +1,8 @@
 extension PrivateKey {
     /// Encodes the key pair as unencrypted PKCS#8 DER.
     ///
-    /// - Returns: The PrivateKeyInfo, identical to the output of `openssl pkey`.
+    /// - Returns: The PrivateKeyInfo, identical to the output of `openssl pkey`, except that an
+    ///   ML-DSA key whose seed is known is written as the seed alone.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func pkcs8DER() throws(CryptoError) -> SecretBytes {
         switch self {
@@ -10,6 +11,7 @@ extension PrivateKey {
         case .ellipticCurve(let key): try key.pkcs8DER()
         case .edwards(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
         case .montgomery(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
+        case .mldsa(let key): try MLDSAKeyCoding.encoding(key)
         }
     }
 
@@ -51,14 +53,14 @@ extension PrivateKey {
     /// Encodes the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
     /// elliptic curves.
     ///
-    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for Edwards and Montgomery curves,
-    ///   which don't have a legacy format.
+    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for other keys, which don't have a
+    ///   legacy format.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
         case .ellipticCurve(let key): try key.sec1DER()
-        case .edwards, .montgomery: nil
+        case .edwards, .montgomery, .mldsa: nil
         }
     }
 
@@ -71,7 +73,7 @@ extension PrivateKey {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key).withBytes { PEMWriter.text("RSA PRIVATE KEY", $0) }
         case .ellipticCurve(let key): try key.sec1PEM()
-        case .edwards, .montgomery: nil
+        case .edwards, .montgomery, .mldsa: nil
         }
     }
 }

@@ -98,6 +98,8 @@ extension PrivateKey {
         } else if let curve = MontgomeryCurve(identifier: key.algorithm) {
             let (seed, expected) = (try RawKeyCoding.seed(key, in: bytes), key.publicKey?.map { bytes[$0] })
             self = .montgomery(try MontgomeryPrivateKey(curve: curve, seed: seed, expecting: expected))
+        } else if let parameters = MLDSAParameters(identifier: key.algorithm) {
+            self = .mldsa(try MLDSAKeyCoding.privateKey(parameters, key, in: bytes))
         } else {
             throw PublicKey.unsupported(key.algorithm)
         }

@@ -8,6 +8,8 @@ package enum PrivateKey: Sendable {
     case edwards(EdwardsPrivateKey)
     /// A key pair for key agreement with X25519 or X448.
     case montgomery(MontgomeryPrivateKey)
+    /// An ML-DSA key pair.
+    case mldsa(MLDSAPrivateKey)
 
     /// The public key.
     package var publicKey: PublicKey {
@@ -16,6 +18,7 @@ package enum PrivateKey: Sendable {
         case .ellipticCurve(let key): .ellipticCurve(key.publicKey)
         case .edwards(let key): .edwards(key.publicKey)
         case .montgomery(let key): .montgomery(key.publicKey)
+        case .mldsa(let key): .mldsa(key.publicKey)
         }
     }
 

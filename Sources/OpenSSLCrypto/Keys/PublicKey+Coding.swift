@@ -45,6 +45,8 @@ extension PublicKey {
             SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
         case .montgomery(let key):
             SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
+        case .mldsa(let key):
+            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.parameters), key: key.octets)
         }
     }
 
@@ -68,7 +70,8 @@ extension PublicKey {
     static func unsupported(_ algorithm: ObjectIdentifier) -> CryptoError {
         CryptoError(
             .wrongKeyType,
-            "The algorithm of the key is \(algorithm); the supported ones are RSA, EC, Ed25519, Ed448, X25519 and X448"
+            "The algorithm of the key is \(algorithm); the supported ones are RSA, EC, Ed25519, Ed448, X25519, "
+                + "X448 and ML-DSA"
         )
     }
 
@@ -84,6 +87,8 @@ extension PublicKey {
             self = .edwards(try EdwardsPublicKey(curve: curve, octets: RawKeyCoding.octets(key, in: bytes)))
         } else if let curve = MontgomeryCurve(identifier: key.algorithm) {
             self = .montgomery(try MontgomeryPublicKey(curve: curve, octets: RawKeyCoding.octets(key, in: bytes)))
+        } else if let parameters = MLDSAParameters(identifier: key.algorithm) {
+            self = .mldsa(try MLDSAPublicKey(parameters: parameters, octets: RawKeyCoding.octets(key, in: bytes)))
         } else {
             throw Self.unsupported(key.algorithm)
         }

@@ -34,6 +34,7 @@ extension CryptoError {
             case malformedKey, wrongKeyType, unsupportedCurve, pointNotOnCurve, invalidScalar, keyMismatch
             case weakKey, keyTooLarge, malformedCertificate, certificateNotTrusted, certificateNotValid
             case passwordRequired, incorrectPassword, malformedSignature, randomUnavailable, invalidArgument, openSSL
+            case unsupportedAlgorithm
         }
 
         private let wrapped: Wrapped
@@ -82,6 +83,8 @@ extension CryptoError {
         package static var randomUnavailable: Self { Self(.randomUnavailable) }
         /// An argument is outside its documented range.
         package static var invalidArgument: Self { Self(.invalidArgument) }
+        /// The OpenSSL of this process doesn't offer the algorithm.
+        package static var unsupportedAlgorithm: Self { Self(.unsupportedAlgorithm) }
         /// OpenSSL failed or lacks the algorithm; see ``CryptoError/reasons``.
         package static var openSSL: Self { Self(.openSSL) }
     }

@@ -10,11 +10,13 @@ struct AlgorithmDescription: Sendable {
         case ecdsa(HashFunction)
         case rsa(RSASignaturePadding, HashFunction)
         case edwards
+        case mldsa(MLDSAParameters)
     }
 
     let algorithm: JWSAlgorithm
     let keyType: KeyType
-    /// The allowed values of a key's `crv`, or an empty array if the key type has no curve.
+    /// The allowed values of a key's `crv`, or of `alg` for the type `AKP`, or an empty array if
+    /// the key type has no curve.
     let curves: [String]
     let scheme: Scheme
     /// The minimum key size in bits, as defined for the key type.
@@ -68,6 +70,17 @@ struct AlgorithmDescription: Sendable {
         )
     }
 
+    private static func mldsa(_ algorithm: JWSAlgorithm, _ parameters: MLDSAParameters) -> Self {
+        Self(
+            algorithm: algorithm,
+            keyType: .akp,
+            curves: [parameters.name],
+            scheme: .mldsa(parameters),
+            minimumKeySize: parameters.keySize * 8,
+            signatureSize: parameters.signatureSize
+        )
+    }
+
     /// The rows, in display order.
     static let table: [AlgorithmDescription] = [
         .hmac(.hs256, .sha256),
@@ -86,6 +99,9 @@ struct AlgorithmDescription: Sendable {
         .edwards(.ed25519, .ed25519),
         .edwards(.ed448, .ed448),
         .edwards(.edDSA, .ed25519, .ed448),
+        .mldsa(.mldsa44, .mldsa44),
+        .mldsa(.mldsa65, .mldsa65),
+        .mldsa(.mldsa87, .mldsa87),
     ]
 
     /// A Boolean value that indicates whether the name alone determines the operation.
@@ -93,6 +109,12 @@ struct AlgorithmDescription: Sendable {
     /// It's `false` for `EdDSA`, which is deprecated for that reason
     /// ([RFC 9864 §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     var isFullySpecified: Bool { curves.count <= 1 }
+
+    /// A Boolean value that indicates whether the OpenSSL of this process offers the algorithm.
+    var isAvailable: Bool {
+        guard case .mldsa(let parameters) = scheme else { return true }
+        return parameters.isAvailable
+    }
 
     /// Hashes bytes with the hash function of the algorithm's signatures.
     ///
@@ -105,6 +127,8 @@ struct AlgorithmDescription: Sendable {
         switch scheme {
         case .hmac(let hash), .ecdsa(let hash), .rsa(_, let hash): try hash.hash(bytes)
         case .edwards: try curve?.hash(bytes)
+        // OpenID Connect doesn't define the hash yet.
+        case .mldsa: nil
         }
     }
 
@@ -116,8 +140,13 @@ struct AlgorithmDescription: Sendable {
 }
 
 extension JWSAlgorithm {
-    /// The algorithms that the package's keys and services implement.
-    public static var implemented: [JWSAlgorithm] { AlgorithmDescription.table.map(\.algorithm) }
+    /// The algorithms that the package implements with the OpenSSL of this process.
+    ///
+    /// ML-DSA requires OpenSSL 3.5 or later.
+    public static let implemented = AlgorithmDescription.table.filter(\.isAvailable).map(\.algorithm)
+
+    /// All algorithms of the package, including those that the OpenSSL of this process lacks.
+    package static let known = AlgorithmDescription.table.map(\.algorithm)
 
     /// A Boolean value that indicates whether signing and verifying use the same secret, so that
     /// every verifier can also sign.

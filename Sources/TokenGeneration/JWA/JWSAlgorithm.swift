@@ -82,4 +82,16 @@ extension JWSAlgorithm {
     /// deprecates it, but many implementations support no other. ``ed25519`` and ``ed448`` make the
     /// same signatures under names that determine the curve.
     public static let edDSA = JWSAlgorithm(tableName: "EdDSA")
+    /// ML-DSA-44, with signatures of 2420 bytes
+    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    ///
+    /// It requires OpenSSL 3.5 or later at run time, as ``mldsa65`` and ``mldsa87`` do. With an
+    /// earlier one, keys for it are refused with the code `unsupportedAlgorithm`.
+    public static let mldsa44 = JWSAlgorithm(tableName: "ML-DSA-44")
+    /// ML-DSA-65, with signatures of 3309 bytes
+    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    public static let mldsa65 = JWSAlgorithm(tableName: "ML-DSA-65")
+    /// ML-DSA-87, with signatures of 4627 bytes
+    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    public static let mldsa87 = JWSAlgorithm(tableName: "ML-DSA-87")
 }

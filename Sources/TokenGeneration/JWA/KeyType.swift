@@ -16,11 +16,17 @@ struct KeyType: Hashable, Sendable {
     static let okp = KeyType(rawValue: "OKP")
     static let oct = KeyType(rawValue: "oct")
 
-    static let known = [ec, rsa, okp, oct]
+    /// Keys whose `alg` determines their members
+    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    static let akp = KeyType(rawValue: "AKP")
+
+    static let known = [ec, rsa, okp, oct, akp]
 
     /// Returns a description of a key for messages.
     static func description(_ keyType: KeyType, curve: String?) -> String {
-        "a key of kty \(TokenError.shown(keyType.rawValue))" + (curve.map { " on curve \(TokenError.shown($0))" } ?? "")
+        "a key of kty \(TokenError.shown(keyType.rawValue))"
+            + (curve.map { keyType == akp ? " and alg \(TokenError.shown($0))" : " on curve \(TokenError.shown($0))" }
+                ?? "")
     }
 
     /// The sorted members that a thumbprint covers, or `nil` for an unknown type
@@ -32,6 +38,7 @@ struct KeyType: Hashable, Sendable {
         case .rsa: ["e", "kty", "n"]
         case .okp: ["crv", "kty", "x"]
         case .oct: ["k", "kty"]
+        case .akp: ["alg", "kty", "pub"]
         default: nil
         }
     }

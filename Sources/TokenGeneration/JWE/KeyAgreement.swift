@@ -51,7 +51,7 @@ struct KeyAgreement: Sendable {
         switch publicKey {
         case .ellipticCurve(let key): key.curve.coordinateSize
         case .montgomery(let key): key.curve.keySize
-        case .rsa, .edwards: 0
+        case .rsa, .edwards, .mldsa: 0
         }
     }
 

@@ -113,7 +113,9 @@ extension JWK {
     private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
         guard keyType.isExactly(key.keyType.rawValue) else { return false }
         let algorithms = AlgorithmDescription.table.filter { $0.fits(key.keyType, curve: key.curveName) }
-        guard key.curveName.map({ curve?.isExactly($0) ?? false }) ?? true, let details = algorithms.first else {
+        guard key.curveName.map({ (key.keyType == .akp ? algorithm : curve)?.isExactly($0) ?? false }) ?? true,
+            let details = algorithms.first
+        else {
             return false
         }
         return try VerificationMaterial(publicPart, details).publicKey == key

@@ -34,6 +34,12 @@ extension JWK {
             return try TokenError.refusingKey { () throws(CryptoError) in
                 .edwards(try EdwardsPublicKey(curve: curve, octets: octets))
             }
+        case .akp:
+            let parameters = try mldsaParameters()
+            let octets = try octets(of: "pub", count: parameters.keySize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .mldsa(try MLDSAPublicKey(parameters: parameters, octets: octets))
+            }
         default:
             throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) has no public part")
         }
@@ -83,6 +89,13 @@ extension JWK {
             return try TokenError.refusingKey { () throws(CryptoError) in
                 .edwards(try EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets))
             }
+        case .akp:
+            let parameters = try mldsaParameters()
+            let octets = try octets(of: "pub", count: parameters.keySize)
+            let seed = try secretOctets(of: "priv", count: MLDSAParameters.seedSize)
+            return try TokenError.refusingKey { () throws(CryptoError) in
+                .mldsa(try MLDSAPrivateKey(parameters: parameters, seed: seed, expecting: octets))
+            }
         default:
             throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) isn't a key pair")
         }
@@ -120,6 +133,11 @@ extension PublicKey {
                 "crv": .string(key.curve.name),
                 "x": .string(Base64URL.encode(key.octets)),
             ]
+        case .mldsa(let key):
+            [
+                "alg": .string(key.parameters.name),
+                "pub": .string(Base64URL.encode(key.octets)),
+            ]
         }
     }
 }
@@ -139,6 +157,7 @@ extension PrivateKey {
             ]
         case .edwards(let key): return ["d": .base64URL(try key.seed())]
         case .montgomery(let key): return ["d": .base64URL(try key.seed())]
+        case .mldsa(let key): return ["priv": .base64URL(try key.seed())]
         }
     }
 }

@@ -66,7 +66,8 @@ extension JWK {
         return AlgorithmChoice(details)
     }
 
-    /// Returns the key type and the curve, after checking that the JWK allows the purpose.
+    /// Returns the key type and the curve, or `alg` for the type `AKP`, after checking that the JWK
+    /// allows the purpose.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey` or `keyMismatch`.
     func usableType(for purpose: KeyPurpose) throws(TokenError) -> (KeyType, curve: String?) {
@@ -80,6 +81,12 @@ extension JWK {
         let type = KeyType(rawValue: keyType)
         guard ![.ec, .okp].contains(type) || curve != nil else {
             throw TokenError(.malformedKey, "the JWK has no “crv”, the key's curve")
+        }
+        guard type != .akp else {
+            guard let algorithm else {
+                throw TokenError(.malformedKey, "the JWK has no “alg”, which the type “AKP” requires")
+            }
+            return (type, algorithm)
         }
         // “crv” has no meaning for types that don't define it (RFC 7517 §4: ignored).
         return (type, [.ec, .okp].contains(type) ? curve : nil)
@@ -103,6 +110,16 @@ extension JWK {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
         }
         return curve
+    }
+
+    /// Returns the parameter set of an AKP key.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
+    func mldsaParameters() throws(TokenError) -> MLDSAParameters {
+        guard let parameters = algorithm.flatMap(MLDSAParameters.init(name:)) else {
+            throw TokenError(.unsupportedKey, "“alg” of the JWK isn't supported for the type “AKP”")
+        }
+        return parameters
     }
 
     /// Returns the prime factors and related numbers of an RSA key, which must be all present or
@@ -231,6 +248,7 @@ extension TokenError {
             switch error.code {
             case .wrongKeyType, .unsupportedCurve: .unsupportedKey
             case .weakKey: .weakKey
+            case .unsupportedAlgorithm: .unsupportedAlgorithm
             case .keyTooLarge: .tooLarge
             case .keyMismatch: .keyMismatch
             case .passwordRequired: .passwordRequired

@@ -75,16 +75,18 @@ extension PublicKey {
         case .rsa: .rsa
         case .ellipticCurve: .ec
         case .edwards, .montgomery: .okp
+        case .mldsa: .akp
         }
     }
 
-    /// The value of `crv`, if the type has one.
+    /// The value of `crv`, or of `alg` for the type `AKP`, if the type has one.
     var curveName: String? {
         switch self {
         case .rsa: nil
         case .ellipticCurve(let key): key.curve.name
         case .edwards(let key): key.curve.name
         case .montgomery(let key): key.curve.name
+        case .mldsa(let key): key.parameters.name
         }
     }
 }

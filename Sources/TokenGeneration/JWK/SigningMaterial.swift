@@ -6,11 +6,13 @@ indirect enum SigningMaterial: Sendable {
     case ec(ECPrivateKey, HashFunction)
     case rsa(RSAPrivateKey, RSASigner)
     case edwards(EdwardsPrivateKey)
+    case mldsa(MLDSAPrivateKey)
 
     /// Generates a key.
     ///
     /// - Throws: ``TokenError`` with the code `weakKey` or `tooLarge` for another RSA key size,
-    ///   `signingFailed` if the system can't generate a key.
+    ///   `unsupportedAlgorithm` if OpenSSL doesn't offer the algorithm, `signingFailed` if the
+    ///   system can't generate a key.
     init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
         do throws(CryptoError) {
             switch details.scheme {
@@ -30,12 +32,15 @@ indirect enum SigningMaterial: Sendable {
                     throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
                 }
                 self = .edwards(try .generate(curve))
+            case .mldsa(let parameters):
+                self = .mldsa(try .generate(parameters))
             }
         } catch {
             let code: TokenError.Code =
                 switch error.code {
                 case .weakKey: .weakKey
                 case .keyTooLarge: .tooLarge
+                case .unsupportedAlgorithm: .unsupportedAlgorithm
                 default: .signingFailed
                 }
             throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
@@ -67,6 +72,8 @@ indirect enum SigningMaterial: Sendable {
             self = .rsa(key, signer)
         case (.edwards(let key), .edwards):
             self = .edwards(key)
+        case (.mldsa(let key), .mldsa):
+            self = .mldsa(key)
         default:
             throw TokenError(mismatched: details, key.kind)
         }
@@ -81,7 +88,7 @@ indirect enum SigningMaterial: Sendable {
         switch details.scheme {
         case .hmac:
             try self.init(SharedSecret(jwk.octets(of: "k"), for: details, length: .standard), details)
-        case .ecdsa, .rsa, .edwards:
+        case .ecdsa, .rsa, .edwards, .mldsa:
             try self.init(jwk.keyPair(), details)
         }
     }
@@ -93,6 +100,7 @@ indirect enum SigningMaterial: Sendable {
         case .ec(let key, _): .ellipticCurve(key)
         case .rsa(let key, _): .rsa(key)
         case .edwards(let key): .edwards(key)
+        case .mldsa(let key): .mldsa(key)
         }
     }
 
@@ -103,6 +111,7 @@ indirect enum SigningMaterial: Sendable {
         case .ec(let key, let hash): try key.signature(for: message, hash: hash)
         case .rsa(_, let signer): try signer.signature(for: message)
         case .edwards(let key): try key.signature(for: message)
+        case .mldsa(let key): try key.signature(for: message)
         }
     }
 }

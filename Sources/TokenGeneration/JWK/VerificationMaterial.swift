@@ -6,6 +6,7 @@ indirect enum VerificationMaterial: Sendable {
     case ec(ECPublicKey, HashFunction)
     case rsa(RSAPublicKey, RSAVerifier)
     case edwards(EdwardsPublicKey)
+    case mldsa(MLDSAPublicKey)
 
     /// Reads the members of a public JWK whose declarations have been checked against the
     /// algorithm.
@@ -20,7 +21,7 @@ indirect enum VerificationMaterial: Sendable {
         switch details.scheme {
         case .hmac:
             throw TokenError(.malformedKey, "the JWK must have “k”, the secret, as a base64url string")
-        case .ecdsa, .rsa, .edwards:
+        case .ecdsa, .rsa, .edwards, .mldsa:
             try self.init(jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize), details)
         }
     }
@@ -40,6 +41,8 @@ indirect enum VerificationMaterial: Sendable {
             self = .rsa(key, verifier)
         case (.edwards(let key), .edwards):
             self = .edwards(key)
+        case (.mldsa(let key), .mldsa):
+            self = .mldsa(key)
         default:
             throw TokenError(mismatched: details, key.kind)
         }
@@ -52,6 +55,7 @@ indirect enum VerificationMaterial: Sendable {
         case .ec(let key, _): .ellipticCurve(key)
         case .rsa(let key, _): .rsa(key)
         case .edwards(let key): .edwards(key)
+        case .mldsa(let key): .mldsa(key)
         }
     }
 
@@ -67,6 +71,7 @@ indirect enum VerificationMaterial: Sendable {
         case .ec(let key, let hash): key.isValidSignature(signature, for: message, hash: hash)
         case .rsa(_, let verifier): verifier.isValidSignature(signature, for: message)
         case .edwards(let key): key.isValidSignature(signature, for: message)
+        case .mldsa(let key): key.isValidSignature(signature, for: message)
         }
     }
 }

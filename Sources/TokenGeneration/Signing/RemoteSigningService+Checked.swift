@@ -88,7 +88,7 @@ extension AlgorithmDescription.Scheme {
     fileprivate var digest: HashFunction? {
         switch self {
         case .ecdsa(let hash), .rsa(_, let hash): hash
-        case .hmac, .edwards: nil
+        case .hmac, .edwards, .mldsa: nil
         }
     }
 }

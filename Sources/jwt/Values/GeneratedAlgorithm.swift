@@ -13,8 +13,8 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     static let encryptionNames = JWEAlgorithm.implemented.filter { !$0.usesPassword }.map(\.rawValue)
 
     init(argument: String) throws(ValueError) {
-        if let algorithm = JWSAlgorithm.implemented.first(where: { $0.rawValue == argument }) {
-            self = .signature(algorithm)
+        if let algorithm = try? KeyAlgorithm(argument: argument) {
+            self = .signature(algorithm.algorithm)
         } else if let algorithm = JWEAlgorithm(rawValue: argument), !algorithm.usesPassword {
             self = .encryption(algorithm)
         } else {

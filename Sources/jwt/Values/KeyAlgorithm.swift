@@ -7,12 +7,14 @@ struct KeyAlgorithm: ArgumentValue, Equatable {
     let algorithm: JWSAlgorithm
 
     init(argument: String) throws(ValueError) {
-        guard let algorithm = JWSAlgorithm.implemented.first(where: { $0.rawValue == argument }) else {
+        guard let algorithm = JWSAlgorithm.known.first(where: { $0.rawValue == argument }) else {
             throw ValueError(message: "must be one of " + Self.names.joined(separator: ", "))
         }
         self.algorithm = algorithm
     }
 
-    /// The names of all algorithms, in display order.
+    /// The names of the algorithms that work here, in display order.
+    ///
+    /// Others of the package have an error of their own, which names the OpenSSL that they need.
     static let names = JWSAlgorithm.implemented.map(\.rawValue)
 }

@@ -65,7 +65,7 @@ struct DPoPCommandTests {
             ["dpop", "GET", "https://a/", "--key-env", "S", "--secret", "text", "--alg", "HS256"],
             environment: ["S": "0123456789abcdef0123456789abcdef"]
         )
-        let message = "jwt dpop: HS256 can't sign DPoP proofs; use a key pair\n"
+        let message = "jwt dpop: HS256 isn't an algorithm for DPoP proofs; use a key pair\n"
         #expect(result == ProcessResult(status: 2, output: "", errors: message))
     }
 

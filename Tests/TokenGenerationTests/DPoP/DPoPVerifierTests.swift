@@ -108,7 +108,9 @@ struct DPoPVerifierTests {
             date: Self.date
         )
         let accessToken = try DPoPAccessToken(Self.token, thumbprint: generator.thumbprint)
-        let found = try await Self.verifier().verify(
+        var verifier = Self.verifier()
+        verifier.limits.size = 16_384
+        let found = try await verifier.verify(
             proof,
             method: "POST",
             url: "HTTPS://API.example:443/orders?page=3",
@@ -121,7 +123,11 @@ struct DPoPVerifierTests {
         #expect(found.thumbprint == key.verificationKey.thumbprint)
         let header = try UnverifiedToken(proof).unverifiedHeader
         #expect(header["typ"] == "dpop+jwt")
-        #expect(Set(try #require(header["jwk"]?.object).map(\.name)).isSubset(of: ["kty", "crv", "x", "y", "n", "e"]))
+        #expect(
+            Set(try #require(header["jwk"]?.object).map(\.name)).isSubset(of: [
+                "kty", "alg", "pub", "crv", "x", "y", "n", "e",
+            ])
+        )
         #expect(header["kid"] == nil)
     }
 

@@ -49,7 +49,9 @@ struct KnownAnswerTests {
 
 extension JWSAlgorithm {
     /// A Boolean value that indicates whether two signatures of the same message are equal.
-    var isDeterministic: Bool { !rawValue.hasPrefix("ES") && !rawValue.hasPrefix("PS") }
+    var isDeterministic: Bool {
+        !["ES", "PS", "ML-DSA"].contains { rawValue.hasPrefix($0) }
+    }
 }
 
 extension SigningKey {

@@ -61,7 +61,8 @@ struct EncryptionKeyTests {
             (["alg": "ES256"], .keyMismatch), (["alg": "RSA1_5"], .unsupportedAlgorithm),
             (["alg": "RSA-OAEP"], .keyMismatch), (["alg": "A256GCM"], .keyMismatch),
             (["alg": "PBES2-HS256+A128KW"], .unsupportedKey), (["alg": nil], .algorithmRequired),
-            (["kty": "AKP"], .unsupportedKey), (["crv": "secp256k1"], .keyMismatch), (["crv": nil], .malformedKey),
+            (["kty": "AKP"], .keyMismatch), (["kty": "NEW"], .unsupportedKey), (["crv": "secp256k1"], .keyMismatch),
+            (["crv": nil], .malformedKey),
             (["crv": "P-384"], .malformedKey), (["x": "AAAA"], .malformedKey),
         ] as [([String: JSONValue?], TokenError.Code)]
     )

@@ -112,7 +112,7 @@ struct KeySelectionTests {
         #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
         #expect(
             set.unusableKeys().map(\.reason.code) == [
-                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .unsupportedKey, .malformedKey,
+                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .malformedKey, .malformedKey,
                 .unsupportedKey,
                 .algorithmRequired,
             ]

@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 import Testing
 import TokenGeneration
 
@@ -40,11 +41,15 @@ struct SigningServiceTests {
     @Test("The table has the expected algorithms")
     func complete() {
         #expect(
-            JWSAlgorithm.implemented.map(\.rawValue) == [
+            JWSAlgorithm.known.map(\.rawValue) == [
                 "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
                 "ES512",
-                "ES256K", "Ed25519", "Ed448", "EdDSA",
+                "ES256K", "Ed25519", "Ed448", "EdDSA", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87",
             ]
+        )
+        #expect(
+            JWSAlgorithm.known.filter { !JWSAlgorithm.implemented.contains($0) }
+                == (MLDSAParameters.mldsa44.isAvailable ? [] : [.mldsa44, .mldsa65, .mldsa87])
         )
     }
 
