@@ -2,7 +2,7 @@ public import Networking
 public import TokenGeneration
 
 extension CachedStatusLists {
-    /// What happens while a list can't be renewed.
+    /// The handling of tokens while their list can't be renewed.
     public struct OutageRule: Sendable, Hashable {
         let staleLifetime: Duration
 
@@ -26,8 +26,7 @@ extension CachedStatusLists {
     public struct Options: Sendable {
         /// The statuses with which a token is accepted.
         ///
-        /// The default is `TokenStatus.valid` alone, so that statuses that nobody
-        /// has defined are rejected.
+        /// The default is `TokenStatus.valid` alone, so undefined statuses are rejected.
         public var acceptedStatuses: Set<TokenStatus> = [.valid]
         /// A Boolean value that indicates whether a token without a status is rejected.
         ///

@@ -53,7 +53,7 @@ public final class CachedStatusLists: Sendable {
     ///     array rejects every token with a status.
     ///   - issuer: The issuer of the lists. A list may omit it.
     ///   - keys: The keys of the issuer.
-    ///   - outage: What happens while a list can't be renewed.
+    ///   - outage: The handling of tokens while their list can't be renewed.
     ///   - client: The client for requests of the lists.
     ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
     public convenience init(
@@ -75,7 +75,7 @@ public final class CachedStatusLists: Sendable {
     ///     array rejects every token with a status.
     ///   - issuer: The issuer of the lists. A list may omit it.
     ///   - keys: The keys of the issuer.
-    ///   - outage: What happens while a list can't be renewed.
+    ///   - outage: The handling of tokens while their list can't be renewed.
     ///   - client: The client for requests of the lists.
     ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
     public convenience init(

@@ -47,7 +47,7 @@ public struct DPoPVerifier: Sendable {
     public var leeway: Duration
     /// The size limits of a proof, 8 KiB by default.
     ///
-    /// Proofs with ML-DSA-65 or ML-DSA-87 are larger, about 8.3 and 11.2 KB. To accept them, raise
+    /// Proofs with ML-DSA-65 or ML-DSA-87 are larger, about 8.2 and 11.1 KB. To accept them, raise
     /// the limit here and the limit for header fields in your server.
     public var limits: JWSLimits
     /// A closure that returns the current time.

@@ -15,6 +15,7 @@ struct KeyAlgorithm: ArgumentValue, Equatable {
 
     /// The names of the algorithms that work here, in display order.
     ///
-    /// Others of the package have an error of their own, which names the OpenSSL that they need.
+    /// The initializer accepts the package's other algorithms, too. Using one fails with an error
+    /// that names the required OpenSSL.
     static let names = JWSAlgorithm.implemented.map(\.rawValue)
 }
