@@ -26,7 +26,10 @@ let package = Package(
         .library(name: "TokenGeneration", targets: ["TokenGeneration"]),
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "OAuth2", targets: ["OAuth2"]),
+        .library(name: "HTTPSignatures", targets: ["HTTPSignatures"]),
         .library(name: "ResourceServer", targets: ["ResourceServer"]),
+        .library(name: "SharedStores", targets: ["SharedStores"]),
+        .library(name: "WorkloadIdentity", targets: ["WorkloadIdentity"]),
         .library(name: "MockNetworking", targets: ["MockNetworking"]),
         .executable(name: "jwt", targets: ["jwt"]),
         .executable(name: "quickstart", targets: ["quickstart"]),
@@ -34,6 +37,7 @@ let package = Package(
     targets: [
         // The ladder: targets depend only on targets above them in this list.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
+        .target(name: "CBase64"),
         .target(name: "CZlib"),
         .target(name: "CCurl", dependencies: ["CZlib"]),
         .systemLibrary(name: "CSocket"),
@@ -41,7 +45,11 @@ let package = Package(
         .target(name: "System", dependencies: ["CSocket"], swiftSettings: settings),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "Compression", dependencies: ["CZlib"], swiftSettings: settings),
-        .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto", "Compression"], swiftSettings: settings),
+        .target(
+            name: "TokenGeneration",
+            dependencies: ["OpenSSLCrypto", "Compression", "CBase64"],
+            swiftSettings: settings
+        ),
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
@@ -49,8 +57,23 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "HTTPSignatures",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
+        .target(
             name: "ResourceServer",
             dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SharedStores",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "WorkloadIdentity",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration"],
             swiftSettings: settings
         ),
         .target(
@@ -60,7 +83,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "jwt",
-            dependencies: ["TokenGeneration", "OAuth2", "Networking", "CProcess"],
+            dependencies: [
+                "HTTPSignatures", "TokenGeneration", "OAuth2", "SharedStores", "WorkloadIdentity", "Networking",
+                "CProcess",
+            ],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -128,6 +154,33 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "HTTPSignaturesTests",
+            dependencies: [
+                "HTTPSignatures", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto",
+                "MockNetworking", "TestVectors", "TestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SharedStoresTests",
+            dependencies: ["SharedStores", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "WorkloadIdentityTests",
+            dependencies: [
+                "WorkloadIdentity", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        // A host of a fleet that shares a grant. Tests/Fleet/run starts, stops and kills many.
+        .executableTarget(
+            name: "fleet-host",
+            dependencies: ["SharedStores", "OAuth2", "Networking"],
+            path: "Tests/FleetHost",
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "MockNetworkingTests",
             // COpenSSL for an independent TLS client.
             dependencies: [
@@ -138,8 +191,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "jwt", "quickstart", "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestVectors",
-                "CSpawn", "TestSupport",
+                "jwt", "quickstart", "MockNetworking", "HTTPSignatures", "OAuth2", "Networking", "TokenGeneration",
+                "TestVectors", "CSpawn", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -147,7 +200,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "TestSupport",
+                "MockNetworking", "WorkloadIdentity", "SharedStores", "ResourceServer", "HTTPSignatures", "OAuth2",
+                "Networking", "TokenGeneration", "TestSupport",
             ],
             packageAccess: false,
             swiftSettings: settings
@@ -156,7 +210,8 @@ let package = Package(
         .testTarget(
             name: "InteropTests",
             dependencies: [
-                "jwt", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
+                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "WorkloadIdentity", "OAuth2", "Networking",
+                "TokenGeneration", "TestPrograms", "TestSupport",
             ],
             packageAccess: false,
             swiftSettings: settings
@@ -177,7 +232,7 @@ if Context.environment["FUZZ"] != nil {
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
+            dependencies: ["CLibFuzzer", "Networking", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
             path: "Tests/Fuzz/Targets",
             swiftSettings: settings
         ),

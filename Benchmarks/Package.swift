@@ -23,6 +23,7 @@ let package = Package(
                 .product(name: "TokenGeneration", package: "swift-authenticated-client"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Networking", package: "swift-authenticated-client"),
+                .product(name: "HTTPSignatures", package: "swift-authenticated-client"),
                 .product(name: "OAuth2", package: "swift-authenticated-client"),
                 .product(name: "ResourceServer", package: "swift-authenticated-client"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

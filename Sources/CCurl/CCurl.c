@@ -80,6 +80,7 @@ enum {
     OPTION_POSTFIELDSIZE_LARGE = 30120,
     INFO_PRIVATE = 0x100000 + 21,
     INFO_PRIMARY_IP = 0x100000 + 32,
+    INFO_ACTIVESOCKET = 0x500000 + 44,
     INFO_TYPE_MASK = 0xf00000,
     INFO_TYPE_LONG = 0x200000,
     MULTI_OPTION_SOCKETFUNCTION = 20001,
@@ -245,6 +246,12 @@ const char *ccurl_easy_peer_address(ccurl_easy *easy) {
     const char *address = NULL;
     if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIMARY_IP, &address);
     return address;
+}
+
+int ccurl_easy_socket(ccurl_easy *easy) {
+    int socket = -1;
+    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_ACTIVESOCKET, &socket);
+    return socket;
 }
 
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer) { return SET(easy, OPTION_ERRORBUFFER, buffer); }

@@ -90,7 +90,7 @@ extension AccessTokenVerifier {
         case .confirmationMismatch:
             let message = "the access token is bound to another key than that of the DPoP proof"
             return invalidToken(presented, message, cause: error)
-        case .replayCacheFull, .signingFailed:
+        case .replayCacheFull, .replayCacheFailed, .signingFailed:
             return AccessRefusal(
                 .undecided,
                 "the DPoP proof couldn't be verified: \(error.message)",

@@ -57,9 +57,13 @@ extension AccessTokenVerifier {
 
     /// Introspects a token at the authorization server.
     ///
+    /// - Returns: The verified token, and the server's answer.
     /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
     ///   that's unknown.
-    func introspected(_ text: String, by introspection: CachedTokenIntrospection) async throws -> VerifiedAccessToken {
+    func introspected(
+        _ text: String,
+        by introspection: CachedTokenIntrospection
+    ) async throws -> (VerifiedAccessToken, IntrospectedToken) {
         let answer = try await introspection.answer(about: Secret(text))
         guard answer.isActive else {
             throw TokenError(.checkFailed, "the authorization server reports that the token is inactive")
@@ -77,7 +81,7 @@ extension AccessTokenVerifier {
         if let notBefore = answer.notBefore, now.addingTimeInterval(leeway) < notBefore {
             throw TokenError(.notYetValid, "the token is not valid yet")
         }
-        return try VerifiedAccessToken(answer, scopeClaim: scopeClaim)
+        return (try VerifiedAccessToken(answer, scopeClaim: scopeClaim), answer)
     }
 }
 

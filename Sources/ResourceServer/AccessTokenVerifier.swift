@@ -36,6 +36,8 @@ public import TokenGeneration
 ///   it ([RFC 8705 §3](https://www.rfc-editor.org/rfc/rfc8705#section-3)). A token with any other
 ///   binding is rejected.
 /// - The token has the required scope, and the user's authentication is strong and recent enough.
+/// - The token isn't revoked and hasn't been used before, if ``statusLists`` or ``replayCache`` is
+///   set.
 public struct AccessTokenVerifier: Sendable {
     /// The issuer's name for this API.
     public internal(set) var audience: String
@@ -101,6 +103,20 @@ public struct AccessTokenVerifier: Sendable {
     /// instead of these (``TrustedIssuer/statusLists``).
     public var statusLists: CachedStatusLists?
 
+    /// The store of used tokens, to accept each token only once.
+    ///
+    /// The default is `nil`, which accepts a token until it expires.
+    ///
+    /// With a cache, a token must have a `jti`, and must expire within the policy's
+    /// `maximumLifetime`, or within a day if the policy doesn't set one. The verifier remembers the
+    /// token last, so that a rejected request doesn't use it up. If the cache is full or fails, the
+    /// refusal is `undecided`. Servers behind a load balancer must share the cache.
+    ///
+    /// ```swift
+    /// verifier.replayCache = InMemoryReplayCache()
+    /// ```
+    public var replayCache: (any ReplayCache)?
+
     /// The decrypter of encrypted access tokens, with the algorithms that were agreed with the
     /// authorization server.
     ///
@@ -162,14 +178,25 @@ public struct AccessTokenVerifier: Sendable {
         _ requirement: AccessRequirement
     ) async throws(AccessRefusal) -> VerifiedAccessToken {
         let presented = try presentedToken(of: request, requirement)
-        var (token, lists) = try await verified(presented)
+        let verified = try await verified(presented)
+        var token = verified.token
         try await checkBinding(of: &token, presented, request)
         try check(requirement, token, presented)
-        try await checkStatus(of: token, in: lists, presented)
+        try await checkStatus(of: token, in: verified.statusLists, presented)
+        try await checkIsFirstUse(verified.use, presented)
         return token
     }
 
     // MARK: Token
+
+    /// A token whose signature and claims are valid, with what the remaining checks need.
+    private struct Verified {
+        var token: VerifiedAccessToken
+        /// The status lists of the token's issuer, if the token may be in one.
+        var statusLists: CachedStatusLists?
+        /// The use of the token, if it must be the first.
+        var use: SingleUse?
+    }
 
     private func presentedToken(
         of request: ProtectedRequest,
@@ -193,10 +220,7 @@ public struct AccessTokenVerifier: Sendable {
         return presented
     }
 
-    /// Returns the verified token, and the status lists of its issuer if the token may be in one.
-    private func verified(
-        _ presented: PresentedToken
-    ) async throws(AccessRefusal) -> (VerifiedAccessToken, CachedStatusLists?) {
+    private func verified(_ presented: PresentedToken) async throws(AccessRefusal) -> Verified {
         do {
             let token = try opened(presented.text)
             guard let trusted else { return try await verified(presented.text, token) }
@@ -230,23 +254,32 @@ public struct AccessTokenVerifier: Sendable {
     ///   - text: The token as presented, for introspection.
     ///   - token: The signed token.
     ///   - isJWT: Whether the signed token is a JWT, or `nil` if that's unknown.
-    /// - Returns: The verified token, and the status lists if it wasn't introspected.
+    /// - Returns: The verified token.
     /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
     ///   that's unknown.
     private func verified(
         _ text: String,
         _ token: OpenedToken,
         isJWT: Bool? = nil
-    ) async throws -> (VerifiedAccessToken, CachedStatusLists?) {
+    ) async throws -> Verified {
         if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
-            return (try await introspected(text, by: introspection), nil)
+            let (found, answer) = try await introspected(text, by: introspection)
+            return Verified(
+                token: found,
+                use: replayCache == nil ? nil : try use(of: answer, by: introspection)
+            )
         }
         guard let keys else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
         if decrypter != nil, token.encryptionHeader == nil {
             try JWEDecrypter?.checkIsEncrypted(text, "the access token")
         }
-        let verified = try await keys.verify(token.text, against: policy)
-        return (try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim), statusLists)
+        let use = replayCache == nil ? nil : SingleUse()
+        let verified = try await keys.verify(token.text, against: use?.policy(policy) ?? policy)
+        return Verified(
+            token: try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim),
+            statusLists: statusLists,
+            use: use
+        )
     }
 
     // MARK: Requirements

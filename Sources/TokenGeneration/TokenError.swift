@@ -40,10 +40,11 @@ extension TokenError {
             case signatureInvalid, insufficientSignatures, criticalHeaderUnsupported, unprotectedParameter
             case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
-            case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch
+            case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch, claimMismatch
             case prohibitedClaim, lifetimeTooLong, statusRejected, checkFailed
             case nonceMismatch, authorizedPartyMismatch, hashMismatch, authenticationContextMismatch
-            case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch, replayed, replayCacheFull
+            case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch
+            case replayed, replayCacheFull, replayCacheFailed
             case malformedDisclosure, disclosureMismatch, keyBindingMismatch
             case malformedDuration
         }
@@ -139,6 +140,8 @@ extension TokenError {
         public static var subjectMismatch: Self { Self(.subjectMismatch) }
         /// The type (`typ`) isn't the expected one.
         public static var typeMismatch: Self { Self(.typeMismatch) }
+        /// A claim of the issuer's own, such as a tenant or a repository, isn't the expected one.
+        public static var claimMismatch: Self { Self(.claimMismatch) }
         /// The token has a claim that the policy prohibits.
         public static var prohibitedClaim: Self { Self(.prohibitedClaim) }
         /// The time from `iat` to `exp` is longer than the policy allows.
@@ -170,6 +173,9 @@ extension TokenError {
         public static var replayed: Self { Self(.replayed) }
         /// The replay cache is full and can't tell whether the token or proof has been used before.
         public static var replayCacheFull: Self { Self(.replayCacheFull) }
+        /// The replay cache failed, so the verifier can't tell whether the token or proof has been
+        /// used before.
+        public static var replayCacheFailed: Self { Self(.replayCacheFailed) }
         /// A disclosure of an SD-JWT isn't a salted claim, or has the wrong form for its place.
         public static var malformedDisclosure: Self { Self(.malformedDisclosure) }
         /// The disclosures of an SD-JWT don't fit its digests: one is repeated, superfluous or

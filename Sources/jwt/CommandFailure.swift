@@ -1,6 +1,8 @@
+import HTTPSignatures
 import Networking
 import OAuth2
 import TokenGeneration
+import WorkloadIdentity
 
 /// An error that ends a command, other than an invalid command line.
 struct CommandFailure: Error {
@@ -38,6 +40,8 @@ struct CommandFailure: Error {
         switch cause {
         case let error as TokenError: error.code.description
         case let error as OAuth2Error: error.code.description
+        case let error as HTTPSignatureError: error.code.description
+        case let error as WorkloadIdentityError: error.code.description
         case let error as NetworkError: error.code.description
         case is ServerError: "serverError"
         case is FileDescriptor.Failure: "system"
@@ -48,6 +52,9 @@ struct CommandFailure: Error {
     var report: JSONObject {
         var report: JSONObject = ["code": .string(reason), "message": .string(message)]
         if let error = cause as? ServerError { report["status"] = .number(JSONNumber(error.errorCode)) }
+        if let error = cause as? WorkloadIdentityError {
+            report["status"] = error.status.map { .number(JSONNumber($0)) }
+        }
         guard let error = cause as? OAuth2Error else { return report }
         report["serverCode"] = error.serverCode.map(JSONValue.string)
         report["status"] = error.status.map { .number(JSONNumber($0)) }

@@ -38,7 +38,8 @@ enum Program {
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
             EncryptCommand.definition, DecryptCommand.definition, KeyGroup.definition, TokenCommand.definition,
             RequestCommand.definition, DPoPCommand.definition,
-            JWSGroup.definition, PinCommand.definition,
+            JWSGroup.definition, SDGroup.definition, HTTPGroup.definition, PinCommand.definition,
+            WhoamiCommand.definition,
             CompletionsCommand.definition, ManualCommand.definition,
         ]
     )

@@ -7,8 +7,8 @@ struct MigratingTests {
     private static let pages = ["Docs/Migrating.md", "Docs/MigratingFromAlicerce.md"]
     private static let rows = pages.flatMap { MigrationRow.rows(in: Repository.text($0) ?? "") }
     private static let declarations = PublicDeclarations(folders: [
-        "Sources/Networking", "Sources/OAuth2", "Sources/ResourceServer", "Sources/TokenGeneration",
-        "Sources/MockNetworking",
+        "Sources/Networking", "Sources/OAuth2", "Sources/ResourceServer", "Sources/SharedStores",
+        "Sources/WorkloadIdentity", "Sources/TokenGeneration", "Sources/MockNetworking",
     ])
 
     @Test("Each name of this package exists and is public")

@@ -35,6 +35,16 @@ struct OperationsTests {
             beginning: "        public static var "
         ),
         Vocabulary(
+            heading: "### `HTTPSignatureError`",
+            path: "Sources/HTTPSignatures/HTTPSignatureError.swift",
+            beginning: "    public static var "
+        ),
+        Vocabulary(
+            heading: "### `WorkloadIdentityError`",
+            path: "Sources/WorkloadIdentity/WorkloadIdentityError.swift",
+            beginning: "        public static var "
+        ),
+        Vocabulary(
             heading: "### `TokenError`",
             path: "Sources/TokenGeneration/TokenError.swift",
             beginning: "        public static var "

@@ -18,15 +18,20 @@ import secrets
 import sys
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, mldsa, rsa
 
 PASSWORD = b"correct horse"
 CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1, "ES256K": ec.SECP256K1}
+MLDSA = {
+    "ML-DSA-44": mldsa.MLDSA44PrivateKey, "ML-DSA-65": mldsa.MLDSA65PrivateKey, "ML-DSA-87": mldsa.MLDSA87PrivateKey,
+}
 
 
 def new_key(alg):
     if alg in CURVES:
         return ec.generate_private_key(CURVES[alg]())
+    if alg in MLDSA:
+        return MLDSA[alg].generate()
     if alg == "Ed448":
         return ed448.Ed448PrivateKey.generate()
     if alg in ("Ed25519", "EdDSA"):
@@ -72,7 +77,7 @@ class Library:
         made = {"private": {}, "public": {}}
         formats = {"pkcs8": serialization.PrivateFormat.PKCS8}
         public_formats = {"spki": serialization.PublicFormat.SubjectPublicKeyInfo}
-        if not alg.startswith("Ed"):
+        if not alg.startswith(("Ed", "ML-DSA")):
             formats["traditional"] = serialization.PrivateFormat.TraditionalOpenSSL
         if alg[:2] in ("RS", "PS"):
             public_formats["pkcs1"] = serialization.PublicFormat.PKCS1

@@ -33,7 +33,8 @@ struct RedactionTests {
         _ = try await authenticator.accessToken()
 
         let values: [Any] = [
-            Secret(secret), basic, token, record, VersionedTokenRecord(record: record, version: 1), store, request,
+            Secret(secret), basic, token, record,
+            VersionedTokenRecord(record: record, version: TokenRecordVersion("1")), store, request,
             authentication, RefreshTokenGrant(refreshToken: Secret(secret)), authenticator,
             OAuth2Authenticator.Options(), MockAuthorizationServer.Client(id: "a", secret: secret),
             ["key": Secret(secret)], Optional(Secret(secret)) as Any,

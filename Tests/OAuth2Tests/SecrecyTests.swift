@@ -135,7 +135,11 @@ struct SecrecyTests {
         )
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
-            Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
+            Secret(secret), token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
+            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost, TokenStoreSharing.hosts,
+            RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
+
+            basic, assertion,
             PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut, error, error.code, ResourceDemand(scope: ["a"]), grant,
             ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, granted,
@@ -144,6 +148,7 @@ struct SecrecyTests {
             TokenRequirements.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
+            try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
@@ -187,9 +192,14 @@ struct SecrecyTests {
         post.authenticate(&request, at: Date())
         let jwt = try ClientSecretJWT(clientID: "a", secret: Secret(secret + secret))
         try jwt.authenticate(&request, at: Date())
+        let assertion = AccessToken(value: Secret(secret), requested: .now)
+        let signed = SignedAssertionAuthentication(clientID: "a", assertion: StaticTokenSource(assertion))
+        var signedRequest = TokenRequest(server: OAuth2Fixture.server, form: [])
+        try await signed.authenticate(&signedRequest, at: Date())
         return [
             post, jwt, request, PublicClient(clientID: "a"), AssertionAudience.issuer, ClientSecretBasic.Encoding.form,
-            MutualTLSAuthentication(clientID: "a"), CertificateBoundAuthentication(post),
+            MutualTLSAuthentication(clientID: "a"), CertificateBoundAuthentication(post), signed, signedRequest,
+            SignedAssertionAuthentication.AssertionType.jwtBearer,
         ]
     }
 

@@ -3,8 +3,9 @@ public import Foundation
 /// The vector collections that are too large for this repository.
 ///
 /// The environment variable `JOSE_VECTORS_DIR` names their folder. It contains `wycheproof`, with
-/// files from C2SP/wycheproof's `testvectors_v1`, and `rfc7520`, with the files of
-/// ietf-jose/cookbook. Tests are skipped if their file is missing.
+/// files from C2SP/wycheproof's `testvectors_v1`, `rfc7520`, with the files of
+/// ietf-jose/cookbook, and `structured-fields`, with the files of httpwg/structured-field-tests.
+/// Tests are skipped if their file is missing.
 public enum ExternalVector {
     /// The folder, or `nil` if the variable isn't set.
     public static let folder: URL? = ProcessInfo.processInfo.environment["JOSE_VECTORS_DIR"]

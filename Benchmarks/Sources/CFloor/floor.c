@@ -16,7 +16,7 @@ struct floor_key {
     EVP_MD_CTX *hashing;
     EVP_PKEY_CTX *signing;
     EVP_PKEY_CTX *verifying;
-    // For EdDSA, which signs the message itself.
+    // For EdDSA and ML-DSA, which sign the message itself.
     EVP_MD_CTX *message_signing;
     EVP_MD_CTX *message_verifying;
     // Since OpenSSL 3.4, a context must be reset after each signature.
@@ -44,13 +44,15 @@ static int prepare(floor_key *key, const char *hash, int is_pss) {
             || EVP_DigestVerifyInit(key->message_verifying, NULL, NULL, NULL, key->key) != 1) {
             return 0;
         }
-        uint8_t signature[256];
-        size_t size = sizeof signature;
+        const size_t capacity = (size_t)EVP_PKEY_get_size(key->key);
+        uint8_t *signature = malloc(capacity);
+        size_t size = capacity;
         const uint8_t message = 0;
-        if (EVP_DigestSign(key->message_signing, signature, &size, &message, 1) != 1) return 0;
-        size = sizeof signature;
+        int is_signed = EVP_DigestSign(key->message_signing, signature, &size, &message, 1) == 1;
+        size = capacity;
         key->must_set_back = EVP_DigestSign(key->message_signing, signature, &size, &message, 1) != 1;
-        return 1;
+        free(signature);
+        return is_signed;
     }
     key->hash = EVP_MD_fetch(NULL, hash, NULL);
     key->hashing = EVP_MD_CTX_new();

@@ -19,6 +19,7 @@ struct Bench {
         if ["--help", "-h"].contains(CommandLine.arguments.dropFirst().first) { return print(Arguments.usage) }
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+            if [.tokens, .scaling, .memory, .profile].contains(arguments.suite) { warnAboutUnavailable(arguments) }
             switch arguments.suite {
             case .tokens: try await TokenSuite(arguments).run()
             case .scaling: try await ScalingSuite(arguments).run()
@@ -38,6 +39,15 @@ struct Bench {
         } catch {
             FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
             exit(1)
+        }
+    }
+
+    /// Names the selected algorithms that OpenSSL doesn't offer.
+    private static func warnAboutUnavailable(_ arguments: Arguments) {
+        for algorithm in TokenAlgorithm.unavailable
+        where ["sign", "verify"].contains(where: { arguments.wants("\(algorithm.name) \($0)") }) {
+            let text = "bench: skipped \(algorithm.name), which requires OpenSSL 3.5 or later\n"
+            FileHandle.standardError.write(Data(text.utf8))
         }
     }
 }

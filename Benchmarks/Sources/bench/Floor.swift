@@ -34,6 +34,15 @@ final class Floor: @unchecked Sendable {
         signature = try Self.sign(message, with: key, times: 1)
     }
 
+    /// Creates an Ed25519 key for any message.
+    init(pem: String, message: [UInt8]) throws {
+        let pointer = pem.withCString { floor_key_from_pem($0, Int32(pem.utf8.count), nil, 0) }
+        guard let pointer else { throw Failure(text: "OpenSSL rejected the key.") }
+        key = pointer
+        self.message = message
+        signature = try Self.sign(message, with: key, times: 1)
+    }
+
     deinit {
         floor_key_free(key)
     }
@@ -52,7 +61,8 @@ final class Floor: @unchecked Sendable {
     }
 
     private static func sign(_ message: [UInt8], with key: OpaquePointer, times: Int) throws -> [UInt8] {
-        var signature = [UInt8](repeating: 0, count: 1024)
+        // ML-DSA-87 has the longest signatures.
+        var signature = [UInt8](repeating: 0, count: 4627)
         var size = signature.count
         guard floor_sign(key, message, message.count, &signature, &size, times) == 1 else {
             throw Failure(text: "OpenSSL failed to sign.")

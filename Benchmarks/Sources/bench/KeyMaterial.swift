@@ -1,3 +1,4 @@
+import Foundation
 import TokenGeneration
 
 /// A new key in the formats of all sides.
@@ -19,5 +20,13 @@ struct KeyMaterial: Sendable {
             key = try SigningKey.generate(algorithm.algorithm)
             pem = try key.pem()
         }
+    }
+
+    /// Returns the seed of an ML-DSA key.
+    func seed() throws -> Data {
+        guard let text = try key.privateJWK().members["priv"]?.string,
+            let seed = Data(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + "=")
+        else { throw Floor.Failure(text: "The key has no seed.") }
+        return seed
     }
 }

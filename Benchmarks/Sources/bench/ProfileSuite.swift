@@ -31,6 +31,12 @@ struct ProfileSuite {
             while WallClock.now < end { try await chain.run(times: 1000) }
             return true
         }
+        if let signature = SignatureCase.all.first(where: { "http \($0.name)" == only }) {
+            let end = WallClock.now + UInt64(arguments.seconds) * 1_000_000_000
+            let side = try await signature.sides().whole
+            while WallClock.now < end { try await side.run(100) }
+            return true
+        }
         if only == "http TLS" { try PrivateTrust.enter() }
         let server = try BenchmarkServer()
         defer { server.stop() }

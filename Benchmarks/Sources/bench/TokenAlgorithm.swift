@@ -17,8 +17,16 @@ struct TokenAlgorithm: Sendable {
     let addToPeer: (@Sendable (JWTKeyCollection, KeyMaterial) async throws -> Void)?
 
     var name: String { algorithm.rawValue }
+    /// The duration of a turn, in nanoseconds of CPU time: longer for ML-DSA, which repeats a part
+    /// of each signature a random number of times.
+    var slice: UInt64 { name.hasPrefix("ML-DSA") ? 25_000_000 : 5_000_000 }
 
-    static let all: [TokenAlgorithm] = [
+    /// The algorithms that the OpenSSL of this process offers.
+    static let all = rows.filter(\.isAvailable)
+    /// The others: before OpenSSL 3.5, ML-DSA.
+    static let unavailable = rows.filter { !$0.isAvailable }
+
+    private static let rows: [TokenAlgorithm] = [
         hmac(.hs256, "SHA256", .sha256), hmac(.hs384, "SHA384", .sha384), hmac(.hs512, "SHA512", .sha512),
         ecdsa(.es256, "SHA256") { await $0.add(ecdsa: try ES256PrivateKey(pem: $1.pem)) },
         ecdsa(.es384, "SHA384") { await $0.add(ecdsa: try ES384PrivateKey(pem: $1.pem)) },
@@ -40,7 +48,16 @@ struct TokenAlgorithm: Sendable {
             await $0.add(eddsa: try EdDSA.PrivateKey(pem: $1.pem))
         },
         TokenAlgorithm(algorithm: .ed448, floor: Floor(hash: nil), addToPeer: nil),
+        TokenAlgorithm(algorithm: .mldsa44, floor: Floor(hash: nil), addToPeer: nil),
+        TokenAlgorithm(algorithm: .mldsa65, floor: Floor(hash: nil)) {
+            await $0.add(mldsa: try MLDSA65PrivateKey(seedRepresentation: $1.seed()))
+        },
+        TokenAlgorithm(algorithm: .mldsa87, floor: Floor(hash: nil)) {
+            await $0.add(mldsa: try MLDSA87PrivateKey(seedRepresentation: $1.seed()))
+        },
     ]
+
+    private var isAvailable: Bool { JWSAlgorithm.implemented.contains(algorithm) }
 
     private static func hmac(
         _ algorithm: JWSAlgorithm,

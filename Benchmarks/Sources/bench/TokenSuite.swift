@@ -4,8 +4,6 @@ import TokenGeneration
 /// has no encryption, and OpenSSL alone.
 struct TokenSuite {
     private let arguments: Arguments
-    /// The duration of a turn, in nanoseconds of CPU time.
-    private static let slice: UInt64 = 5_000_000
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
@@ -21,11 +19,13 @@ struct TokenSuite {
             let ours = try Ours(material)
             let peer = try await Peer(algorithm, material)
             let floor = try Floor(algorithm, material, token: ours.token)
+            let slice = algorithm.slice
             if arguments.wants(names[0]) {
-                report.add(try await compare(names[0], ours.signing, peer?.signing, floor.signing))
+                report.add(try await compare(names[0], ours.signing, peer?.signing, floor.signing, slice))
             }
             if arguments.wants(names[1]) {
-                report.add(try await compare(names[1], ours.verification, peer?.verification, floor.verification))
+                let sides = (peer?.verification, floor.verification)
+                report.add(try await compare(names[1], ours.verification, sides.0, sides.1, slice))
             }
         }
         for name in EncryptionCase.names {
@@ -44,10 +44,16 @@ struct TokenSuite {
     }
 
     /// Measures the sides in alternating turns, so a slow machine slows all of them.
-    private func compare(_ name: String, _ ours: Side, _ peer: Side?, _ floor: Side) async throws -> Comparison {
+    private func compare(
+        _ name: String,
+        _ ours: Side,
+        _ peer: Side?,
+        _ floor: Side,
+        _ slice: UInt64 = 5_000_000
+    ) async throws -> Comparison {
         let sides = [ours, peer, floor].compactMap { $0 }
         var times: [Int] = []
-        for side in sides { times.append(try await side.timesPerSlice(Self.slice)) }
+        for side in sides { times.append(try await side.timesPerSlice(slice)) }
         var figures = [[Double]](repeating: [], count: sides.count)
         for _ in 0..<arguments.rounds {
             for index in sides.indices { figures[index].append(try await sides[index].measure(times[index])) }

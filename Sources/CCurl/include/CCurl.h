@@ -331,6 +331,8 @@ typedef enum {
 int64_t ccurl_easy_info(ccurl_easy *easy, ccurl_info info);
 /// Returns the peer's address, or NULL. Valid until the handle's next transfer.
 const char *ccurl_easy_peer_address(ccurl_easy *easy);
+/// Returns the socket of the last connection, or -1 if libcurl doesn't have it any more.
+int ccurl_easy_socket(ccurl_easy *easy);
 
 // MARK: Multi handles
 

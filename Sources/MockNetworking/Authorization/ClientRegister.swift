@@ -121,7 +121,8 @@ final class ClientRegister: Sendable {
         return client
     }
 
-    /// Verifies an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+    /// Verifies an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3),
+    /// [RFC 10070 §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)).
     private func authenticate(assertion: String) throws(TokenEndpointError) -> Client {
         let claims: JSONObject
         do { claims = try UnverifiedToken(assertion).unverifiedClaims } catch {
@@ -141,20 +142,16 @@ final class ClientRegister: Sendable {
         return client
     }
 
-    /// The valid audiences of an assertion.
-    private var audiences: [String] {
-        switch configuration.assertionAudience {
-        case .issuer: [metadata.issuer]
-        case .issuerOrTokenEndpoint: [metadata.issuer, metadata.tokenEndpoint.absoluteString]
-        }
+    /// The issuer and the token endpoint, the audiences that servers before RFC 10070 accept.
+    private var audiences: [String] { [metadata.issuer, metadata.tokenEndpoint.absoluteString] }
+
+    /// A Boolean value that indicates whether the token endpoint is a valid audience.
+    private var acceptsTokenEndpoint: Bool {
+        configuration.dialect == .govUKOneLogin || configuration.assertionAudience == .issuerOrTokenEndpoint
     }
 
-    /// Checks the rules that are stricter than the verifier's: the issuer as a string, or no other
-    /// audience.
+    /// Checks that GOV.UK One Login is each member of the audience.
     private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
-        if configuration.assertionAudience == .issuer, audience?.string == nil {
-            throw invalidAssertion("the assertion's audience isn't the issuer as a string")
-        }
         let named = audience?.array?.map(\.string) ?? [audience?.string]
         if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
             throw invalidAssertion("the assertion's audience includes other servers")
@@ -166,13 +163,11 @@ final class ClientRegister: Sendable {
         of client: Client,
         key: VerificationKey
     ) throws(TokenEndpointError) -> VerifiedToken {
-        var policy = ValidationPolicy(
-            issuer: .exactly(client.id),
-            subject: .exactly(client.id),
-            leeway: .seconds(10),
-            currentDate: configuration.serverTime.date
-        )
-        policy.audience = .containsAny(of: audiences)
+        var policy = ValidationPolicy.clientAssertion(audience: metadata.issuer, clientID: .exactly(client.id))
+        policy.leeway = .seconds(10)
+        policy.maximumLifetime = nil
+        policy.currentDate = configuration.serverTime.date
+        if acceptsTokenEndpoint { policy.audience = .containsAny(of: audiences) }
         do {
             return try JWTVerifier(key: key, policy: policy).verify(assertion)
         } catch {

@@ -56,9 +56,8 @@ extension MockAuthorizationServer {
         /// The minimum time between a device's polling requests; with `nil`, the default, the
         /// response omits it, which means five seconds.
         public var deviceInterval: Duration?
-        /// The valid audiences of client assertions; the default is the issuer or the token
-        /// endpoint.
-        public var assertionAudience: AssertionAudience = .issuerOrTokenEndpoint
+        /// The valid audiences of client assertions; the default is only the issuer.
+        public var assertionAudience: AssertionAudience = .issuer
         /// The server's deviations from the standards; none by default.
         public var dialect: Dialect = .standard
         /// The TLS settings of a second port for clients with a certificate; with `nil`, the
@@ -88,10 +87,11 @@ extension MockAuthorizationServer {
 
     /// The valid audiences of client assertions.
     public enum AssertionAudience: Sendable {
-        /// Only the issuer, as a string
-        /// ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+        /// Only the issuer
+        /// ([RFC 10070 §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)).
         case issuer
-        /// The issuer or the token endpoint, optionally among others.
+        /// The issuer or the token endpoint, optionally among others, as servers before RFC 10070
+        /// accept.
         case issuerOrTokenEndpoint
     }
 
@@ -102,8 +102,8 @@ extension MockAuthorizationServer {
         /// The behavior of [GOV.UK One Login](https://docs.sign-in.service.gov.uk).
         ///
         /// An expired assertion gives `invalid_grant`, and any other invalid assertion gives
-        /// `invalid_client` with the status 400. All audiences of an assertion must be the server.
-        /// A request without a `User-Agent` gets 403.
+        /// `invalid_client` with the status 400. All audiences of an assertion must be the issuer
+        /// or the token endpoint. A request without a `User-Agent` gets 403.
         case govUKOneLogin
     }
 

@@ -92,20 +92,19 @@ final class RegistrationHandler: Sendable {
                 throw TokenEndpointError(code: "invalid_client_metadata", description: error.message)
             }
         }
+        var client: MockAuthorizationServer.Client
         if let secret = registration.secret {
-            var client = MockAuthorizationServer.Client(id: id, secret: secret, scopes: scopes)
-            client.redirectURIs = places
-            client.metadata = metadata
-            clients.register(client)
+            client = MockAuthorizationServer.Client(id: id, secret: secret, scopes: scopes)
+        } else if Self.method(registration.metadata) == "none" {
+            client = MockAuthorizationServer.Client(id: id, authentication: .none, scopes: scopes)
+        } else if let key = metadata.keys.first {
+            client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
         } else {
-            guard let key = metadata.keys.first else {
-                throw TokenEndpointError(code: "invalid_client_metadata", description: "jwks doesn't contain a key")
-            }
-            var client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
-            client.redirectURIs = places
-            client.metadata = metadata
-            clients.register(client)
+            throw TokenEndpointError(code: "invalid_client_metadata", description: "jwks doesn't contain a key")
         }
+        client.redirectURIs = places
+        client.metadata = metadata
+        clients.register(client)
         registrations.withLock { $0[id] = registration }
     }
 
@@ -132,7 +131,7 @@ final class RegistrationHandler: Sendable {
                 throw TokenEndpointError(code: "invalid_redirect_uri", description: "a redirect URI isn't absolute")
             }
         }
-        guard ["client_secret_basic", "private_key_jwt"].contains(Self.method(metadata)) else {
+        guard ["client_secret_basic", "private_key_jwt", "none"].contains(Self.method(metadata)) else {
             throw TokenEndpointError(code: "invalid_client_metadata", description: "the method isn't supported")
         }
         return metadata

@@ -29,10 +29,7 @@ struct RequestParser: Sendable {
     private enum State {
         case head
         case body(remaining: Int)
-        case chunkSize
-        case chunk(remaining: Int)
-        case chunkEnd
-        case trailers
+        case chunks
     }
 
     private let limits: Limits
@@ -40,6 +37,7 @@ struct RequestParser: Sendable {
     private var state = State.head
     private var head = RequestHead(method: .get, target: "", minorVersion: 1, headers: [:])
     private var body: [UInt8] = []
+    private var chunks = ChunkedBodyReader(limit: 0)
 
     init(limits: Limits) {
         self.limits = limits
@@ -59,21 +57,9 @@ struct RequestParser: Sendable {
                 guard remaining > 0 else { return .message(finish(trailers: [:])) }
                 guard !input.isEmpty else { return .needsInput }
                 state = .body(remaining: remaining - takeBody(from: &input, atMost: remaining))
-            case .chunkSize:
-                guard let line = try reader.readLine(from: &input, limit: limits.head.line, status: 400) else {
-                    return .needsInput
-                }
-                try readChunkSize(line)
-            case .chunk(let remaining):
-                guard !input.isEmpty else { return .needsInput }
-                let rest = remaining - takeBody(from: &input, atMost: remaining)
-                state = rest == 0 ? .chunkEnd : .chunk(remaining: rest)
-            case .chunkEnd:
-                guard let line = try reader.readLine(from: &input, limit: 2, status: 400) else { return .needsInput }
-                guard line.isEmpty else { throw RequestFault("a chunk is longer than its size") }
-                state = .chunkSize
-            case .trailers:
-                guard let trailers = try reader.readFields(from: &input) else { return .needsInput }
+            case .chunks:
+                guard let trailers = try chunks.consume(&input, &reader) else { return .needsInput }
+                (body, chunks) = (chunks.body, ChunkedBodyReader(limit: 0))
                 return .message(finish(trailers: trailers))
             }
         }
@@ -90,7 +76,8 @@ struct RequestParser: Sendable {
             body.reserveCapacity(min(length, 1 << 20))
             return length > 0 && head.expectsContinue
         case .chunked:
-            state = .chunkSize
+            chunks = ChunkedBodyReader(limit: limits.body, lineLimit: limits.head.line)
+            state = .chunks
             return head.expectsContinue
         }
     }
@@ -100,21 +87,6 @@ struct RequestParser: Sendable {
         body.append(contentsOf: piece)
         input = input.dropFirst(piece.count)
         return piece.count
-    }
-
-    private mutating func readChunkSize(_ line: [UInt8]) throws(RequestFault) {
-        let digits = line.prefix { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 }
-        let rest = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
-        guard rest.isEmpty || rest.first == 0x3B else { throw RequestFault("a chunk's size isn't a number") }
-        guard !digits.isEmpty, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
-            throw RequestFault("a chunk's size isn't a number")
-        }
-        // A number that doesn't fit in an Int exceeds every limit.
-        guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16), size <= limits.body - body.count
-        else {
-            throw RequestFault(413, "the body is larger than \(limits.body) bytes")
-        }
-        state = size == 0 ? .trailers : .chunk(remaining: size)
     }
 
     private mutating func finish(trailers: HTTPHeaders) -> Message {

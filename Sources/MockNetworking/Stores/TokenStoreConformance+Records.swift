@@ -14,7 +14,7 @@ extension TokenStoreConformance {
             { store, other in
                 let short = TokenRecord(accessToken: Secret("a"))
                 for (key, record) in [("long", Self.record("1")), ("short", short)] {
-                    guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) else {
+                    guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) != nil else {
                         return "the first write failed"
                     }
                     for reader in [store, other] {
@@ -32,7 +32,7 @@ extension TokenStoreConformance {
                 let keys = ["", "a", "A", "a\nb", "a b", "../a", "a/b", "é", "ë", String(repeating: "k", count: 2_000)]
                 for (index, key) in keys.enumerated() {
                     let record = Self.record("\(index)")
-                    guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) else {
+                    guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) != nil else {
                         return "the key “\(key.prefix(20))” was mistaken for another"
                     }
                 }
@@ -51,7 +51,7 @@ extension TokenStoreConformance {
             "a write that expects no record doesn't replace one",
             { store, other in
                 _ = try await store.compareAndSwap("k", expectedVersion: nil, record: Self.record("1"))
-                guard try await !other.compareAndSwap("k", expectedVersion: nil, record: Self.record("2")) else {
+                guard try await other.compareAndSwap("k", expectedVersion: nil, record: Self.record("2")) == nil else {
                     return "the write succeeded"
                 }
                 return try await store.load("k")?.record == Self.record("1") ? nil : "the record changed"
@@ -60,7 +60,9 @@ extension TokenStoreConformance {
         (
             "a write that expects a record doesn't create one",
             { store, _ in
-                guard try await !store.compareAndSwap("k", expectedVersion: 1, record: Self.record("1")) else {
+                let other = TokenRecordVersion("1")
+                guard try await store.compareAndSwap("k", expectedVersion: other, record: Self.record("1")) == nil
+                else {
                     return "the write succeeded"
                 }
                 return try await store.load("k") == nil ? nil : "a record exists"
@@ -71,14 +73,24 @@ extension TokenStoreConformance {
             { store, other in
                 _ = try await store.compareAndSwap("k", expectedVersion: nil, record: Self.record("1"))
                 guard let first = try await other.load("k") else { return "the record was not found" }
-                guard try await other.compareAndSwap("k", expectedVersion: first.version, record: Self.record("2"))
+                guard
+                    let next = try await other.compareAndSwap(
+                        "k",
+                        expectedVersion: first.version,
+                        record: Self.record("2")
+                    )
                 else {
                     return "the current version was refused"
                 }
-                guard try await !store.compareAndSwap("k", expectedVersion: first.version, record: Self.record("3"))
-                else {
-                    return "an outdated version was accepted"
+                guard try await store.load("k")?.version == next else {
+                    return "the write returned another version than the one that is loaded"
                 }
+                let outdated = try await store.compareAndSwap(
+                    "k",
+                    expectedVersion: first.version,
+                    record: Self.record("3")
+                )
+                guard outdated == nil else { return "an outdated version was accepted" }
                 return try await store.load("k")?.record == Self.record("2")
                     ? nil : "the record isn't the one written last"
             }
@@ -86,13 +98,20 @@ extension TokenStoreConformance {
         (
             "records under a key never have the same version, even after a removal or with equal contents",
             { store, _ in
-                var versions: Set<Int> = []
+                var versions: Set<TokenRecordVersion> = []
                 for round in 1...20 {
-                    var last: Int?
+                    var last: TokenRecordVersion?
                     for _ in 1...3 {
-                        guard try await store.compareAndSwap("k", expectedVersion: last, record: Self.record("same")),
-                            let version = try await store.load("k")?.version
+                        guard
+                            let version = try await store.compareAndSwap(
+                                "k",
+                                expectedVersion: last,
+                                record: Self.record("same")
+                            )
                         else { return "a write failed in iteration \(round)" }
+                        guard try await store.load("k")?.version == version else {
+                            return "the write returned another version than the one that is loaded"
+                        }
                         guard versions.insert(version).inserted else { return "the version \(version) occurred twice" }
                         last = version
                     }
@@ -132,7 +151,7 @@ extension TokenStoreConformance {
                                 expectedVersion: version,
                                 record: Self.record("\(index)")
                             )
-                            return isWritten ? index : nil
+                            return isWritten != nil ? index : nil
                         }
                     }
                     return try await group.reduce(into: [Int]()) { winners, next in

@@ -40,7 +40,8 @@ public struct TokenStoreConformance: Sendable {
     /// Creates the test suite.
     ///
     /// - Parameter makePair: Returns two stores that share an empty storage. It's called once for
-    ///   each requirement. If stores can't share storage, return the same one twice.
+    ///   each requirement. If stores can't share storage, return the same one twice. If hosts share
+    ///   the records, exclusive access is checked in one of them.
     public init(_ makePair: @escaping @Sendable () async throws -> Pair) {
         self.makePair = makePair
     }
@@ -76,6 +77,7 @@ public struct TokenStoreConformance: Sendable {
 
     static let promises: [(promise: String, check: Check)] =
         TokenStoreConformance.records + TokenStoreConformance.versions + TokenStoreConformance.sections
+        + TokenStoreConformance.changes
 
     /// Returns a record with a value for every property.
     static func record(_ name: String) -> TokenRecord {
@@ -87,9 +89,19 @@ public struct TokenStoreConformance: Sendable {
             refreshToken: Secret("refresh/\(name)+é\"\\\n"),
             proofKey: Secret("-----BEGIN PRIVATE KEY-----\n\(name)\n-----END PRIVATE KEY-----\n"),
             proofKeyThumbprint: "thumbprint-\(name)",
-            refreshAttempt: "attempt-\(name)",
+            refreshAttempt: RefreshAttempt(
+                id: "attempt-\(name)",
+                host: "host\n\(name)",
+                date: Date(timeIntervalSince1970: 999_999_998),
+                validFor: .milliseconds(1_500),
+                tries: 2,
+                earlier: ["attempt-0", "é"]
+            ),
             obtained: Date(timeIntervalSince1970: 999_999_999.5),
-            isSignedOut: true
+            end: .lost,
+            epoch: "epoch-\(name)",
+            generation: 7,
+            pause: RefreshPause(duration: .seconds(30), end: Date(timeIntervalSince1970: 1_000_000_030))
         )
     }
 }

@@ -97,7 +97,7 @@ extension HTTPResponse {
 
     /// The fields that describe the stored body, which a 304 doesn't have.
     private static let bodyFields = [
-        "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Transfer-Encoding",
+        "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Content-Digest", "Transfer-Encoding",
     ]
 
     /// Adopts the fields of a 304

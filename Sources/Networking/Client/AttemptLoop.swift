@@ -94,6 +94,7 @@ struct AttemptLoop {
                 return success.response
             case .failure(let failure) where compression.mustRepeatPlain(failure):
                 state.wasRepeatedPlain = true
+                state.latestError = failure.error
                 attemptStarted = options.timeSource.now()
             case .failure(let failure):
                 lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
@@ -161,6 +162,8 @@ struct AttemptLoop {
             } else {
                 answer = try await exchange(request, context: context, metrics: metrics)
             }
+        } catch let error as RedirectFollower.Incomplete {
+            return .failure(Failure(notMade: Self.notMade(error.cause, isUnprocessed: !error.isAfterRedirect)))
         } catch {
             return .failure(Failure(error, of: request, nil))
         }
@@ -239,10 +242,17 @@ struct AttemptLoop {
         }
     }
 
-    private static func notMade(_ error: any Error) -> any Error {
+    private static func notMade(_ error: any Error, isUnprocessed: Bool = true) -> any Error {
         if error is any ErrorWithCode { return error }
         if Task.isCancelled || error is CancellationError { return NetworkError.cancelled(endpoint: nil) }
-        return NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+        return NetworkError(
+            .requestNotMade,
+            isUnprocessed
+                ? "the request could not be made, and nothing was sent"
+                : "the request that follows a redirect could not be made",
+            isUnprocessed: isUnprocessed,
+            cause: error
+        )
     }
 
     /// Sends the request, or returns a stored response if that fails.
@@ -255,6 +265,8 @@ struct AttemptLoop {
         do {
             let response = try await send(request, context: context, metrics: metrics)
             return InterceptorChain.Answer(response: response, links: chain.links[...])
+        } catch let error as RedirectFollower.Incomplete {
+            throw error
         } catch {
             guard let answer = try await storedAnswer(for: request, after: error, context: context) else {
                 throw error
@@ -293,7 +305,8 @@ struct AttemptLoop {
         let follower = RedirectFollower(
             transport: transport,
             policy: requestOptions.redirects ?? options.redirects,
-            credentialFields: chain.credentialFields
+            interceptors: chain,
+            context: context
         )
         var response = try await follower.send(message, limits: limits)
         if !context.isStreamed {

@@ -53,6 +53,8 @@ extension AcceptedStatuses: CustomStringConvertible {
     }
 }
 
+// The operators are generic because Swift 6.2 prefers operators that aren't, even disfavored ones.
+
 /// Returns the statuses from a lower bound up to, but not including, an upper bound.
 ///
 /// - Parameters:
@@ -60,8 +62,8 @@ extension AcceptedStatuses: CustomStringConvertible {
 ///   - upper: The status after the last one.
 /// - Returns: The accepted statuses.
 @_disfavoredOverload  // Otherwise a bare `0..<10` would become statuses in every importing file.
-public func ..< (lower: Int, upper: Int) -> AcceptedStatuses {
-    let range: Range = lower..<upper
+public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
+    let range: Range = Int(clamping: lower)..<Int(clamping: upper)
     return AcceptedStatuses(ranges: range.isEmpty ? [] : [ClosedRange(range)])
 }
 
@@ -72,7 +74,7 @@ public func ..< (lower: Int, upper: Int) -> AcceptedStatuses {
 ///   - upper: The last status.
 /// - Returns: The accepted statuses.
 @_disfavoredOverload
-public func ... (lower: Int, upper: Int) -> AcceptedStatuses {
-    let range: ClosedRange = lower...upper
+public func ... <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
+    let range: ClosedRange = Int(clamping: lower)...Int(clamping: upper)
     return AcceptedStatuses(ranges: [range])
 }

@@ -71,6 +71,7 @@ extension NetworkError {
             case tooManyRedirects, redirectRefused
             case decoding, noData, notRecorded, rateLimited, circuitOpen
             case cannotUseFile, fileExists, transferInProgress, rangeMismatch, digestMismatch, bodyNotReplayable
+            case invalidField, digestMissing, digestUnverifiable
         }
 
         private let wrapped: Wrapped
@@ -117,6 +118,9 @@ extension NetworkError {
             case .rangeMismatch: -1011
             case .digestMismatch: -1015
             case .bodyNotReplayable: -1021
+            case .invalidField: -1017
+            case .digestMissing: -1015
+            case .digestUnverifiable: -1015
             }
         }
 
@@ -185,10 +189,16 @@ extension NetworkError {
         public static var transferInProgress: Self { Self(.transferInProgress) }
         /// The server sent a different range of the resource than requested.
         public static var rangeMismatch: Self { Self(.rangeMismatch) }
-        /// The received bytes don't match the expected digest.
+        /// The received bytes, or the bytes to send, don't match their digest.
         public static var digestMismatch: Self { Self(.digestMismatch) }
+        /// A response lacks a required digest.
+        public static var digestMissing: Self { Self(.digestMissing) }
+        /// A digest can't be verified, because the content was decoded while it was received.
+        public static var digestUnverifiable: Self { Self(.digestUnverifiable) }
         /// An upload's source can be read only once and has already been read.
         public static var bodyNotReplayable: Self { Self(.bodyNotReplayable) }
+        /// A structured field is malformed, exceeds its limits or can't be serialized.
+        public static var invalidField: Self { Self(.invalidField) }
         /// A failure of the transport without a more specific code; the message has the details.
         public static var unknown: Self { Self(.unknown) }
         /// The redirects exceed the limit of the ``RedirectPolicy`` or form a loop.

@@ -17,6 +17,10 @@ public struct HTTPBody: Sendable {
 
     package let source: Source
 
+    init(source: Source) {
+        self.source = source
+    }
+
     /// No body.
     ///
     /// Methods that anticipate content send `Content-Length: 0`; others send no `Content-Length`
@@ -82,6 +86,11 @@ public struct HTTPBody: Sendable {
                 for try await part in parts { try await deliver(part) }
             }
         )
+    }
+
+    /// Creates a body from a closure that produces its parts, once per attempt.
+    package init(length: Int?, isReplayable: Bool, _ producer: @escaping Producer) {
+        self.init(source: .stream(length: length, isReplayable: isReplayable, producer))
     }
 
     /// The number of bytes, if it's known before sending.

@@ -62,12 +62,14 @@ public struct HTTPHeaders: Sendable, Hashable {
     /// - Parameter name: The field's name, in any case.
     /// - Returns: The value of the first field of that name, or `nil`.
     public subscript(name: String) -> String? {
-        get { fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value }
+        get { fields.first { $0.name.isField(name) }?.value }
         set {
-            let first = fields.firstIndex { $0.name.equalsIgnoringASCIICase(name) }
-            fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-            guard let newValue else { return }
-            fields.insert(Field(name: name, value: newValue), at: first ?? fields.endIndex)
+            guard let first = fields.firstIndex(where: { $0.name.isField(name) }) else {
+                if let newValue { fields.append(Field(name: name, value: newValue)) }
+                return
+            }
+            fields.removeAll { $0.name.isField(name) }
+            if let newValue { fields.insert(Field(name: name, value: newValue), at: first) }
         }
     }
 
@@ -76,7 +78,9 @@ public struct HTTPHeaders: Sendable, Hashable {
     /// - Parameter name: The field's name, in any case.
     /// - Returns: The values; empty if the field is missing.
     public func values(for name: String) -> [String] {
-        fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+        var values: [String] = []
+        for field in fields where field.name.isField(name) { values.append(field.value) }
+        return values
     }
 
     /// Appends a field, even if another one has the same name.
@@ -118,5 +122,20 @@ extension StringProtocol {
         return utf8.elementsEqual(other.utf8) { left, right in
             left == right || (left ^ right == 0x20 && (0x61...0x7A).contains(left | 0x20))
         }
+    }
+}
+
+extension String {
+    /// Returns whether two names of fields are equal.
+    ///
+    /// Not generic, because each request looks up many names.
+    fileprivate func isField(_ name: String) -> Bool {
+        guard utf8.count == name.utf8.count else { return false }
+        let (left, right) = (utf8.span, name.utf8.span)
+        for index in left.indices {
+            let (one, other) = (left[index], right[index])
+            guard one == other || (one ^ other == 0x20 && (0x61...0x7A).contains(one | 0x20)) else { return false }
+        }
+        return true
     }
 }

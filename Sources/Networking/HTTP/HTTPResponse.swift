@@ -23,6 +23,9 @@ public struct HTTPResponse: Sendable {
     public internal(set) var cacheUse: CacheUse?
     /// The unread body of a streamed response; `nil` if it's in ``body``.
     var unread: HTTPResponseBody?
+    /// A Boolean value that indicates whether the transport removed a content coding from the body,
+    /// so that the response's digests aren't about these bytes.
+    package var isDecoded = false
 
     /// Creates a response.
     ///
@@ -63,6 +66,7 @@ public struct HTTPResponse: Sendable {
             redirects: redirects
         )
         unread = response.stream
+        isDecoded = response.isDecoded
     }
 
     /// The body in parts, as from ``NetworkClient/stream(_:options:)``, or ``body`` as one part.
@@ -100,7 +104,8 @@ extension HTTPResponse {
         let unread = unread
         self = response
         if body.isEmpty {
-            self.unread = unread
+            // An interceptor of this module may have wrapped the body.
+            self.unread = response.unread ?? unread
         } else {
             self.unread = nil
             unread?.cancel()

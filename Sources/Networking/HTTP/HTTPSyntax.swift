@@ -8,6 +8,15 @@ package enum HTTPSyntax {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
 
+    /// Returns whether the text is a `token`.
+    ///
+    /// Not generic, because generics aren't specialized across modules.
+    package static func isToken(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices where !isTokenByte(bytes[index]) { return false }
+        return !bytes.isEmpty
+    }
+
     /// Returns whether the byte is valid in a `token`.
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {

@@ -2,14 +2,14 @@ import Foundation
 
 /// A media type with its parameters
 /// ([RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
-struct MediaType {
+package struct MediaType {
     /// The type and subtype in lower case, such as `application/problem+json`.
-    let essence: String
+    package let essence: String
     /// The parameters, with lower-case names; the first of repeated parameters is used.
     let parameters: [String: String]
 
     /// Creates a media type from a `Content-Type` value; `nil` without a valid type and subtype.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = Self.split(text)
         let names = parts[0].asciiOnly.split(separator: "/", omittingEmptySubsequences: false)
         guard names.count == 2, parts[0].utf8.allSatisfy({ $0 < 0x80 }), names.allSatisfy({ HTTPSyntax.isToken($0) })

@@ -13,9 +13,14 @@ package enum PercentEncoding {
         _ text: some StringProtocol,
         keeping stays: (UInt8) -> Bool = PercentEncoding.isUnreserved
     ) -> String {
+        encode(octets: text.utf8, keeping: stays)
+    }
+
+    /// Encodes all bytes except those to keep, which must be ASCII.
+    package static func encode(octets: some Sequence<UInt8>, keeping stays: (UInt8) -> Bool) -> String {
         var encoded: [UInt8] = []
-        encoded.reserveCapacity(text.utf8.count)
-        for byte in text.utf8 {
+        encoded.reserveCapacity(octets.underestimatedCount)
+        for byte in octets {
             if stays(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
         }
         return String(decoding: encoded, as: UTF8.self)
@@ -118,7 +123,8 @@ package enum PercentEncoding {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
-    private static func hexValue(_ digit: UInt8) -> UInt8? {
+    /// Returns the value of a hexadecimal digit, or `nil` for another byte.
+    package static func hexValue(_ digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
         case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10

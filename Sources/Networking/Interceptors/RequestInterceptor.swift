@@ -9,10 +9,12 @@ public import FoundationNetworking
 /// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request;
 /// 2. ``storedResponse(for:after:context:)`` may answer it instead of the server;
 /// 3. ``requestScheduled(_:context:)`` observes the request as it will be sent;
-/// 4. ``interceptResponse(_:for:context:)`` may replace the response;
-/// 5. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
-/// 6. ``attemptEnded(_:)`` observes the outcome of every attempt;
-/// 7. ``evaluateFailedRequest(_:response:error:context:)`` decides whether to retry a failed
+/// 4. ``completeRequest(_:after:context:)`` may change each request on the wire, and
+///    ``receiveResponse(_:to:context:)`` its response, including redirects;
+/// 5. ``interceptResponse(_:for:context:)`` may replace the response;
+/// 6. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
+/// 7. ``attemptEnded(_:)`` observes the outcome of every attempt;
+/// 8. ``evaluateFailedRequest(_:response:error:context:)`` decides whether to retry a failed
 ///    attempt. The client asks *every* interceptor, and the action with the highest priority wins.
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it's sent.
@@ -57,6 +59,41 @@ public protocol RequestInterceptor: Sendable {
     ///   - request: The request as it will be sent.
     ///   - context: The context of the operation.
     func requestScheduled(_ request: URLRequest, context: InterceptorContext)
+
+    /// Completes a request just before the transport sends it, for example with a signature.
+    ///
+    /// The client calls it last, once for every request on the wire: for each attempt, and for each
+    /// redirect that it follows. A redirect is derived from the request as it was before this
+    /// method, so nothing that this method adds goes to another server.
+    ///
+    /// - Parameters:
+    ///   - request: The request, or the previous interceptor's result. The transport may still add
+    ///     fields such as `Host` and `Content-Length`.
+    ///   - redirects: The redirects that led to the request, oldest first.
+    ///   - context: The context of the operation.
+    /// - Returns: The request to send.
+    /// - Throws: Any error. The operation fails with ``NetworkError/Code/requestNotMade`` and this
+    ///   error as its cause. The request isn't sent or retried.
+    func completeRequest(
+        _ request: HTTPTransportRequest,
+        after redirects: [RedirectHop],
+        context: InterceptorContext
+    ) async throws -> HTTPTransportRequest
+
+    /// Checks or replaces the response to a request on the wire, before the client follows a
+    /// redirect.
+    ///
+    /// - Parameters:
+    ///   - response: The response or the previous interceptor's result.
+    ///   - request: The request as it was sent.
+    ///   - context: The context of the operation.
+    /// - Returns: The response to continue with.
+    /// - Throws: Any error, which fails the attempt.
+    func receiveResponse(
+        _ response: HTTPTransportResponse,
+        to request: HTTPTransportRequest,
+        context: InterceptorContext
+    ) async throws -> HTTPTransportResponse
 
     /// Replaces or observes a response before its status is checked.
     ///
@@ -205,6 +242,36 @@ extension RequestInterceptor {
     ///   - request: The request as it will be sent.
     ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {}
+
+    /// Passes the request on.
+    ///
+    /// - Parameters:
+    ///   - request: The request so far.
+    ///   - redirects: The redirects that led to the request.
+    ///   - context: The context of the operation.
+    /// - Returns: The same request.
+    public func completeRequest(
+        _ request: HTTPTransportRequest,
+        after redirects: [RedirectHop],
+        context: InterceptorContext
+    ) async -> HTTPTransportRequest {
+        request
+    }
+
+    /// Passes the response on.
+    ///
+    /// - Parameters:
+    ///   - response: The response so far.
+    ///   - request: The request as it was sent.
+    ///   - context: The context of the operation.
+    /// - Returns: The same response.
+    public func receiveResponse(
+        _ response: HTTPTransportResponse,
+        to request: HTTPTransportRequest,
+        context: InterceptorContext
+    ) async -> HTTPTransportResponse {
+        response
+    }
 
     /// Passes the response on.
     ///

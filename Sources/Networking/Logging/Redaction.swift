@@ -88,6 +88,11 @@ public struct Redaction: Sendable {
         isOff ? url.absoluteString : redactedURL(url.absoluteString)
     }
 
+    /// Returns the text of a URL, or of its query, without secrets.
+    package func redacted(target: String) -> String {
+        isOff ? target : redactedURL(target)
+    }
+
     /// Returns the body as text without secrets.
     ///
     /// - Parameters:

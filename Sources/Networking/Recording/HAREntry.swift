@@ -1,64 +1,64 @@
-import Foundation
+package import Foundation
 
 /// A request and its response in a recording.
-struct HAREntry: Codable {
-    var startedDateTime: String
+package struct HAREntry: Codable {
+    package var startedDateTime: String
     /// The total time in milliseconds.
-    var time: Double
-    var request: Request
-    var response: Response
-    var cache = Cache()
-    var timings: Timings
-    var serverIPAddress: String?
-    var comment: String?
+    package var time: Double
+    package var request: Request
+    package var response: Response
+    package var cache = Cache()
+    package var timings: Timings
+    package var serverIPAddress: String?
+    package var comment: String?
 
-    struct Cache: Codable {}
+    package struct Cache: Codable {}
 
-    struct Pair: Codable {
-        var name: String
-        var value: String
+    package struct Pair: Codable {
+        package var name: String
+        package var value: String
     }
 
-    struct Request: Codable {
-        var method: String
-        var url: String
-        var httpVersion: String
-        var cookies: [Pair]
-        var headers: [Pair]
-        var queryString: [Pair]
-        var postData: Content?
-        var headersSize: Int
-        var bodySize: Int
+    package struct Request: Codable {
+        package var method: String
+        package var url: String
+        package var httpVersion: String
+        package var cookies: [Pair]
+        package var headers: [Pair]
+        package var queryString: [Pair]
+        package var postData: Content?
+        package var headersSize: Int
+        package var bodySize: Int
     }
 
-    struct Response: Codable {
+    package struct Response: Codable {
         /// The status; 0 if there was no response.
-        var status: Int
-        var statusText: String
-        var httpVersion: String
-        var cookies: [Pair]
-        var headers: [Pair]
-        var content: Content
-        var redirectURL: String
-        var headersSize: Int
-        var bodySize: Int
+        package var status: Int
+        package var statusText: String
+        package var httpVersion: String
+        package var cookies: [Pair]
+        package var headers: [Pair]
+        package var content: Content
+        package var redirectURL: String
+        package var headersSize: Int
+        package var bodySize: Int
         /// The code of the error if there was no response.
-        var _error: String?
+        package var _error: String?
     }
 
     /// A body; in HAR, `postData` has no `size` and can't hold binary data.
-    struct Content: Codable {
-        var size: Int?
-        var mimeType: String
-        var text: String?
-        var encoding: String?
-        var comment: String?
-        var _encoding: String?
+    package struct Content: Codable {
+        package var size: Int?
+        package var mimeType: String
+        package var text: String?
+        package var encoding: String?
+        package var comment: String?
+        package var _encoding: String?
         /// `true` if there was a body that was omitted.
-        var _omitted: Bool?
+        package var _omitted: Bool?
 
         /// The bytes; `nil` if they were omitted or can't be decoded.
-        var octets: Data? {
+        package var octets: Data? {
             if _omitted == true { return nil }
             guard let text else { return Data() }
             switch encoding ?? _encoding {
@@ -70,7 +70,7 @@ struct HAREntry: Codable {
     }
 
     /// The timings in milliseconds; -1 if unknown or not applicable.
-    struct Timings: Codable {
+    package struct Timings: Codable {
         var blocked = -1.0
         var dns = -1.0
         var connect = -1.0
@@ -80,7 +80,7 @@ struct HAREntry: Codable {
         var receive = 0.0
 
         /// Decodes timings; browsers omit unknown values.
-        init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             func value(_ key: CodingKeys) -> Double? { try? container.decode(Double.self, forKey: key) }
             blocked = value(.blocked) ?? -1

@@ -1,15 +1,15 @@
-import Foundation
+package import Foundation
 
 /// A recording in the format HTTP Archive 1.2, which browsers' developer tools read and write
 /// ([specification](http://www.softwareishard.com/blog/har-12-spec/)).
 ///
 /// As the specification requires, names of custom members begin with an underscore.
-struct HARLog: Codable {
-    var version = "1.2"
-    var creator = Creator()
-    var entries: [HAREntry] = []
+package struct HARLog: Codable {
+    package var version = "1.2"
+    package var creator = Creator()
+    package var entries: [HAREntry] = []
 
-    struct Creator: Codable {
+    package struct Creator: Codable {
         var name = "swift-authenticated-client"
         var version = "0"
     }
@@ -26,7 +26,7 @@ struct HARLog: Codable {
     /// decoded up to that entry if each entry is on its own line, as in this library's recordings.
     ///
     /// - Throws: ``NetworkError`` with the code `decoding`.
-    init(_ data: Data) throws(NetworkError) {
+    package init(_ data: Data) throws(NetworkError) {
         do {
             self = try JSONDecoder().decode(Document.self, from: data).log
         } catch {

@@ -4,20 +4,32 @@ import Foundation
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
-    /// The header fields of authenticators, which are never sent to another origin.
-    var credentialFields: Set<String> = []
+    /// The interceptors, which complete each request and receive each response.
+    var interceptors = InterceptorChain()
+    var context = InterceptorContext()
+
+    /// The error of an interceptor that couldn't complete a request, which wasn't sent.
+    struct Incomplete: Error {
+        let cause: any Error
+        /// A Boolean value that indicates whether a server has acted on an earlier request.
+        let isAfterRedirect: Bool
+    }
 
     /// Sends a request and returns the last response.
     func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPResponse {
         var limits = limits
         if case .never = policy.rule {} else { limits.cutsRedirects = !limits.streamsBody }
-        var response = try await transport.send(request, limits: limits)
+        var response = try await exchange(request, after: [], limits: limits)
         guard (300...399).contains(response.status) else { return HTTPResponse(response, from: request.url) }
-        var chain = Chain(policy: policy, credentialFields: credentialFields, request: request)
+        var chain = Chain(policy: policy, credentialFields: interceptors.credentialFields, request: request)
         while try await chain.follow(response) {
             if let body = response.stream { await discard(body, response.headers) }
             if Task.isCancelled { throw NetworkError.cancelledExchange }
-            do { response = try await transport.send(chain.request, limits: limits) } catch { throw error.afterAnswer }
+            do {
+                response = try await exchange(chain.request, after: chain.hops, limits: limits)
+            } catch {
+                throw error.afterAnswer
+            }
         }
         guard !response.isCut else {
             throw NetworkError(
@@ -27,6 +39,31 @@ struct RedirectFollower {
             )
         }
         return HTTPResponse(response, from: chain.request.url, redirects: chain.hops)
+    }
+
+    /// Sends one request, completed by the interceptors.
+    ///
+    /// The chain keeps the request without what they add, so that the next redirect doesn't have
+    /// it.
+    private func exchange(
+        _ request: HTTPTransportRequest,
+        after redirects: [RedirectHop],
+        limits: HTTPTransportLimits
+    ) async throws -> HTTPTransportResponse {
+        var request = request
+        do {
+            for link in interceptors.links {
+                request = try await link.interceptor.completeRequest(request, after: redirects, context: context)
+            }
+        } catch {
+            throw Incomplete(cause: error, isAfterRedirect: !redirects.isEmpty)
+        }
+        try await request.enforceDigests()
+        var response = try await transport.send(request, limits: limits)
+        for link in interceptors.links {
+            response = try await link.interceptor.receiveResponse(response, to: request, context: context)
+        }
+        return response
     }
 
     /// Reads the rest of a redirect's body if it's short, so that the connection can be reused.
@@ -108,7 +145,9 @@ private struct Chain {
             )
             switch try await decide(redirect) {
             case .deliver: return false
-            case .follow(let chosen): next = chosen
+            case .follow(let chosen):
+                next = chosen
+                try await next.enforceDigests()
             }
         }
         try rules.check(next)

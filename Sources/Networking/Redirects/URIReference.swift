@@ -2,51 +2,77 @@
 /// ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
 ///
 /// It replaces Foundation's resolution, because a `Location` decides where credentials go.
-struct URIReference {
-    var scheme: String?
-    var authority: String?
-    var path: String
-    var query: String?
-    var fragment: String?
+package struct URIReference {
+    package var scheme: String?
+    package var authority: String?
+    package var path: String
+    package var query: String?
+    package var fragment: String?
 
     /// Parses a reference.
     ///
     /// Every text is valid
     /// ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
-    init(_ text: String) {
-        // By scalars: a combining character after a delimiter belongs to the following part.
-        var rest = text.unicodeScalars[...]
-        if let hash = rest.firstIndex(of: "#") {
-            fragment = String(rest[hash...].dropFirst())
-            rest = rest[..<hash]
+    package init(_ text: String) {
+        // By bytes: a combining character after a delimiter belongs to the following part.
+        let bytes = text.utf8.span
+        var rest = 0..<bytes.count
+        if let hash = Self.firstIndex(of: UInt8(ascii: "#"), in: bytes, rest) {
+            fragment = Self.part(of: text, hash + 1..<rest.upperBound)
+            rest = 0..<hash
         }
-        if let mark = rest.firstIndex(of: "?") {
-            query = String(rest[mark...].dropFirst())
-            rest = rest[..<mark]
+        if let mark = Self.firstIndex(of: UInt8(ascii: "?"), in: bytes, rest) {
+            query = Self.part(of: text, mark + 1..<rest.upperBound)
+            rest = 0..<mark
         }
-        if let colon = rest.firstIndex(where: { $0 == ":" || $0 == "/" }), rest[colon] == ":",
-            Self.isScheme(Substring(rest[..<colon]))
-        {
-            scheme = String(rest[..<colon])
-            rest = rest[colon...].dropFirst()
+        if let colon = Self.firstIndex(of: UInt8(ascii: ":"), in: bytes, rest) {
+            let name = Self.part(of: text, 0..<colon)
+            if Self.isScheme(name) {
+                scheme = name
+                rest = colon + 1..<rest.upperBound
+            }
         }
-        if rest.starts(with: "//".unicodeScalars) {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex(of: "/") ?? rest.endIndex
-            authority = String(rest[..<end])
-            rest = rest[end...]
+        let (first, second) = (rest.lowerBound, rest.lowerBound + 1)
+        if second < rest.upperBound, bytes[first] == UInt8(ascii: "/"), bytes[second] == UInt8(ascii: "/") {
+            let start = second + 1
+            let end = Self.firstIndex(of: UInt8(ascii: "/"), in: bytes, start..<rest.upperBound) ?? rest.upperBound
+            authority = Self.part(of: text, start..<end)
+            rest = end..<rest.upperBound
         }
-        path = String(rest)
+        path = Self.part(of: text, rest)
+    }
+
+    private static func firstIndex(of byte: UInt8, in bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        for index in range where bytes[index] == byte { return index }
+        return nil
+    }
+
+    private static func part(of text: String, _ range: Range<Int>) -> String {
+        let start = text.utf8.index(text.utf8.startIndex, offsetBy: range.lowerBound)
+        return String(Substring(text.utf8[start..<text.utf8.index(start, offsetBy: range.count)]))
     }
 
     /// The recomposed reference
     /// ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
-    var text: String {
-        var text = scheme.map { "\($0):" } ?? ""
-        if let authority { text += "//\(authority)" }
+    package var text: String {
+        var text = ""
+        if let scheme {
+            text += scheme
+            text += ":"
+        }
+        if let authority {
+            text += "//"
+            text += authority
+        }
         text += path
-        if let query { text += "?\(query)" }
-        if let fragment { text += "#\(fragment)" }
+        if let query {
+            text += "?"
+            text += query
+        }
+        if let fragment {
+            text += "#"
+            text += fragment
+        }
         return text
     }
 
@@ -100,7 +126,8 @@ struct URIReference {
         return (isAbsolute ? "/" : "") + segments.map { Substring($0) }.joined(separator: "/")
     }
 
-    private static func isScheme(_ text: Substring) -> Bool {
+    /// Returns whether a text is a scheme, which contains no slash.
+    private static func isScheme(_ text: String) -> Bool {
         guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) else { return false }
         return text.utf8.allSatisfy { byte in
             (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)

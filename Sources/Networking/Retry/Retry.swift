@@ -53,6 +53,8 @@ extension Retry {
         public internal(set) var totalDelay: Duration = .zero
         /// The time at which the operation began.
         public internal(set) var started: ContinuousClock.Instant?
+        /// The error of the previous attempt, whether or not it counts.
+        package var latestError: (any Swift.Error)?
         /// A Boolean value that indicates whether the client repeated a request uncompressed.
         var wasRepeatedPlain = false
 
@@ -86,6 +88,7 @@ extension Retry {
 
         /// Adds a failure that an interceptor asked to retry.
         mutating func append(_ error: any Swift.Error, isForAuthentication: Bool) {
+            latestError = error
             if isForAuthentication {
                 authenticationErrors.append(error)
             } else {

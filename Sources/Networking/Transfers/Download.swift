@@ -46,8 +46,9 @@ public final class Download: Transfer {
     /// Canceling the awaiting task cancels the download.
     ///
     /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
-    ///   `cancelled`, `fileExists`, `cannotUseFile`, `transferInProgress`, `rangeMismatch` or
-    ///   `digestMismatch`, or the error of the last attempt.
+    ///   `cancelled`, `fileExists`, `cannotUseFile`, `transferInProgress`, `rangeMismatch`,
+    ///   `digestMismatch`, `digestMissing` or `digestUnverifiable`, `invalidField` if a digest is
+    ///   malformed, or the error of the last attempt.
     public var value: DownloadedFile {
         get async throws { try await core.value() }
     }

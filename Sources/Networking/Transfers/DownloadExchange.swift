@@ -13,24 +13,35 @@ final class DownloadExchange: Sendable {
         /// The range of the latest request, or `nil` if it requested everything.
         var asked: Asked?
         var isIncomplete = false
+        var trailers: HTTPHeaders = [:]
     }
 
     private let part: PartFile
     private let canResume: Bool
     private let monitor: TransferMonitor<DownloadedFile>
     private let resource: Resource
+    private let digest: DownloadDigest
     private let state = Mutex(State())
 
-    init(part: PartFile, canResume: Bool, monitor: TransferMonitor<DownloadedFile>, resource: Resource) {
+    init(
+        part: PartFile,
+        canResume: Bool,
+        monitor: TransferMonitor<DownloadedFile>,
+        resource: Resource,
+        digest: DownloadDigest
+    ) {
         self.part = part
         self.canResume = canResume
         self.monitor = monitor
         self.resource = resource
+        self.digest = digest
     }
 
     /// A Boolean value that indicates whether the download needs another request without a failure,
     /// because the server rejected the range or sent only a part of it.
     var isIncomplete: Bool { state.withLock(\.isIncomplete) }
+    /// The trailer fields of the last response.
+    var trailers: HTTPHeaders { state.withLock(\.trailers) }
 
     /// Returns the request for the missing part.
     ///
@@ -43,6 +54,11 @@ final class DownloadExchange: Sendable {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        let preference = HTTPDigest.Field.representation.preferenceName
+        if digest.isOfferRequired, request.value(forHTTPHeaderField: preference) == nil {
+            let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
+            request.setValue(wanted.fieldValue, forHTTPHeaderField: preference)
+        }
         guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
             state.withLock { $0.asked = nil }
             return (request, base.body)
@@ -73,6 +89,7 @@ final class DownloadExchange: Sendable {
             // Bytes beyond the offset are requested again.
             try await offloading { try part.truncate(to: asked.offset) }
             try await store(response.stream, upTo: range.range.upperBound + 1, of: part.total)
+            try await checkPart(response, asked.offset..<range.range.upperBound + 1)
         default:
             let length = response.headers["Content-Length"].flatMap { Int($0) }
             let record = record(response, length)
@@ -92,8 +109,21 @@ final class DownloadExchange: Sendable {
             validator: validator,
             total: length,
             synchronized: 0,
-            boot: PartFile.boot
+            boot: PartFile.boot,
+            digest: response.isDecoded ? nil : (try? OfferedDigest(response))?.digests.first?.fieldValue
         )
+    }
+
+    /// Verifies the digest of a response's content, which is a part of the file.
+    private func checkPart(_ response: HTTPResponse, _ range: Range<Int>) async throws {
+        guard digest.usesOffers, !response.isDecoded,
+            let digest = try HTTPDigest(.content, in: response.headers) ?? HTTPDigest(.content, in: trailers)
+        else { return }
+        let part = part
+        let computed = try await offloading { try part.digest(by: digest.algorithms, in: range) }
+        guard computed == digest else {
+            throw NetworkError(.digestMismatch, "the digest of a part of “\(part.name)” doesn't match; it was deleted")
+        }
     }
 
     private func checkedRange(_ response: HTTPResponse, _ asked: Asked) throws -> ContentRange {
@@ -137,6 +167,7 @@ final class DownloadExchange: Sendable {
                 monitor.move(to: part.count, of: total)
             }
         }
+        state.withLock { $0.trailers = body.trailers }
         if let end, part.count < end {
             throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) bytes")
         }

@@ -70,7 +70,8 @@ struct DownloadRun: Sendable {
 
     private func suspend(_ part: PartFile, after error: any Error) async {
         let code = (error as? NetworkError)?.code
-        let isWrong = code == .rangeMismatch || code == .digestMismatch
+        let isWrong = [.rangeMismatch, .digestMismatch, .digestMissing, .digestUnverifiable, .invalidField]
+            .contains(code)
         let data = try? await offloading { () -> Download.ResumeData? in
             if isWrong { part.remove() } else { part.suspend() }
             return part.record.map {
@@ -83,16 +84,42 @@ struct DownloadRun: Sendable {
     private func commit(_ part: PartFile, _ response: HTTPResponse, resumed: Int) async throws -> DownloadedFile {
         let (target, options) = (target, options)
         let path = try await offloading {
-            if let digest = options.digest.expected(response.headers), try !digest.matches(part) {
-                throw NetworkError(
-                    .digestMismatch,
-                    "the digest of “\(part.name)” doesn't match; the file was deleted"
-                )
-            }
+            try verify(part, response)
             let mode = UInt32(truncatingIfNeeded: options.permissions & 0o777)
             return try part.commit(to: target.path(for: response), existing: options.existing, mode: mode)
         }
         return DownloadedFile(url: URL(filePath: path), response: response, length: part.count, resumedFrom: resumed)
+    }
+
+    private func verify(_ part: PartFile, _ response: HTTPResponse) throws {
+        let digests = try expectedDigests(part, response)
+        guard try digests.isEmpty || digests.allMatch(part.digest(by: digests.algorithms, in: 0..<part.count)) else {
+            throw NetworkError(.digestMismatch, "the digest of “\(part.name)” doesn't match; the file was deleted")
+        }
+    }
+
+    private func expectedDigests(_ part: PartFile, _ response: HTTPResponse) throws -> [HTTPDigest] {
+        if let known = options.digest.known { return [known] }
+        guard options.digest.usesOffers else { return [] }
+        if let offer = try OfferedDigest(response) {
+            guard offer.isVerifiable else {
+                throw NetworkError(
+                    .digestUnverifiable,
+                    "the digest of “\(part.name)” is about its coded content, which was decoded although the request "
+                        + "accepts no coding; the file was deleted. Use the digest “unchecked” to skip the check"
+                )
+            }
+            return offer.digests
+        }
+        if let first = try part.record?.digest.flatMap({ try HTTPDigest(parsing: [$0]) }) { return [first] }
+        guard !options.digest.isOfferRequired else {
+            throw NetworkError(
+                .digestMissing,
+                "the server offers no SHA-256 or SHA-512 digest of “\(part.name)”, which is required; "
+                    + "the file was deleted"
+            )
+        }
+        return []
     }
 
     // MARK: Requests
@@ -100,10 +127,17 @@ struct DownloadRun: Sendable {
     /// Receives responses until the file is complete.
     private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
         while true {
-            let exchange = DownloadExchange(part: part, canResume: canResume, monitor: monitor, resource: resource)
+            let exchange = DownloadExchange(
+                part: part,
+                canResume: canResume,
+                monitor: monitor,
+                resource: resource,
+                digest: options.digest
+            )
             var loop = AttemptLoop(client: client, resource: prepared(resource))
             loop.receiver = { response in try await exchange.receive(response) }
-            let response = try await loop.run { try await exchange.urlRequest() }
+            var response = try await loop.run { try await exchange.urlRequest() }
+            response.trailers = exchange.trailers
             if !exchange.isIncomplete { return response }
         }
     }

@@ -20,6 +20,8 @@ final class PartFile: Sendable {
         var synchronized: Int
         /// The identifier of the boot during which the record was written.
         var boot: String
+        /// The digest of the whole file that the first response offered, as a field value.
+        var digest: String?
     }
 
     private struct State {

@@ -9,6 +9,11 @@ public struct UploadOptions: Sendable {
     /// the client sends the body after a second. If it rejects the expectation (417), the client
     /// sends the request again without it. Over HTTP/2, the client doesn't send the expectation.
     public var expectsContinue: Bool
+    /// The interceptor that adds digests; `nil`, the default, sends none.
+    ///
+    /// It runs after the client's interceptors. If one of them signs the request, pass the
+    /// ``DigestSender`` to the client instead, before that interceptor.
+    public var digest: DigestSender?
     /// The options that override the client's; a body in them is ignored.
     ///
     /// Unlike the client's other requests, a transfer has no overall timeout, and its idle timeout
@@ -20,9 +25,15 @@ public struct UploadOptions: Sendable {
     /// - Parameters:
     ///   - expectsContinue: Whether the client sends `Expect: 100-continue` before the body. The
     ///     default is `false`.
+    ///   - digest: The interceptor that adds digests. The default is `nil`.
     ///   - request: The options that override the client's.
-    public init(expectsContinue: Bool = false, request: RequestOptions = RequestOptions()) {
+    public init(
+        expectsContinue: Bool = false,
+        digest: DigestSender? = nil,
+        request: RequestOptions = RequestOptions()
+    ) {
         self.expectsContinue = expectsContinue
+        self.digest = digest
         self.request = request
     }
 }

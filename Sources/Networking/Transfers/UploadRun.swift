@@ -36,6 +36,7 @@ struct UploadRun<Value: Sendable>: Sendable {
         resource.options = options.request.forTransfer(maximumBodySize: nil)
         resource.options.requestCompression = compression
         resource.options.body = nil
+        if let digest = options.digest { resource.interceptors.append(digest) }
         if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
         let (monitor, source, other) = (monitor, source, resource.options.observer)
         let length = source.content.contentLength

@@ -165,9 +165,14 @@ public struct HTTPTransportResponse: Sendable {
     public var trailers: HTTPHeaders
     /// The body after content decoding, received as it's read, or `nil` if it's in ``body``.
     public var stream: HTTPResponseBody?
+    /// A Boolean value that indicates whether repeated fields are combined into one.
+    package var hasCombinedFields = false
     /// A Boolean value that indicates whether this is a redirect whose body was abandoned and
     /// whose ``body`` is therefore empty.
     package var isCut = false
+    /// A Boolean value that indicates whether the transport removed a content coding from the body,
+    /// so that the response's digests aren't about these bytes.
+    package var isDecoded = false
 
     /// Creates a response.
     ///

@@ -37,7 +37,8 @@ extension OAuth2Authenticator {
             status: response.status,
             field: fields.isEmpty ? nil : fields.joined(separator: ", "),
             body: response.body,
-            isDPoP: credential.isDPoP
+            isDPoP: credential.isDPoP,
+            asksForSignature: response.headers["Accept-Signature"] != nil
         )
         let earlier = context.retryState.authenticationErrors.compactMap {
             ResourceRefusal($0, isDPoP: credential.isDPoP)?.kind

@@ -35,7 +35,10 @@ struct ResourceRefusal {
     ///   - field: The value of `WWW-Authenticate`, with repeated fields joined by commas.
     ///   - body: The body, which some servers put the error into.
     ///   - isDPoP: `true` if the request carried the token with the scheme `DPoP`.
-    init(status: Int, field: String?, body: Data?, isDPoP: Bool) {
+    ///   - asksForSignature: `true` if the response has `Accept-Signature`. Without a challenge,
+    ///     its 401 is about the request's signature
+    ///     ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
+    init(status: Int, field: String?, body: Data?, isDPoP: Bool, asksForSignature: Bool) {
         guard status == 400 || status == 401 || status == 403 else {
             self.init(.unrelated, nil)
             return
@@ -61,6 +64,7 @@ struct ResourceRefusal {
         case (403, _): self.init(.forbidden, challenge)
         case (400, _), (_, "invalid_request"): self.init(.unrelated, challenge)
         case (_, nil) where !challenges.isEmpty && challenge == nil: self.init(.unrelated, nil)
+        case (_, nil) where asksForSignature && challenge == nil: self.init(.unrelated, nil)
         case (_, nil), (_, "invalid_token"): self.init(.tokenRejected, challenge)
         default: self.init(.unclear, challenge)
         }
@@ -79,7 +83,8 @@ struct ResourceRefusal {
             status: error.errorCode,
             field: fields.isEmpty ? nil : fields.joined(separator: ", "),
             body: error.response,
-            isDPoP: isDPoP
+            isDPoP: isDPoP,
+            asksForSignature: error.headers["Accept-Signature"] != nil
         )
     }
 

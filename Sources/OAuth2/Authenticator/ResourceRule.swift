@@ -1,5 +1,5 @@
 public import Foundation
-import Networking
+package import Networking
 
 /// The origins whose requests get the token from an ``OAuth2Authenticator``.
 ///
@@ -55,7 +55,7 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// The origin is `nil` if the URL has none.
     ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is misconfigured.
-    func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
+    package func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {
         case .every: return true
         case .origins(let origins): return origin.map(origins.contains) ?? false

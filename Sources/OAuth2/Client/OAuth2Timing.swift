@@ -24,7 +24,15 @@ public struct OAuth2Timing: Sendable {
     ///
     /// The first request may still be on its way, and servers treat the reuse of a refresh token as
     /// theft. Use a shorter delay only for servers that tolerate reuse or don't rotate the tokens.
+    ///
+    /// If hosts share a token, no other host sends it for this long after one has announced a
+    /// refresh. The announcing host sends within a quarter of it, with a request timeout of a half.
     public var lostRequestDelay: Duration
+    /// The server's treatment of refresh tokens that are used twice.
+    ///
+    /// The default is ``RefreshTokenRotation/rotating(grace:)`` without a grace period, which is
+    /// correct for every server.
+    public var rotation: RefreshTokenRotation
     /// The time that a resource server may need to recognize a new token.
     ///
     /// The default is `nil`: it recognizes tokens immediately.
@@ -50,6 +58,7 @@ public struct OAuth2Timing: Sendable {
     ///   - attempts: The maximum number of attempts within the timeout. The default is 3.
     ///   - lostRequestDelay: The time to wait before sending a refresh token again if its response
     ///     was lost. The default is 20 seconds.
+    ///   - rotation: The server's treatment of refresh tokens that are used twice.
     ///   - replicationDelay: The time that a resource server may need to recognize a new token.
     ///   - longestRetryAfter: The longest pause that the client accepts from a token endpoint's
     ///     `Retry-After`. The default is 5 minutes.
@@ -59,6 +68,7 @@ public struct OAuth2Timing: Sendable {
         timeout: Duration = .seconds(30),
         attempts: Int = 3,
         lostRequestDelay: Duration = .seconds(20),
+        rotation: RefreshTokenRotation = .rotating(),
         replicationDelay: Duration? = nil,
         longestRetryAfter: Duration = .seconds(300),
         timeSource: TimeSource = .system,
@@ -67,6 +77,7 @@ public struct OAuth2Timing: Sendable {
         self.timeout = timeout
         self.attempts = attempts
         self.lostRequestDelay = lostRequestDelay
+        self.rotation = rotation
         self.replicationDelay = replicationDelay
         self.longestRetryAfter = longestRetryAfter
         self.timeSource = timeSource

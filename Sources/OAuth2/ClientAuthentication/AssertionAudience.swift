@@ -4,7 +4,8 @@ import Foundation
 public struct AssertionAudience: Sendable {
     let value: @Sendable (TokenRequest) -> String
 
-    /// The server's issuer identifier, as security profiles demand.
+    /// The server's issuer identifier, as [RFC 10070
+    /// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4) and security profiles demand.
     public static let issuer = Self { $0.server.issuer }
     /// The token endpoint's URL, as older servers demand, even for requests to other endpoints.
     public static let tokenEndpoint = Self { $0.server.tokenEndpoint.absoluteString }

@@ -36,3 +36,13 @@ struct AssertionContent: Sendable {
         return content
     }
 }
+
+extension JSONObject {
+    /// The header of a client's assertion, with the type of [RFC 10070
+    /// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4) unless `members` have another one.
+    static func assertionHeader(_ members: JSONObject) -> JSONObject {
+        var header: JSONObject = ["typ": "client-authentication+jwt"]
+        for member in members { header[member.name] = member.value }
+        return header
+    }
+}

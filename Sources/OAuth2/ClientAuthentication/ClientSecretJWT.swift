@@ -14,6 +14,7 @@ public struct ClientSecretJWT: ClientAuthentication {
     private let service: SigningKey
     private let audience: AssertionAudience
     private let content: AssertionContent
+    private let header: JSONObject
 
     /// Creates the authentication.
     ///
@@ -23,6 +24,8 @@ public struct ClientSecretJWT: ClientAuthentication {
     ///   - algorithm: `HS256`, `HS384` or `HS512`.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     /// - Throws: `TokenError` with the code `weakKey` if the secret is too short for the algorithm,
     ///   or with another code if it can't be a key or the algorithm is a different one.
     package init(
@@ -30,12 +33,14 @@ public struct ClientSecretJWT: ClientAuthentication {
         secret: Secret,
         algorithm: JWSAlgorithm = .hs256,
         audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60)
+        lifetime: Duration = .seconds(60),
+        header: JSONObject = [:]
     ) throws {
         self.clientID = clientID
         let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
         service = key
         self.audience = audience
+        self.header = .assertionHeader(header)
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
@@ -48,7 +53,10 @@ public struct ClientSecretJWT: ClientAuthentication {
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
-            request.set(assertion: try JWTGenerator(payload: claims, signingService: service).token(), of: clientID)
+            request.set(
+                assertion: try JWTGenerator(header: header, payload: claims, signingService: service).token(),
+                of: clientID
+            )
         } catch {
             throw OAuth2Error(.assertionFailed, "the client's assertion can't be signed", cause: error)
         }
@@ -64,6 +72,8 @@ extension ClientAuthentication where Self == ClientSecretJWT {
     ///   - algorithm: `HS256`, `HS384` or `HS512`.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
+    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     /// - Returns: The authentication.
     /// - Throws: `TokenError` if the secret is too short or can't be a key.
     public static func clientSecretJWT(
@@ -71,8 +81,16 @@ extension ClientAuthentication where Self == ClientSecretJWT {
         secret: Secret,
         algorithm: JWSAlgorithm = .hs256,
         audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60)
+        lifetime: Duration = .seconds(60),
+        header: JSONObject = [:]
     ) throws -> Self {
-        try Self(clientID: clientID, secret: secret, algorithm: algorithm, audience: audience, lifetime: lifetime)
+        try Self(
+            clientID: clientID,
+            secret: secret,
+            algorithm: algorithm,
+            audience: audience,
+            lifetime: lifetime,
+            header: header
+        )
     }
 }

@@ -2,7 +2,8 @@ public import Foundation
 public import TokenGeneration
 
 /// Client authentication with an assertion that the client signs with its private key
-/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), locally or remotely.
+/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2), [RFC 10070
+/// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)), locally or remotely.
 public struct PrivateKeyJWT: ClientAuthentication {
     /// The audience of an assertion.
     public typealias Audience = AssertionAudience
@@ -21,7 +22,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
     private let signer: Signer
     private let audience: AssertionAudience
     private let content: AssertionContent
-    private let tokenType: String
+    private let header: JSONObject
 
     /// Creates the authentication.
     ///
@@ -30,16 +31,16 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - signingService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
-    ///     demand `client-authentication+jwt`.
+    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     public init(
         clientID: String,
         signingService: any SigningService,
         audience: AssertionAudience = .issuer,
         lifetime: Duration = .seconds(60),
-        tokenType: String = "JWT"
+        header: JSONObject = [:]
     ) {
-        self.init(clientID, .local(signingService), audience, lifetime, tokenType)
+        self.init(clientID, .local(signingService), audience, lifetime, header)
     }
 
     /// Creates the authentication with a key elsewhere, such as in a key management service.
@@ -49,16 +50,16 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - remoteSigningService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - tokenType: The `typ` in the assertion's header. The default is `JWT`; some servers
-    ///     demand `client-authentication+jwt`.
+    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     public init(
         clientID: String,
         remoteSigningService: any RemoteSigningService,
         audience: AssertionAudience = .issuer,
         lifetime: Duration = .seconds(60),
-        tokenType: String = "JWT"
+        header: JSONObject = [:]
     ) {
-        self.init(clientID, .remote(remoteSigningService), audience, lifetime, tokenType)
+        self.init(clientID, .remote(remoteSigningService), audience, lifetime, header)
     }
 
     private init(
@@ -66,12 +67,12 @@ public struct PrivateKeyJWT: ClientAuthentication {
         _ signer: Signer,
         _ audience: AssertionAudience,
         _ lifetime: Duration,
-        _ tokenType: String
+        _ header: JSONObject
     ) {
         self.clientID = clientID
         self.signer = signer
         self.audience = audience
-        self.tokenType = tokenType
+        self.header = .assertionHeader(header)
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
@@ -86,7 +87,6 @@ public struct PrivateKeyJWT: ClientAuthentication {
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
-            let header: JSONObject = ["typ": .string(tokenType)]
             let assertion =
                 switch signer {
                 case .local(let service):
@@ -109,14 +109,23 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     ///   - signingService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
+    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
         clientID: String,
         signingService: any SigningService,
         audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60)
+        lifetime: Duration = .seconds(60),
+        header: JSONObject = [:]
     ) -> Self {
-        Self(clientID: clientID, signingService: signingService, audience: audience, lifetime: lifetime)
+        Self(
+            clientID: clientID,
+            signingService: signingService,
+            audience: audience,
+            lifetime: lifetime,
+            header: header
+        )
     }
 
     /// An assertion that a remote service signs with the client's private key: `private_key_jwt`.
@@ -126,13 +135,22 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     ///   - remoteSigningService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
+    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///     `client-authentication+jwt`.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
         clientID: String,
         remoteSigningService: any RemoteSigningService,
         audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60)
+        lifetime: Duration = .seconds(60),
+        header: JSONObject = [:]
     ) -> Self {
-        Self(clientID: clientID, remoteSigningService: remoteSigningService, audience: audience, lifetime: lifetime)
+        Self(
+            clientID: clientID,
+            remoteSigningService: remoteSigningService,
+            audience: audience,
+            lifetime: lifetime,
+            header: header
+        )
     }
 }

@@ -74,13 +74,7 @@ public struct AuthorizationServer: Sendable, Hashable {
     ///   wrong type, or if the token endpoint is missing.
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
         let document = MetadataDocument(metadata, issuer: issuer)
-        guard let named = try document.string("issuer") else { throw MetadataDocument.missing("issuer") }
-        guard named.utf8.elementsEqual(issuer.utf8) else {
-            throw OAuth2Error(
-                .issuerMismatch,
-                "the server metadata names another issuer; pass the issuer exactly as the server writes it"
-            )
-        }
+        try document.checkIssuer()
         guard let tokenEndpoint = try document.endpoint("token_endpoint") else {
             throw MetadataDocument.missing("token_endpoint")
         }
@@ -152,6 +146,21 @@ struct MetadataDocument {
         self.issuer = issuer
     }
 
+    /// Checks that the document names the issuer whose metadata was requested
+    /// ([RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)).
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` if it names
+    ///   none.
+    func checkIssuer() throws(OAuth2Error) {
+        guard let named = try string("issuer") else { throw Self.missing("issuer") }
+        guard named.utf8.elementsEqual(issuer.utf8) else {
+            throw OAuth2Error(
+                .issuerMismatch,
+                "the server metadata names another issuer; pass the issuer exactly as the server writes it"
+            )
+        }
+    }
+
     func string(_ name: String) throws(OAuth2Error) -> String? {
         switch members[name] {
         case nil, .null?: return nil
@@ -165,6 +174,17 @@ struct MetadataDocument {
         guard let text = try string(name) else { return nil }
         guard let url = URL(string: text), url.host != nil, url.fragment == nil else { throw Self.wrongType(name) }
         try url.checkIsEndpoint(ofIssuer: issuer, name)
+        return url
+    }
+
+    /// Returns the URL of the keys in an issuer's metadata, which may lack everything else.
+    ///
+    /// - Throws: ``OAuth2Error`` as ``checkIssuer()`` and ``endpoint(_:)`` do, or with the code
+    ///   `protocolViolation` if it's missing.
+    static func keySetURL(in metadata: JSONObject, issuer: String) throws(OAuth2Error) -> URL {
+        let document = MetadataDocument(metadata, issuer: issuer)
+        try document.checkIssuer()
+        guard let url = try document.endpoint("jwks_uri") else { throw missing("jwks_uri") }
         return url
     }
 

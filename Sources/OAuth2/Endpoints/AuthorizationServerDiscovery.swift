@@ -1,5 +1,3 @@
-import Foundation
-import FoundationNetworking
 public import Networking
 
 /// A cache of a server's published metadata, which it loads and refreshes
@@ -50,10 +48,7 @@ public final class AuthorizationServerDiscovery: Sendable {
 
     /// The server's issuer identifier.
     public let issuer: String
-    private let client: NetworkClient
-    private let options: Options
-    private let hints: DPoPServerState
-    private let cache: SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>
+    private let source: MetadataSource<AuthorizationServer>
 
     /// Creates a discovery without sending a request.
     ///
@@ -63,17 +58,12 @@ public final class AuthorizationServerDiscovery: Sendable {
     ///   - options: The options for loading and caching metadata.
     public init(issuer: String, client: NetworkClient = NetworkClient(), options: Options = Options()) {
         self.issuer = issuer
-        self.client = client
-        self.options = options
-        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal())
-        // Each load has its own timeout. This one is for loads that ignore it.
-        var policy = SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>.Policy(
-            timeout: options.timing.timeout * (options.documents.count + 1)
+        source = MetadataSource(
+            issuer: issuer,
+            client: client,
+            options: options,
+            parse: AuthorizationServer.init(metadata:issuer:)
         )
-        policy.lifetime = \.lifetime
-        policy.staleLifetime = options.staleLifetime
-        policy.retryInterval = { ($0 as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
-        cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
     /// Returns the server with the endpoints in its metadata.
@@ -82,57 +72,10 @@ public final class AuthorizationServerDiscovery: Sendable {
     /// - Throws: ``OAuth2Error``: `invalidIssuer`, `insecureTransport`, `issuerMismatch`,
     ///   `serverTransient`, `serverUnreachable`, or `protocolViolation` for an invalid metadata
     ///   document; `CancellationError` if the caller is cancelled while it waits.
-    public func server() async throws -> AuthorizationServer {
-        do {
-            return try await cache.value(for: issuer) { [self] in try await lookUp() }.server
-        } catch let error as NetworkError where error.code == .timedOut {
-            throw OAuth2Error(.serverUnreachable, "the server metadata request timed out", cause: error)
-        }
-    }
+    public func server() async throws -> AuthorizationServer { try await source.value() }
 
     /// Makes the next caller reload the metadata, such as after an endpoint has moved.
     ///
     /// If the server is unavailable, the old metadata is still used for `staleLifetime`.
-    public func expire() { cache.expire(issuer) }
-
-    private func lookUp() async throws -> (server: AuthorizationServer, lifetime: Duration) {
-        var failure = OAuth2Error(.endpointMissing, "the discovery's options name no metadata document")
-        for document in options.documents {
-            do { return try await read(try document.url(issuer: issuer)) } catch let error as OAuth2Error {
-                failure = error
-                // Only if the document doesn't exist, try the next one.
-                guard let status = error.status, [400, 403, 404, 405, 410].contains(status) else { throw error }
-            }
-        }
-        throw failure
-    }
-
-    private func read(_ url: URL) async throws -> (server: AuthorizationServer, lifetime: Duration) {
-        let place = "the server metadata's URL"
-        let exchange = EndpointExchange(
-            place: place,
-            url: url,
-            client: client,
-            timing: options.timing,
-            hints: hints
-        )
-        return try await exchange.value { _ in
-            var request = URLRequest(url: url)
-            request.setValue("application/json", forHTTPHeaderField: "Accept")
-            return (request, .none)
-        } read: { response, secrets in
-            let metadata = try response.jsonObject(from: place, hiding: secrets)
-            let server = try AuthorizationServer(metadata: metadata, issuer: issuer)
-            let lifetime =
-                CacheLifetime.read(response.headers, at: options.timing.timeSource.date()) ?? options.lifetime
-            return (server, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
-        }
-    }
-}
-
-extension OAuth2Error {
-    /// A Boolean value that indicates whether the failure may be temporary.
-    ///
-    /// Another issuer or an insecure endpoint isn't temporary.
-    fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
+    public func expire() { source.expire() }
 }

@@ -38,13 +38,15 @@ struct EndpointExchange: Sendable {
         let origin = try url.confidentialOrigin("a request to \(place)")
         let deadline = timing.timeSource.now() + timing.timeout
         var sequence = TokenRequestSequence(attempts: isRepeatable ? timing.attempts : 1)
+        var previous: OAuth2Error?
         while true {
             let skew = hints.skew(for: origin)
             let failure: OAuth2Error
             do {
                 let request = try await makeRequest(hints.date(for: origin))
                 return try await read(try await response(to: request, until: deadline), request.secrets)
-            } catch let error as OAuth2Error { failure = error }
+            } catch let error as OAuth2Error { failure = error.following(previous) }
+            previous = failure
             let step = sequence.next(
                 after: failure,
                 TokenRequestSequence.Circumstances(

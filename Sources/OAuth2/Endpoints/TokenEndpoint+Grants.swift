@@ -33,18 +33,28 @@ extension TokenEndpoint {
         _ refreshToken: Secret,
         of grant: any Grant,
         proof: DPoPProofGenerator?,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant,
+        sending limits: SendingLimits? = nil
     ) async throws(OAuth2Error) -> TokenAnswer {
+        let request = { (form) async throws(OAuth2Error) in
+            try await requestToken(
+                form: form,
+                proof: proof,
+                isSingleUse: timing.rotation.isRotating,
+                until: deadline,
+                sending: limits
+            )
+        }
         let form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.expose { $0 })]
         let more = try await parameters { try grant.refreshParameters() } ?? []
         let refusal: OAuth2Error
         do {
-            return try await requestToken(form: form + more, proof: proof, isSingleUse: true, until: deadline)
+            return try await request(form + more)
         } catch { refusal = error }
         guard refusal.code == .requestRejected, let fewer = grant.reducedRefreshParameters(after: refusal) else {
             throw refusal
         }
-        return try await requestToken(form: form + fewer, proof: proof, isSingleUse: true, until: deadline)
+        return try await request(form + fewer)
     }
 
     /// Returns the time of the server's clock, as estimated from its responses.

@@ -43,6 +43,14 @@ struct TokenEndpoint: Sendable {
         return clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
     }
 
+    /// The limits of a request that has been announced to other hosts.
+    struct SendingLimits: Sendable {
+        /// The time after which the request isn't sent, because another host may send the token.
+        let sendBy: ContinuousClock.Instant
+        /// The timeout of one request.
+        let timeout: Duration
+    }
+
     /// Sends token requests until one succeeds, a failure is final, or the time is up.
     ///
     /// `isSingleUse` is true if the request carries a credential that works only once.
@@ -50,12 +58,14 @@ struct TokenEndpoint: Sendable {
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
         isSingleUse: Bool,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant,
+        sending limits: SendingLimits? = nil
     ) async throws(OAuth2Error) -> TokenAnswer {
         let server = try await server()
         let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
         var sequence = TokenRequestSequence(attempts: timing.attempts, isSingleUse: isSingleUse)
         var wasSent = false
+        var previous: OAuth2Error?
         while true {
             let nonce = hints.nonce(for: origin)
             let skew = hints.skew(for: origin)
@@ -65,9 +75,11 @@ struct TokenEndpoint: Sendable {
                     TokenRequest(server: server, form: form),
                     proof: proof,
                     nonce: nonce,
-                    date: hints.date(for: origin)
+                    date: hints.date(for: origin),
+                    sending: limits
                 )
-            } catch { failure = error }
+            } catch { failure = error.following(previous) }
+            previous = failure
             wasSent = wasSent || failure.isAboutSentRequest
             failure.isAboutSentRequest = wasSent
             let news = hints.nonce(for: origin)
@@ -101,7 +113,8 @@ struct TokenEndpoint: Sendable {
         _ unsigned: TokenRequest,
         proof: DPoPProofGenerator?,
         nonce: String?,
-        date: Date
+        date: Date,
+        sending limits: SendingLimits?
     ) async throws(OAuth2Error) -> TokenAnswer {
         var request = unsigned
         try clientAuthentication.checkCertificate(of: client)
@@ -115,22 +128,27 @@ struct TokenEndpoint: Sendable {
                     date: date
                 )
             }
-        } catch let error as OAuth2Error {
-            throw error
         } catch {
-            throw OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
+            request.assertionUse?.release()
+            throw error as? OAuth2Error
+                ?? OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
+        }
+        if let limits, timeSource.now() >= limits.sendBy {
+            request.assertionUse?.release()
+            throw .tooLateToSend
         }
         journal.count(\.tokenRequests)
-        do throws(OAuth2Error) { return try await send(request, proof) } catch {
+        do throws(OAuth2Error) { return try await send(request, proof, timeout: limits?.timeout) } catch {
             var error = error
             error.isAboutSentRequest = (error.cause as? NetworkError)?.isUnprocessed != true
-            throw error
+            throw request.assertionUse?.failure(error) ?? error
         }
     }
 
     private func send(
         _ request: TokenRequest,
-        _ proof: DPoPProofGenerator?
+        _ proof: DPoPProofGenerator?,
+        timeout: Duration?
     ) async throws(OAuth2Error) -> TokenAnswer {
         let requested = timeSource.now()
         do {
@@ -139,7 +157,7 @@ struct TokenEndpoint: Sendable {
                 for: try request.urlRequest,
                 options: RequestOptions(
                     redirects: .never,
-                    timeout: requestTimeout,
+                    timeout: timeout ?? requestTimeout,
                     maximumBodySize: Self.maximumBodySize
                 )
             )

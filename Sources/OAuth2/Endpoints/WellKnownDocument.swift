@@ -3,13 +3,16 @@ import Networking
 
 /// The location of a server's metadata.
 public struct WellKnownDocument: Sendable, Hashable {
-    private enum Wrapped: Hashable { case openID, oauth2, location(URL) }
+    private enum Wrapped: Hashable { case openID, openIDBeforePath, oauth2, location(URL) }
     private let wrapped: Wrapped
 
     /// The document `…/.well-known/openid-configuration` after the issuer's path ([OpenID Connect
     /// Discovery 1.0
     /// §4](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig)).
     public static let openID = Self(wrapped: .openID)
+    /// The document `/.well-known/openid-configuration…` before the issuer's path
+    /// ([RFC 8414 §5](https://www.rfc-editor.org/rfc/rfc8414#section-5)).
+    public static let openIDBeforePath = Self(wrapped: .openIDBeforePath)
     /// The document `/.well-known/oauth-authorization-server…` before the issuer's path
     /// ([RFC 8414 §3.1](https://www.rfc-editor.org/rfc/rfc8414#section-3.1)).
     public static let oauth2 = Self(wrapped: .oauth2)
@@ -47,9 +50,11 @@ public struct WellKnownDocument: Sendable, Hashable {
         var path = issuer[pathStart...]
         if path.last == "/" { path.removeLast() }
         let text =
-            wrapped == .openID
-            ? "\(issuer[..<pathStart])\(path)/.well-known/openid-configuration"
-            : "\(issuer[..<pathStart])/.well-known/oauth-authorization-server\(path)"
+            switch wrapped {
+            case .openID: "\(issuer[..<pathStart])\(path)/.well-known/openid-configuration"
+            case .openIDBeforePath: "\(issuer[..<pathStart])/.well-known/openid-configuration\(path)"
+            case .oauth2, .location: "\(issuer[..<pathStart])/.well-known/oauth-authorization-server\(path)"
+            }
         guard let url = URL(string: text) else {
             throw OAuth2Error(.invalidIssuer, "the metadata document's URL can't be built from the issuer identifier")
         }

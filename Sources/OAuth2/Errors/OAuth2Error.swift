@@ -9,7 +9,7 @@ public struct OAuth2Error: Error, Sendable {
     /// The kind of failure.
     public private(set) var code: Code
     /// A description of what failed and what to do about it.
-    public let message: String
+    public private(set) var message: String
     /// The error code from the server's response, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     public let serverCode: String?
@@ -23,7 +23,7 @@ public struct OAuth2Error: Error, Sendable {
     /// The status code of the response, if there was one.
     public let status: Int?
     /// The error that caused this one.
-    public let cause: (any Error)?
+    public private(set) var cause: (any Error)?
     /// The time the server asks the client to wait before it retries, if any
     /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
     public internal(set) var retryAfter: Duration?
@@ -41,6 +41,12 @@ public struct OAuth2Error: Error, Sendable {
     var hasNonce = false
     /// A Boolean value that indicates whether the server may have acted on a token request.
     var isAboutSentRequest = false
+    /// A Boolean value that indicates whether a request wasn't sent because its time was over.
+    var isTooLateToSend = false
+    /// A Boolean value that indicates whether another host is refreshing the token meanwhile.
+    var isOthersTurn = false
+    /// A Boolean value that indicates whether the only available assertion was sent before.
+    var isSpentAssertion = false
 
     /// Creates an error.
     ///
@@ -70,13 +76,46 @@ public struct OAuth2Error: Error, Sendable {
         return error
     }
 
+    /// Returns the error of a request that wasn't sent again because its assertion is spent.
+    ///
+    /// - Parameter previous: The failure of the previous request, or `nil` for the first request.
+    /// - Returns: This error; the previous failure if it's temporary.
+    func following(_ previous: OAuth2Error?) -> Self {
+        guard isSpentAssertion, let previous else { return self }
+        // A temporary failure says when to try again, perhaps with a new assertion.
+        guard !previous.isRetryable else { return previous }
+        var error = self
+        error.cause = previous
+        return error
+    }
+
+    /// Returns the error with another sentence in its message.
+    func adding(_ sentence: String) -> Self {
+        var error = self
+        error.message += "; " + sentence
+        return error
+    }
+
     /// A Boolean value that indicates whether the same request may succeed later, unchanged.
+    ///
+    /// For the codes `assertionFailed` and `grantFailed`, the cause decides.
     public var isRetryable: Bool {
-        [.serverTransient, .serverUnreachable].contains(code)
+        switch code {
+        case .serverTransient, .serverUnreachable: true
+        case .assertionFailed, .grantFailed: (cause as? any RetryableError)?.isRetryable ?? false
+        default: false
+        }
     }
 }
 
 extension OAuth2Error: RetryableError {}
+
+extension OAuth2Error: UnchangedTokenError {
+    /// A Boolean value that indicates whether a wrapped source still has only an unwanted token.
+    package var isUnchangedToken: Bool {
+        code == .grantFailed && (cause as? any UnchangedTokenError)?.isUnchangedToken == true
+    }
+}
 
 extension OAuth2Error {
     /// The kind of failure.

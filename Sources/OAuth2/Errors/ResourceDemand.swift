@@ -13,7 +13,8 @@ public struct ResourceDemand: Sendable, Hashable {
     /// The URL of the resource's metadata, which lists the authorization servers it trusts
     /// ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
     ///
-    /// The library never fetches it unasked.
+    /// The library never fetches it unasked, but with
+    /// ``ProtectedResource/discover(after:client:timing:)``.
     public var resourceMetadata: URL?
 
     /// Creates a demand.

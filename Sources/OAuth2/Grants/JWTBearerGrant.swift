@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 public import TokenGeneration
 
 /// A grant with a signed JWT, such as one with which a service acts for a user
@@ -17,6 +18,38 @@ public struct JWTBearerGrant: Grant {
     public let identifier: String
     private let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
+    /// Returns another assertion than the last one, or `nil` if there's none.
+    private let renewal: @Sendable (Date) async throws -> Secret?
+
+    /// Creates a grant with the tokens of a source, such as JWTs that the platform issues.
+    ///
+    /// If the server rejects an assertion, the grant gets another one once. It sends no assertion
+    /// again that the server has just rejected.
+    ///
+    /// - Parameters:
+    ///   - source: The source of the assertions.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    public init(
+        assertion source: any TokenSource,
+        identifier: String,
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) {
+        let lastAssertion = LastAssertion()
+        self.init(
+            name: identifier,
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
+            assertion: { _ in lastAssertion.keep(try await source.token()) },
+            renewal: { _ in
+                guard let last = lastAssertion.token else { return nil }
+                return try await source.replacement(for: last).map(lastAssertion.keep)
+            }
+        )
+    }
 
     /// Creates a grant with assertions from elsewhere.
     ///
@@ -35,8 +68,9 @@ public struct JWTBearerGrant: Grant {
     ) {
         self.init(
             name: identifier,
-            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
-        ) { _ in try await assertion() }
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
+            assertion: { _ in try await assertion() }
+        )
     }
 
     /// Creates a grant that signs a new assertion for each request.
@@ -110,19 +144,23 @@ public struct JWTBearerGrant: Grant {
         _ access: RequestedAccess,
         sign: @escaping @Sendable (JSONObject) async throws -> String
     ) {
-        self.init(name: "\(content.issuer) for \(content.subject)", access) { date in
-            Secret(try await sign(try content.claims(audience: audience, at: date)))
-        }
+        self.init(
+            name: "\(content.issuer) for \(content.subject)",
+            access,
+            assertion: { Secret(try await sign(try content.claims(audience: audience, at: $0))) }
+        )
     }
 
     private init(
         name: String,
         _ access: RequestedAccess,
-        _ assertion: @escaping @Sendable (Date) async throws -> Secret
+        assertion: @escaping @Sendable (Date) async throws -> Secret,
+        renewal: (@Sendable (Date) async throws -> Secret?)? = nil
     ) {
         identifier = access.fullIdentifier("jwt-bearer", name)
         self.access = access
         self.assertion = assertion
+        self.renewal = renewal ?? { try await assertion($0) }
     }
 
     /// Always `true`: each request gets a new assertion.
@@ -136,19 +174,17 @@ public struct JWTBearerGrant: Grant {
     ///   the code `malformedRequest` for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
-        let assertion = try await assertion(date)
-        return [
-            ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose { $0 }),
-        ] + access
+        return Self.form(with: try await assertion(date), access)
     }
 
     /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first.
     ///
     /// - Parameter date: The time of issue.
-    /// - Returns: The fields.
+    /// - Returns: The fields, or `nil` if a source of assertions has no other one.
     /// - Throws: The errors of ``parameters(at:)``.
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
-        try await parameters(at: date)
+        let access = try access.fields()
+        return try await renewal(date).map { Self.form(with: $0, access) }
     }
 
     /// Returns the same grant with the scope that a resource demands added to its own.
@@ -156,6 +192,27 @@ public struct JWTBearerGrant: Grant {
     /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        widened(access, by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }
+        widened(access, by: demand).map {
+            Self(name: "\(identifier)\nwider", $0, assertion: assertion, renewal: renewal)
+        }
+    }
+
+    private static func form(
+        with assertion: Secret,
+        _ access: [(name: String, value: String)]
+    ) -> [(name: String, value: String)] {
+        [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose { $0 })] + access
+    }
+}
+
+/// The latest assertion from a source.
+private final class LastAssertion: Sendable {
+    private let last = Mutex<AccessToken?>(nil)
+
+    var token: AccessToken? { last.withLock { $0 } }
+
+    func keep(_ token: AccessToken) -> Secret {
+        last.withLock { $0 = token }
+        return token.value
     }
 }

@@ -47,9 +47,13 @@ public struct TokenExchangeGrant: Grant {
     package var subjectTokenType: String { subjectType.uri }
     /// The grant's type, the parties, and the requested access.
     public var identifier: String {
-        (["token_exchange", name] + (actor.map { ["actor=\($0.identifier)"] } ?? [])
-            + audiences.map { "audience=\($0)" } + access.identifier + (access.scope.map { ["scope=\($0)"] } ?? [])
-            + (requestedType.map { ["requested_token_type=\($0)"] } ?? [])).joined(separator: "\n")
+        var parts = ["token_exchange", name]
+        if let actor { parts.append("actor=\(actor.identifier)") }
+        parts += audiences.map { "audience=\($0)" }
+        parts += access.identifier
+        if let scope = access.scope { parts.append("scope=\(scope)") }
+        if let requestedType { parts.append("requested_token_type=\(requestedType)") }
+        return parts.joined(separator: "\n")
     }
     private let subject: any TokenSource
     private let subjectType: TokenType
@@ -114,15 +118,11 @@ public struct TokenExchangeGrant: Grant {
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         guard let last = lastTokens.value else { return nil }
         // The server may have rejected either of the two.
-        let isActorReplaceable = actor?.source.canReplaceTokens ?? false
-        guard subject.canReplaceTokens || isActorReplaceable else { return nil }
-        let newSubject =
-            try await subject.canReplaceTokens ? subject.token(for: .replacing(last.subject)) : last.subject
-        var newActor = last.actor
-        if let actor, let old = last.actor, isActorReplaceable {
-            newActor = try await actor.source.token(for: .replacing(old))
-        }
-        return try form(subject: newSubject, actor: newActor)
+        let newSubject = try await subject.replacement(for: last.subject)
+        var newActor: AccessToken?
+        if let actor, let old = last.actor { newActor = try await actor.source.replacement(for: old) }
+        guard newSubject != nil || newActor != nil else { return nil }
+        return try form(subject: newSubject ?? last.subject, actor: newActor ?? last.actor)
     }
 
     /// Returns the same grant with the scope that a resource demands added to its own.

@@ -24,6 +24,9 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     public static let saml1 = Self("urn:ietf:params:oauth:token-type:saml1")
     /// A SAML 2.0 assertion, base64url-encoded.
     public static let saml2 = Self("urn:ietf:params:oauth:token-type:saml2")
+    /// An identity assertion JWT authorization grant, which another authorization server accepts
+    /// ([draft](https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-authz-grant/)).
+    public static let identityAssertion = Self("urn:ietf:params:oauth:token-type:id-jag")
     /// A JWT from any issuer.
     public static let jwt = Self("urn:ietf:params:oauth:token-type:jwt")
 }

@@ -22,7 +22,7 @@ public import TokenGeneration
 /// endpoint, and rejects unsigned tokens (`none`). An ID token tells the client which user has
 /// signed in. It isn't an access token, and APIs must not accept it as one.
 public struct IDTokenVerifier: Sendable {
-    /// The provider's issuer identifier.
+    /// The provider's issuer identifier, as in its metadata.
     public let issuer: String
     /// The client's ID at the provider.
     public let clientID: String
@@ -46,6 +46,11 @@ public struct IDTokenVerifier: Sendable {
     /// The verifier rejects a token with any other audience ([OpenID Connect Core 1.0
     /// §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation), rule 3).
     public var trustedAudiences: [String] = []
+    /// The clients that `azp` may name instead of this one, because they request tokens for it.
+    ///
+    /// By default, `azp` must be this client. At Google, for example, a mobile app can request an
+    /// ID token for its server. `azp` is then the app's client ID.
+    public var authorizedParties: [String] = []
     /// The required claims in addition to `iss`, `sub`, `aud`, `exp` and `iat`.
     ///
     /// If the access token comes from the authorization endpoint, include `at_hash`.
@@ -66,6 +71,7 @@ public struct IDTokenVerifier: Sendable {
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
+    private let provider: IdentityProvider
     private let keys: IssuerKeys
 
     /// Creates a verifier with the provider's published keys.
@@ -76,7 +82,8 @@ public struct IDTokenVerifier: Sendable {
     ///   - keys: The provider's keys.
     ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
+        let provider = IdentityProvider(issuer: issuer, algorithms: algorithms)
+        self.init(provider, clientID, algorithms, IssuerKeys(keys, provider.selection))
     }
 
     /// Creates a verifier with a fixed key set.
@@ -87,7 +94,8 @@ public struct IDTokenVerifier: Sendable {
     ///   - keys: The provider's keys.
     ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
     public init(issuer: String, clientID: String, keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
+        let provider = IdentityProvider(issuer: issuer, algorithms: algorithms)
+        self.init(provider, clientID, algorithms, IssuerKeys(keys, provider.selection))
     }
 
     /// Creates a verifier with one key, such as the client's secret for tokens signed with HS256.
@@ -97,11 +105,49 @@ public struct IDTokenVerifier: Sendable {
     ///   - clientID: The client's ID at the provider.
     ///   - key: The key. Its algorithm is the only accepted one.
     public init(issuer: String, clientID: String, key: VerificationKey) {
-        self.init(issuer, clientID, [key.algorithm], .fixed(JWTVerifier(key: key)))
+        let provider = IdentityProvider(issuer: issuer)
+        self.init(provider, clientID, [key.algorithm], .fixed(JWTVerifier(key: key)))
     }
 
-    private init(_ issuer: String, _ clientID: String, _ algorithms: Set<JWSAlgorithm>, _ keys: IssuerKeys) {
-        self.issuer = issuer
+    /// Creates a verifier of the ID tokens of a well-known provider.
+    ///
+    /// ```swift
+    /// let verifier = IDTokenVerifier(
+    ///     .google(hostedDomain: "example.com"),
+    ///     clientID: "1234.apps.googleusercontent.com"
+    /// )
+    /// let user = try await verifier.verify(idToken, nonce: nonce)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - provider: The provider.
+    ///   - clientID: The client's ID at the provider.
+    ///   - keys: The provider's keys. The default, `nil`, fetches those that the provider
+    ///     publishes. To share keys between verifiers, or to use another client, pass a
+    ///     ``RemoteKeySet``.
+    public init(_ provider: IdentityProvider, clientID: String, keys: RemoteKeySet? = nil) {
+        let keys = IssuerKeys(keys ?? RemoteKeySet(provider), provider.selection)
+        self.init(provider, clientID, provider.policy.algorithms ?? [], keys)
+    }
+
+    /// Creates a verifier of the ID tokens of a well-known provider, with a fixed key set.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider.
+    ///   - clientID: The client's ID at the provider.
+    ///   - keys: The provider's keys.
+    public init(_ provider: IdentityProvider, clientID: String, keys: JWKSet) {
+        self.init(provider, clientID, provider.policy.algorithms ?? [], IssuerKeys(keys, provider.selection))
+    }
+
+    private init(
+        _ provider: IdentityProvider,
+        _ clientID: String,
+        _ algorithms: Set<JWSAlgorithm>,
+        _ keys: IssuerKeys
+    ) {
+        self.provider = provider
+        issuer = provider.issuer
         self.clientID = clientID
         self.algorithms = algorithms
         self.keys = keys
@@ -142,7 +188,7 @@ public struct IDTokenVerifier: Sendable {
         acrValues: [String] = []
     ) async throws -> VerifiedToken {
         var policy = ValidationPolicy.idToken(
-            issuer: issuer,
+            provider: provider,
             clientID: clientID,
             nonce: nonce,
             accessToken: accessToken,
@@ -150,7 +196,8 @@ public struct IDTokenVerifier: Sendable {
             maximumAuthenticationAge: maximumAuthenticationAge,
             state: state,
             acrValues: acrValues,
-            trustedAudiences: trustedAudiences
+            trustedAudiences: trustedAudiences,
+            authorizedParties: authorizedParties
         )
         policy.leeway = leeway
         policy.maximumAge = maximumAge

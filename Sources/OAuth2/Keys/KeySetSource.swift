@@ -30,7 +30,7 @@ struct KeySetSource: Sendable {
             )
         }
         var request = URLRequest(url: url)
-        request.setValue("application/jwk-set+json, application/json", forHTTPHeaderField: "Accept")
+        request.setValue(options.accept, forHTTPHeaderField: "Accept")
         let copy = copy.flatMap { $0.url == url && !$0.conditions.isEmpty ? $0 : nil }
         for (name, value) in copy?.conditions ?? [] { request.setValue(value, forHTTPHeaderField: name) }
         let response: HTTPResponse
@@ -68,11 +68,13 @@ struct KeySetSource: Sendable {
         }
         let keys: JWKSet
         do {
-            keys = try JWKSet(parsing: response.body, maximumRSAKeySize: options.maximumRSAKeySize)
+            keys =
+                try options.read?(response)
+                ?? JWKSet(parsing: response.body, maximumRSAKeySize: options.maximumRSAKeySize)
         } catch {
             throw OAuth2Error(
                 .protocolViolation,
-                "the response isn't a key set: \(error.message)",
+                "the response isn't a key set: \((error as? TokenError)?.message ?? "see the cause")",
                 status: 200,
                 cause: error
             )

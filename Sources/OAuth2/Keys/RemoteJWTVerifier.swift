@@ -21,7 +21,7 @@ public final class RemoteJWTVerifier: Sendable {
     public let keys: RemoteKeySet
 
     private let selection: KeySelection
-    private let policy: ValidationPolicy
+    let policy: ValidationPolicy
     /// The verifier for the latest version of the keys.
     private let prepared = Mutex<(version: Int, verifier: JWTVerifier)?>(nil)
 
@@ -71,7 +71,8 @@ public final class RemoteJWTVerifier: Sendable {
         if let current = keys.current() { loaded = current } else { loaded = try await keys.loaded() }
         do {
             return try verifier(for: loaded).verify(token, against: policy)
-        } catch let error where Self.mayMeanAnotherKey(token, error) {
+        } catch {
+            guard Self.mayMeanAnotherKey(token, error, policy) else { throw error }
             let newer = try await keys.loaded(beyond: loaded)
             guard newer.version != loaded.version else { throw error }
             return try verifier(for: newer).verify(token, against: policy)
@@ -91,13 +92,16 @@ public final class RemoteJWTVerifier: Sendable {
 
     /// Returns `true` if a newly published key could resolve the error.
     ///
-    /// For a token with a key ID, only a new ID could.
-    private static func mayMeanAnotherKey(_ token: String, _ error: TokenError) -> Bool {
+    /// For a token with a key ID, only a new ID could. For an algorithm that the policy doesn't
+    /// accept, no key could.
+    private static func mayMeanAnotherKey(_ token: String, _ error: TokenError, _ policy: ValidationPolicy) -> Bool {
         switch error.code {
-        case .unknownKey: true
+        case .unknownKey: return true
         case .algorithmMismatch, .signatureInvalid:
-            (try? UnverifiedToken(token).unverifiedHeader["kid"] == nil) ?? false
-        default: false
+            guard let header = try? UnverifiedToken(token).unverifiedHeader, header["kid"] == nil else { return false }
+            guard let algorithms = policy.algorithms else { return true }
+            return header["alg"]?.string.flatMap(JWSAlgorithm.init(rawValue:)).map(algorithms.contains) ?? false
+        default: return false
         }
     }
 }

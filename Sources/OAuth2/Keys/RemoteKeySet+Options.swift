@@ -42,6 +42,10 @@ extension RemoteKeySet {
         public var maximumRSAKeySize: Int
         /// The source of time, which should be the client's.
         public var timeSource: TimeSource
+        /// The value of `Accept`.
+        package var accept = "application/jwk-set+json, application/json"
+        /// A closure that reads the keys in a response; `nil` for JSON of the type of a key set.
+        package var read: (@Sendable (HTTPResponse) throws -> JWKSet)?
 
         /// Creates options.
         ///

@@ -102,13 +102,39 @@ public final class RemoteKeySet: Sendable {
     /// - Throws: `TokenError` as `JWKSet.encryptionKey(for:keyID:)` does; ``OAuth2Error`` as
     ///   ``keys()`` does; `CancellationError`.
     public func encryptionKey(for algorithm: JWEAlgorithm, keyID: String? = nil) async throws -> EncryptionKey {
+        try await key { keys throws(TokenError) in try keys.encryptionKey(for: algorithm, keyID: keyID) }
+    }
+
+    /// Returns the issuer's key with an ID, to verify signatures that aren't part of a token.
+    ///
+    /// If no key has the ID, the set fetches its keys again, within ``Options/cooldown``.
+    ///
+    /// - Parameters:
+    ///   - keyID: The key's ID.
+    ///   - selection: The rules of key selection.
+    /// - Returns: The key.
+    /// - Throws: `TokenError` as `JWKSet.verificationKey(withID:selection:)` does; ``OAuth2Error``
+    ///   as ``keys()`` does; `CancellationError`.
+    public func verificationKey(
+        withID keyID: String,
+        selection: KeySelection = KeySelection()
+    ) async throws -> VerificationKey {
+        try await key { keys throws(TokenError) in try keys.verificationKey(withID: keyID, selection: selection) }
+    }
+
+    /// Returns the result of a closure, or calls it again with newer keys if the key is unknown.
+    ///
+    /// - Throws: `TokenError` as the closure does; ``OAuth2Error`` as ``keys()`` does;
+    ///   `CancellationError`.
+    package func key<Key>(_ find: (JWKSet) throws(TokenError) -> Key) async throws -> Key {
         let loaded = try await loaded()
         do {
-            return try loaded.keys.encryptionKey(for: algorithm, keyID: keyID)
-        } catch let error where error.code == .unknownKey {
+            return try find(loaded.keys)
+        } catch {
+            guard error.code == .unknownKey else { throw error }
             let newer = try await self.loaded(beyond: loaded)
             guard newer.version != loaded.version else { throw error }
-            return try newer.keys.encryptionKey(for: algorithm, keyID: keyID)
+            return try find(newer.keys)
         }
     }
 

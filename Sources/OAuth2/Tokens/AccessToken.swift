@@ -27,9 +27,9 @@ public struct AccessToken: Sendable, Hashable {
     public var isFound: Bool
 
     /// The type of a token that any holder can use.
-    static let bearer = "Bearer"
+    package static let bearer = "Bearer"
     /// The type of an issued token that isn't an access token.
-    static let notApplicable = "N_A"
+    package static let notApplicable = "N_A"
 
     /// Creates a token.
     ///

@@ -170,9 +170,10 @@ public final class CachedTokenSource: TokenSource {
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
             if !id.isLook { journal.started(id) }
-            let requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
+            var requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
                 self?.isKnown(token.fingerprint) ?? false
             }
+            requirements.isInBackground = id.isInBackground
             do {
                 let token = try await source.token(for: requirements)
                 land(id, token)
@@ -201,7 +202,8 @@ public final class CachedTokenSource: TokenSource {
             return (lifecycle.backoff.map { $0.until - now }, lifecycle.dead)
         }
         guard let outcome else { return error }
-        // A check that finds no token isn't worth an event.
+        // Neither a check that finds no token nor another host's refresh is worth an event.
+        if error.isOthersTurn { return error }
         if id.isLook, let dead = outcome.dead { return dead }
         journal.failed(error, backoff: outcome.backoff, isDead: outcome.dead != nil)
         return error

@@ -78,7 +78,7 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 
 extension [UInt8] {
     /// The bytes as lowercase hexadecimal digits.
-    var hexadecimal: String {
+    package var hexadecimal: String {
         reduce(into: "") { text, octet in
             text += String(octet >> 4, radix: 16)
             text += String(octet & 0x0F, radix: 16)

@@ -18,9 +18,11 @@ extension TokenAcquirer {
             while true {
                 let stored = try await self.store.load(self.key)
                 if !self.grant.isRepeatable {
-                    let mark = TokenRecord.signedOut
+                    let mark = TokenRecord(.signedOut, replacing: stored?.record)
                     let version = stored?.version
-                    if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: mark) { return }
+                    if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: mark) != nil {
+                        return
+                    }
                 } else {
                     guard let stored else { return }
                     if try await self.store.remove(self.key, ifVersion: stored.version) { return }
@@ -45,20 +47,24 @@ extension TokenAcquirer {
     }
 
     private func signIn(_ record: TokenRecord) async throws(OAuth2Error) {
-        try await inSection {
+        var record = record
+        record.epoch = try Self.randomText()
+        try await inSection { [record] in
             self.state.withLock { state in
                 state.unsaved = nil
                 state.refusedToken = nil
                 state.boundKey = nil
             }
             while true {
-                let version: Int?
+                let version: TokenRecordVersion?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
                     // There is a new grant, so the damaged record is set aside.
                     guard error.code == .storeDamaged else { throw error }
                     version = nil
                 }
-                if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: record) { return }
+                if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: record) != nil {
+                    return
+                }
             }
         }
     }

@@ -4,11 +4,18 @@ import Synchronization
 import TokenGeneration
 
 /// A grant and its store: gets tokens with the one and keeps them in the other.
+///
+/// ``RefreshTable`` makes the decisions; this type performs them.
 final class TokenAcquirer: Sendable {
-    /// A record and its version in the store, if it's there.
+    /// A record and its version in the store, as found there or as this process left it.
     struct Current {
         var record: TokenRecord?
-        var version: Int?
+        var version: TokenRecordVersion?
+        var kind = RefreshTable.Record.none
+        /// The store's error, if the record couldn't be read.
+        var failure: OAuth2Error?
+        /// The attempt that this process's announcement has replaced.
+        var earlierAttempt: RefreshAttempt?
     }
 
     /// A record that is being saved.
@@ -16,16 +23,10 @@ final class TokenAcquirer: Sendable {
         let number: UInt64
         let record: TokenRecord
         /// The version that the record replaces.
-        let version: Int?
+        let version: TokenRecordVersion?
         /// The record's ancestors that the store may still have: the refresh token that was sent,
         /// and earlier ones that were never saved.
         let ancestors: [Secret]
-
-        /// Returns `false` if the stored record is another process's successor, which must be kept.
-        func replaces(_ stored: VersionedTokenRecord?) -> Bool {
-            guard let stored, stored.version != version else { return true }
-            return stored.record.refreshToken.map(ancestors.contains) ?? false
-        }
     }
 
     /// The known state of the refresh attempt that a record names.
@@ -37,6 +38,7 @@ final class TokenAcquirer: Sendable {
         /// A Boolean value that indicates whether this or an earlier attempt may have used the
         /// token.
         var isInDoubt: Bool
+        var isOwn = false
     }
 
     struct State {
@@ -53,6 +55,10 @@ final class TokenAcquirer: Sendable {
         var saver: Task<Void, Never>?
         /// The last attempt seen in the store or made here.
         var attempt: Attempt?
+        /// The last pause seen in the store, and its end by this process's clock.
+        var pause: (pause: RefreshPause, until: ContinuousClock.Instant)?
+        /// The highest generation that the store had, and its epoch.
+        var seen: (epoch: String, generation: Int)?
         /// A Boolean value that indicates whether the grant's own refresh token was ever used.
         var isFirstTokenSpent = false
         /// The last rejected refresh token, not used again even if the store couldn't remove it.
@@ -95,6 +101,8 @@ final class TokenAcquirer: Sendable {
             .map { $0.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n") }
             .joined(separator: "\n")
     }
+
+    var isOnHosts: Bool { store.sharing == .hosts }
 
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
@@ -140,76 +148,57 @@ final class TokenAcquirer: Sendable {
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
         var refusal: OAuth2Error?
-        var isPossiblyLost = false
         var attempts = 0
         while attempts < Self.attempts {
-            var current = try await current()
+            var current = await current()
             let bound = try boundKey(for: current)
-            if let record = current.record, !requirements.isUnwanted(record.accessToken),
-                let token = AccessToken(
-                    record,
-                    boundKey: bound,
-                    acceptsBearer: bound == nil || endpoint.insecurelyAcceptsBearerTokens,
-                    at: endpoint.timeSource
-                )
-            {
+            let token = usableToken(in: current, bound, for: requirements)
+            let refreshToken = refreshToken(in: current)
+            var facts = facts(of: current, hasRefreshToken: refreshToken != nil)
+            facts.isUsable = token != nil
+            facts.isInBackground = requirements.isInBackground
+            let step = RefreshTable.step(facts)
+            switch (step, token, refreshToken) {
+            case (.use, let token?, _):
                 return token
-            }
-            if let record = current.record, record.isSignedOut, !grant.isRepeatable { throw .signedOut }
-            if let record = current.record, record.isEnd, !grant.isRepeatable, refusal == nil {
-                var end = OAuth2Error.noRefreshToken(cause: nil)
-                end.isPossiblyLostRotation = record.refreshAttempt != nil
-                throw end
-            }
-            guard let refreshToken = refreshToken(in: current) else {
+            case (.yield, _, _):
+                throw othersTurn(in: current)
+            case (.wait, _, _):
+                try await wait(in: current, until: deadline)
+            case (.pause, _, _):
+                throw paused()
+            case (.fail, _, _), (.use, nil, _):
+                throw failure(in: current, after: refusal)
+            case (.redeem, _, _), (.announce, _, nil), (.send, _, nil):
                 return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
-            }
-            let earlier = current.record?.refreshAttempt.map(attempt)
-            if let earlier, endpoint.timeSource.now() < earlier.sendable {
-                // A grant that needs no user gets tokens without the refresh token.
-                guard !grant.isRepeatable else {
-                    return try await redeem(over: current, bound: bound, refusal: nil, until: deadline)
+            case (.announce, _, let refreshToken?), (.send, _, let refreshToken?):
+                // Nothing is written while the server isn't known.
+                _ = try await endpoint.server()
+                attempts += 1
+                var sendBy: ContinuousClock.Instant?
+                if step == .announce {
+                    let isAnnounced = try await announce(refreshToken, bound, facts, in: &current, sendBy: &sendBy)
+                    guard isAnnounced else { continue }
                 }
-                // The process that made the attempt may still write its result.
-                try await wait(for: earlier, until: deadline)
-                continue
-            }
-            isPossiblyLost = isPossiblyLost || earlier?.isInDoubt ?? false
-            // Nothing is written while the server isn't known.
-            _ = try await endpoint.server()
-            attempts += 1
-            guard try await mark(refreshToken, bound, after: earlier, in: &current) else { continue }
-            do {
-                return try await refresh(refreshToken, over: current, bound: bound, until: deadline)
-            } catch  where error.code == .reauthenticationRequired {
-                refusal = error
-                isPossiblyLost = isPossiblyLost || error.isPossiblyLostRotation
-                refusal?.isPossiblyLostRotation = isPossiblyLost
-                await forget(refreshToken, in: current, isPossiblyLost: isPossiblyLost)
+                do {
+                    return try await refresh(
+                        refreshToken,
+                        over: current,
+                        bound: bound,
+                        until: deadline,
+                        sendBy: sendBy
+                    )
+                } catch  where error.isTooLateToSend {
+                    continue
+                } catch  where error.code == .reauthenticationRequired {
+                    let isPossiblyLost = refusal?.isPossiblyLostRotation ?? false || error.isPossiblyLostRotation
+                    refusal = error
+                    refusal?.isPossiblyLostRotation = isPossiblyLost
+                    try await forget(refreshToken, in: current, &refusal, until: deadline)
+                }
             }
         }
         throw refusal ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
-    }
-
-    /// Waits until the server can't process the attempt's request anymore.
-    ///
-    /// If the same token were sent earlier and processed first, the attempt's request would count
-    /// as the use of a stolen token.
-    private func wait(for attempt: Attempt, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
-        let left = attempt.sendable - endpoint.timeSource.now()
-        do {
-            guard attempt.sendable < deadline else { throw CancellationError() }
-            try await endpoint.timeSource.sleep(left)
-        } catch {
-            var error = OAuth2Error(
-                .serverUnreachable,
-                "the response to a refresh is missing; the refresh token isn't resent while that request may be pending",
-                cause: error
-            )
-            error.retryAfter = max(attempt.sendable - endpoint.timeSource.now(), .zero)
-            error.isPossiblyLostRotation = attempt.isInDoubt
-            throw error
-        }
     }
 
     /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
@@ -225,22 +214,19 @@ final class TokenAcquirer: Sendable {
 
     // MARK: Token endpoint
 
-    private func refreshToken(in current: Current) -> Secret? {
-        state.withLock { state in
-            let candidate = current.record?.refreshToken ?? (state.isFirstTokenSpent ? nil : grant.refreshToken)
-            return candidate == state.refusedToken ? nil : candidate
-        }
-    }
-
     private func refresh(
         _ refreshToken: Secret,
         over current: Current,
         bound: BoundKey?,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant,
+        sendBy: ContinuousClock.Instant?
     ) async throws(OAuth2Error) -> AccessToken {
         guard !Task.isCancelled, endpoint.timeSource.now() < deadline else {
-            await settle(current, isLost: false)
+            await settle(current, after: .rejected, nil)
             throw OAuth2Error(.storeBusy, "the token store used up the time for getting a token")
+        }
+        let limits = sendBy.map {
+            TokenEndpoint.SendingLimits(sendBy: $0, timeout: RefreshDeadlines(endpoint.timing).requestTimeout)
         }
         return try await Self.completely { () async throws(OAuth2Error) in
             let answer: TokenAnswer
@@ -249,14 +235,16 @@ final class TokenAcquirer: Sendable {
                     refreshToken,
                     of: self.grant,
                     proof: bound?.generator,
-                    until: deadline
+                    until: sendBy.map { min($0, deadline) } ?? deadline,
+                    sending: limits
                 )
             } catch {
                 var error = error
-                guard error.code != .reauthenticationRequired else { throw error }
-                await self.settle(current, isLost: error.isPossiblyLostRotation)
-                if error.isPossiblyLostRotation, !self.grant.isRepeatable {
-                    error.retryAfter = max(error.retryAfter ?? .zero, self.endpoint.timing.lostRequestDelay)
+                let kind = RefreshTable.Answer(error)
+                guard RefreshTable.step(after: kind) != .end else { throw error }
+                await self.settle(current, after: kind, error)
+                if kind == .lost, !self.grant.isRepeatable, self.endpoint.timing.rotation.isRotating {
+                    error.retryAfter = max(error.retryAfter ?? .zero, RefreshDeadlines(self.endpoint.timing).validFor)
                 }
                 throw error
             }
@@ -320,17 +308,20 @@ extension DPoPKey {
     }
 }
 
-extension OAuth2Error {
-    /// The error for a grant without a usable refresh token.
-    fileprivate static func noRefreshToken(cause: OAuth2Error?) -> Self {
-        var error = Self(
-            .reauthenticationRequired,
-            "the refresh token is no longer valid; sign in again and create a new authenticator",
-            serverCode: cause?.serverCode,
-            status: cause?.status,
-            cause: cause
-        )
-        error.isPossiblyLostRotation = cause?.isPossiblyLostRotation ?? false
-        return error
+extension RefreshTable.Answer {
+    /// Classifies the failure of a refresh.
+    fileprivate init(_ error: OAuth2Error) {
+        self =
+            if error.code == .reauthenticationRequired {
+                .invalidGrant
+            } else if error.isPossiblyLostRotation {
+                .lost
+            } else if error.isTooLateToSend {
+                .late
+            } else if error.code == .serverUnreachable {
+                .notSent
+            } else {
+                error.code == .serverTransient ? .busy : .rejected
+            }
     }
 }

@@ -239,7 +239,7 @@ struct TokenLifecycle: Sendable {
     ///   - jitter: A random number of 0…1 that spreads the next attempts of many clients.
     mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
         let requested = error.retryAfter.map { min($0, limits.longestRetryAfter) }
-        backgroundGate = now + max(Self.backgroundPause, requested ?? .zero)
+        backgroundGate = now + (error.isOthersTurn ? Self.lookInterval : max(Self.backgroundPause, requested ?? .zero))
         guard error.code != .reauthenticationRequired else {
             dead = error
             nextLook = limits.looksAgain ? now + Self.lookInterval : nil

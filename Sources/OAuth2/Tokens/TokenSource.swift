@@ -27,12 +27,31 @@ extension TokenSource {
     public func token() async throws -> AccessToken {
         try await token(for: TokenRequirements())
     }
+
+    /// Returns another token than a rejected one; `nil` if the source has no other at the moment.
+    func replacement(for token: AccessToken) async throws -> AccessToken? {
+        guard canReplaceTokens else { return nil }
+        do {
+            let other = try await self.token(for: .replacing(token))
+            return other.value == token.value ? nil : other
+        } catch let error as any UnchangedTokenError where error.isUnchangedToken {
+            return nil
+        }
+    }
+}
+
+/// An error of a source that takes its tokens as its platform replaces them.
+package protocol UnchangedTokenError: Error {
+    /// A Boolean value that indicates whether the source still has only an unwanted token.
+    var isUnchangedToken: Bool { get }
 }
 
 /// The requirements of a caller for a token.
 public struct TokenRequirements: Sendable {
     /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
+    /// A Boolean value that indicates whether the caller still has a usable token.
+    var isInBackground = false
     private let unwanted: @Sendable (Secret) -> Bool
 
     /// Creates requirements.

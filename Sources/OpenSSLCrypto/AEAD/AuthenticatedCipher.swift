@@ -93,17 +93,53 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         key: SecretBytes,
         vector: [UInt8]
     ) throws(CryptoError) -> Sealed {
+        var tag: [UInt8] = []
+        let ciphertext = try [UInt8](capacity: ciphertextSize(plaintext.byteCount)) { output throws(CryptoError) in
+            tag = try seal(plaintext, authenticating: context, key: key, vector: vector, into: &output)
+        }
+        return Sealed(vector: vector, ciphertext: ciphertext, tag: tag)
+    }
+
+    /// Encrypts a message and appends the ciphertext to a buffer.
+    ///
+    /// - Parameters:
+    ///   - plaintext: The message.
+    ///   - context: Additional data to authenticate. The result doesn't contain it.
+    ///   - key: The key, ``keySize`` bytes.
+    ///   - vector: The initialization vector, ``vectorSize`` bytes that must be unique for the key.
+    ///   - output: A buffer with room for the ciphertext.
+    /// - Returns: The tag.
+    /// - Throws: ``CryptoError`` as ``seal(_:authenticating:key:)`` does.
+    @_lifetime(output: copy output)
+    package func seal(
+        _ plaintext: RawSpan,
+        authenticating context: RawSpan,
+        key: SecretBytes,
+        vector: [UInt8],
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> [UInt8] {
         try check(key)
         guard plaintext.byteCount <= Self.maximumSize else {
             throw CryptoError(.invalidArgument, "The message has more than \(Self.maximumSize) bytes")
         }
-        return try key.withBytes { key throws(CryptoError) in
+        let end = output.count + ciphertextSize(plaintext.byteCount)
+        let tag = try key.withBytes { key throws(CryptoError) in
             switch composition {
             case .gcm(let name):
-                try GaloisCounterMode.seal(plaintext, context, Cipher.fetched(name), key, vector)
+                try GaloisCounterMode.seal(plaintext, context, Cipher.fetched(name), key, vector, into: &output)
             case .cbc(let name, let hash):
-                try CBCWithHMAC.seal(plaintext, context, Cipher.fetched(name), hash, key, vector)
+                try CBCWithHMAC.seal(plaintext, context, Cipher.fetched(name), hash, key, vector, into: &output)
             }
+        }
+        guard output.count == end else { throw CryptoError(.openSSL, "The ciphertext has an unexpected size") }
+        return tag
+    }
+
+    /// Returns the size of the ciphertext of a message.
+    package func ciphertextSize(_ plaintextSize: Int) -> Int {
+        switch composition {
+        case .gcm: plaintextSize
+        case .cbc: plaintextSize / 16 * 16 + 16
         }
     }
 
@@ -125,12 +161,12 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         authenticating context: RawSpan,
         key: SecretBytes
     ) throws(CryptoError) -> [UInt8]? {
-        try check(key)
-        var isValid = false
-        let plaintext = try [UInt8](capacity: sealed.ciphertext.count) { output throws(CryptoError) in
-            isValid = try open(sealed, context, key, into: &output)
-        }
-        return isValid ? plaintext : nil
+        var text = sealed.ciphertext
+        var bytes = text.mutableSpan
+        let size = try open(&bytes, vector: sealed.vector, tag: sealed.tag, authenticating: context, key: key)
+        guard let size else { return nil }
+        text.removeLast(text.count - size)
+        return text
     }
 
     /// Decrypts a secret, like ``open(_:authenticating:key:)``.
@@ -139,31 +175,51 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         authenticating context: RawSpan,
         key: SecretBytes
     ) throws(CryptoError) -> SecretBytes? {
-        try check(key)
-        var isValid = false
+        var size: Int?
         let secret = try SecretBytes(capacity: sealed.ciphertext.count) { output throws(CryptoError) in
-            isValid = try open(sealed, context, key, into: &output)
+            output.append(sealed.ciphertext.span.octets)
+            var bytes = output.mutableSpan
+            size = try open(&bytes, vector: sealed.vector, tag: sealed.tag, authenticating: context, key: key)
+            output.removeLast(output.count - (size ?? 0))
         }
-        return isValid ? secret : nil
+        return size == nil ? nil : secret
     }
 
-    private func open(
-        _ sealed: Sealed,
-        _ context: RawSpan,
-        _ key: SecretBytes,
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) -> Bool {
-        guard sealed.vector.count == vectorSize, sealed.tag.count == tagSize,
-            sealed.ciphertext.count <= Self.maximumSize
-        else { return false }
-        return try key.withBytes { key throws(CryptoError) in
+    /// Decrypts a ciphertext in place.
+    ///
+    /// - Parameters:
+    ///   - text: The ciphertext. If it can't be decrypted, its content is undefined afterwards, but
+    ///     isn't the plaintext.
+    ///   - vector: The initialization vector.
+    ///   - tag: The authentication tag.
+    ///   - context: The additional data that was authenticated.
+    ///   - key: The key, ``keySize`` bytes.
+    /// - Returns: The size of the plaintext at the beginning of the text; otherwise `nil`, as
+    ///   ``open(_:authenticating:key:)`` does.
+    /// - Throws: ``CryptoError`` as ``open(_:authenticating:key:)`` does.
+    @_lifetime(text: copy text)
+    package func open(
+        _ text: inout MutableSpan<UInt8>,
+        vector: [UInt8],
+        tag: [UInt8],
+        authenticating context: RawSpan,
+        key: SecretBytes
+    ) throws(CryptoError) -> Int? {
+        try check(key)
+        guard vector.count == vectorSize, tag.count == tagSize, text.count <= Self.maximumSize else { return nil }
+        let size = try key.withBytes { key throws(CryptoError) in
             switch composition {
             case .gcm(let name):
-                try GaloisCounterMode.open(sealed, context, Cipher.fetched(name), key, into: &output)
+                try GaloisCounterMode.open(&text, vector, tag, context, Cipher.fetched(name), key)
             case .cbc(let name, let hash):
-                try CBCWithHMAC.open(sealed, context, Cipher.fetched(name), hash, key, into: &output)
+                try CBCWithHMAC.open(&text, vector, tag, context, Cipher.fetched(name), hash, key)
             }
         }
+        if size == nil {
+            text.clear()
+            OpenSSLLibrary.clearErrors()
+        }
+        return size
     }
 
     private func check(_ key: SecretBytes) throws(CryptoError) {

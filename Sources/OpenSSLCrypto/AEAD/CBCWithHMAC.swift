@@ -5,14 +5,19 @@
 /// half of the HMAC over the context, the initialization vector, the ciphertext and the size of the
 /// context.
 enum CBCWithHMAC {
+    /// Appends the ciphertext to the output.
+    ///
+    /// - Returns: The tag.
+    @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
         _ context: RawSpan,
         _ cipher: Cipher,
         _ hash: HashFunction,
         _ key: RawSpan,
-        _ vector: [UInt8]
-    ) throws(CryptoError) -> AuthenticatedCipher.Sealed {
+        _ vector: [UInt8],
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> [UInt8] {
         let half = key.byteCount / 2
         let operation = try CipherContext(
             cipher,
@@ -20,52 +25,45 @@ enum CBCWithHMAC {
             vector: vector,
             isEncrypting: true
         )
-        var isSealed = false
-        let ciphertext = [UInt8](capacity: plaintext.byteCount + 16) { output in
-            isSealed = operation.update(plaintext, into: &output) && operation.finish(into: &output)
-        }
-        guard isSealed else {
+        let start = output.count
+        guard operation.update(plaintext, into: &output), operation.finish(into: &output) else {
             throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
         }
-        let tag = try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
-        return AuthenticatedCipher.Sealed(vector: vector, ciphertext: ciphertext, tag: tag)
+        let ciphertext = output.span.octets.extracting(droppingFirst: start)
+        return try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
     }
 
-    /// - Returns: `true` if the tag is valid. Otherwise nothing has been decrypted, so that the
-    ///   padding can't reveal anything.
+    /// Decrypts a text in place.
+    ///
+    /// - Returns: The size of the plaintext, or `nil` if the tag isn't valid. Nothing has been
+    ///   decrypted in that case, so that the padding can't reveal anything.
+    @_lifetime(text: copy text)
     static func open(
-        _ sealed: AuthenticatedCipher.Sealed,
+        _ text: inout MutableSpan<UInt8>,
+        _ vector: [UInt8],
+        _ tag: [UInt8],
         _ context: RawSpan,
         _ cipher: Cipher,
         _ hash: HashFunction,
-        _ key: RawSpan,
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) -> Bool {
+        _ key: RawSpan
+    ) throws(CryptoError) -> Int? {
         let half = key.byteCount / 2
-        let expected = try tag(context, sealed.vector, sealed.ciphertext, hash, key.extracting(0..<half))
-        let isAuthentic = expected.withBytes { expected in
-            sealed.tag.withBytes { ConstantTime.areEqual($0, expected) }
-        }
-        guard isAuthentic else { return false }
+        let expected = try Self.tag(context, vector, text.span.octets, hash, key.extracting(0..<half))
+        let isAuthentic = expected.withBytes { expected in tag.withBytes { ConstantTime.areEqual($0, expected) } }
+        guard isAuthentic else { return nil }
         let operation = try CipherContext(
             cipher,
             key: key.extracting(half..<key.byteCount),
-            vector: sealed.vector,
+            vector: vector,
             isEncrypting: false
         )
-        let isDecrypted =
-            sealed.ciphertext.withBytes { operation.update($0, into: &output) } && operation.finish(into: &output)
-        if !isDecrypted {
-            output.clear()
-            OpenSSLLibrary.clearErrors()
-        }
-        return isDecrypted
+        return operation.decrypt(&text)
     }
 
     private static func tag(
         _ context: RawSpan,
         _ vector: [UInt8],
-        _ ciphertext: [UInt8],
+        _ ciphertext: RawSpan,
         _ hash: HashFunction,
         _ key: RawSpan
     ) throws(CryptoError) -> [UInt8] {

@@ -85,6 +85,7 @@ internal import COpenSSL
     ///   - text: The text.
     ///   - output: The output, with room for the text and one more block of 16 bytes.
     /// - Returns: `true` if OpenSSL succeeded.
+    @_lifetime(output: copy output)
     func update(_ text: RawSpan, into output: inout OutputSpan<UInt8>) -> Bool {
         guard !text.isEmpty else { return true }
         guard text.byteCount <= Int(Int32.max) - 16, output.freeCapacity >= text.byteCount else { return false }
@@ -110,15 +111,41 @@ internal import COpenSSL
     ///
     /// - Returns: `false` if the tag or the padding isn't valid.
     func finish(into output: inout OutputSpan<UInt8>) -> Bool {
-        var rest = [UInt8](zeros: 16)
-        var count: Int32 = 0
-        let isFinished = unsafe rest.withUnsafeMutableBufferPointer { rest in
-            unsafe EVP_CipherFinal_ex(pointer, rest.baseAddress, &count) == 1
-        }
+        guard var rest = finish(), rest.count <= output.freeCapacity else { return false }
         defer { rest.clear() }
-        guard isFinished, count >= 0, Int(count) <= min(rest.count, output.freeCapacity) else { return false }
-        for index in 0..<Int(count) { output.append(rest[index]) }
+        output.append(rest.span.octets)
         return true
+    }
+
+    /// Decrypts the whole text in place and finishes the operation.
+    ///
+    /// - Returns: The size of the plaintext, or `nil` if the tag or the padding isn't valid.
+    func decrypt(_ text: inout MutableSpan<UInt8>) -> Int? {
+        guard text.count <= Int(Int32.max) - 16 else { return nil }
+        var count: Int32 = 0
+        let isUpdated = unsafe text.withUnsafeMutableBufferPointer { text in
+            unsafe text.isEmpty
+                || EVP_CipherUpdate(pointer, text.baseAddress, &count, text.baseAddress, Int32(text.count)) == 1
+        }
+        guard isUpdated, var rest = finish() else { return nil }
+        defer { rest.clear() }
+        guard count >= 0, Int(count) + rest.count <= text.count else { return nil }
+        text.store(rest.span, at: Int(count))
+        return Int(count) + rest.count
+    }
+
+    /// Finishes the operation and returns the last block, if the mode has padding, or `nil` if the
+    /// tag or the padding isn't valid.
+    private func finish() -> [UInt8]? {
+        var isFinished = false
+        let rest = [UInt8](capacity: 16) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                var count: Int32 = 0
+                isFinished = unsafe EVP_CipherFinal_ex(pointer, buffer.baseAddress, &count) == 1 && count >= 0
+                initializedCount = isFinished ? Int(count) : 0
+            }
+        }
+        return isFinished ? rest : nil
     }
 
     /// Returns the tag after an encryption.
@@ -144,6 +171,13 @@ internal import COpenSSL
 extension [UInt8] {
     /// Overwrites the bytes, in a way that the compiler doesn't remove.
     package mutating func clear() {
+        unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
+    }
+}
+
+extension MutableSpan<UInt8> {
+    /// Overwrites the bytes.
+    mutating func clear() {
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }

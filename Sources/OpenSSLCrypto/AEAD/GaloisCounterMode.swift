@@ -4,48 +4,44 @@
 enum GaloisCounterMode {
     private static let tagSize = 16
 
+    /// Appends the ciphertext to the output.
+    ///
+    /// - Returns: The tag.
+    @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
         _ context: RawSpan,
         _ cipher: Cipher,
         _ key: RawSpan,
-        _ vector: [UInt8]
-    ) throws(CryptoError) -> AuthenticatedCipher.Sealed {
+        _ vector: [UInt8],
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> [UInt8] {
         let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: true)
-        var isSealed = false
-        let ciphertext = [UInt8](capacity: plaintext.byteCount) { output in
-            isSealed =
-                operation.authenticate(context) && operation.update(plaintext, into: &output)
-                && operation.finish(into: &output)
-        }
-        guard isSealed, ciphertext.count == plaintext.byteCount, let tag = operation.tag(count: tagSize) else {
+        guard operation.authenticate(context), operation.update(plaintext, into: &output),
+            operation.finish(into: &output), let tag = operation.tag(count: tagSize)
+        else {
             throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
         }
-        return AuthenticatedCipher.Sealed(vector: vector, ciphertext: ciphertext, tag: tag)
+        return tag
     }
 
-    /// - Returns: `true` if the tag is valid. Otherwise the output is empty again: OpenSSL writes
-    ///   the plaintext before it compares the tag.
+    /// Decrypts a text in place.
+    ///
+    /// - Returns: The size of the plaintext, or `nil` if the tag isn't valid. The caller must clear
+    ///   the text in that case: OpenSSL writes the plaintext before it compares the tag.
+    @_lifetime(text: copy text)
     static func open(
-        _ sealed: AuthenticatedCipher.Sealed,
+        _ text: inout MutableSpan<UInt8>,
+        _ vector: [UInt8],
+        _ tag: [UInt8],
         _ context: RawSpan,
         _ cipher: Cipher,
-        _ key: RawSpan,
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) -> Bool {
-        let operation = try CipherContext(cipher, key: key, vector: sealed.vector, isEncrypting: false)
-        let isRead =
-            operation.setTag(sealed.tag) && operation.authenticate(context)
-            && sealed.ciphertext.withBytes { operation.update($0, into: &output) }
-        guard isRead else {
-            output.clear()
+        _ key: RawSpan
+    ) throws(CryptoError) -> Int? {
+        let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: false)
+        guard operation.setTag(tag), operation.authenticate(context) else {
             throw CryptoError(failed: "EVP_DecryptUpdate", "\(cipher.name.rawValue) decryption failed")
         }
-        guard operation.finish(into: &output) else {
-            output.clear()
-            OpenSSLLibrary.clearErrors()
-            return false
-        }
-        return true
+        return operation.decrypt(&text)
     }
 }

@@ -1,12 +1,28 @@
 extension [UInt8] {
     /// Creates an array of zeros.
-    ///
-    /// The standard library's initializer looks up the array's type at run time on each call, which
-    /// takes several times as long as the allocation.
     @inlinable
     @inline(__always)
     package init(zeros count: Int) {
+        self.init(capacity: count) { output in output.append(repeating: 0, count: count) }
+    }
+
+    /// Creates an array from bytes that a closure appends.
+    ///
+    /// The standard library's initializer looks up the array's type at run time on each call, which
+    /// takes several times as long as the allocation.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum number of bytes.
+    ///   - body: A closure that appends the bytes.
+    /// - Throws: The error that `body` throws.
+    @inlinable
+    @inline(__always)
+    package init<Failure: Error>(
+        capacity: Int,
+        initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
+    ) throws(Failure) {
         self = []
-        append(contentsOf: repeatElement(0, count: count))
+        // Appending without any capacity would write to the storage that all empty arrays share.
+        try append(addingCapacity: Swift.max(capacity, 1), initializingWith: body)
     }
 }

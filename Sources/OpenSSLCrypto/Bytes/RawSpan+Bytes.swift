@@ -9,12 +9,17 @@ extension RawSpan {
 }
 
 extension OutputSpan<UInt8> {
-    /// Appends bytes.
-    @inline(__always)
+    /// Appends bytes, which must fit.
+    @inlinable
     @_lifetime(self: copy self)
-    mutating func append(_ bytes: RawSpan) {
-        for offset in bytes.byteOffsets {
-            append(bytes[offset])
+    package mutating func append(_ bytes: RawSpan) {
+        precondition(bytes.byteCount <= freeCapacity)  // reason: a buffer without room is a programming error
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe withUnsafeMutableBufferPointer { buffer, count in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                    .copyMemory(from: bytes)
+                count += bytes.count
+            }
         }
     }
 }

@@ -2,18 +2,19 @@
 
 #if compiler(<6.3)
     extension [UInt8] {
-        /// Creates an array from bytes that a closure appends.
+        /// Appends bytes that a closure provides.
         ///
         /// - Parameters:
         ///   - capacity: The maximum number of bytes.
         ///   - body: A closure that appends the bytes.
         /// - Throws: The error that `body` throws.
-        package init<Failure: Error>(
-            capacity: Int,
+        @inlinable
+        package mutating func append<Failure: Error>(
+            addingCapacity capacity: Int,
             initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
         ) throws(Failure) {
             var failure: Failure?
-            unsafe self.init(unsafeUninitializedCapacity: capacity) { buffer, initializedCount in
+            let bytes = unsafe [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initializedCount in
                 var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
                 do throws(Failure) {
                     try body(&output)
@@ -23,6 +24,7 @@
                 initializedCount = unsafe output.finalize(for: buffer)
             }
             if let failure { throw failure }
+            append(contentsOf: bytes)
         }
     }
 #endif

@@ -30,14 +30,11 @@ extension MutableSpan<UInt8> {
     @inlinable
     @_lifetime(self: copy self)
     package mutating func store(_ octets: Span<UInt8>, at offset: Int) {
-        var place = 0
-        while place &+ 8 <= octets.count {
-            store(bigEndianWord: octets.bigEndianWord(at: place), at: offset &+ place)
-            place &+= 8
-        }
-        while place < octets.count {
-            self[offset &+ place] = octets[place]
-            place &+= 1
+        unsafe octets.withUnsafeBytes { octets in
+            unsafe withUnsafeMutableBytes { target in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + octets.count])
+                    .copyMemory(from: octets)
+            }
         }
     }
 }
@@ -103,6 +100,30 @@ extension UInt64 {
 }
 
 extension String {
+    /// Creates a string from UTF-8 that a closure appends, without another copy.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum number of bytes.
+    ///   - body: A closure that appends the bytes.
+    /// - Throws: The error that `body` throws.
+    @inlinable
+    package init<Failure: Error>(
+        utf8Capacity capacity: Int,
+        initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
+    ) throws(Failure) {
+        var failure: Failure?
+        unsafe self.init(unsafeUninitializedCapacity: capacity) { buffer in
+            var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+            do throws(Failure) {
+                try body(&output)
+            } catch {
+                failure = error
+            }
+            return unsafe output.finalize(for: buffer)
+        }
+        if let failure { throw failure }
+    }
+
     /// Creates a string from bytes that have been verified to be ASCII.
     @inlinable
     package init(checkedASCII octets: Span<UInt8>) {

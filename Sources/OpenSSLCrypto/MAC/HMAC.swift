@@ -5,6 +5,8 @@
 package struct HMAC: Sendable {
     private let hash: HashFunction
     private let context: MACContext
+    /// The size of the key, as ``keySize(of:)`` counts it.
+    package let keySize: Int
 
     /// Creates an authenticator with a key.
     ///
@@ -24,7 +26,19 @@ package struct HMAC: Sendable {
             throw CryptoError(.invalidArgument, "The HMAC key is empty, so anyone could compute codes")
         }
         self.hash = hash
+        keySize = key.withBytes { Self.keySize(of: $0) }
         context = try MACContext(hash, key: key)
+    }
+
+    /// Returns the size of a key in bytes, without its trailing zeros if there are more than four.
+    ///
+    /// HMAC pads a key with zeros up to its block size
+    /// ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)), so a key makes the same
+    /// codes with and without them. Up to four count, because random keys end with zeros, too.
+    package static func keySize(of key: RawSpan) -> Int {
+        var size = key.byteCount
+        while size > 0, key[size - 1] == 0 { size -= 1 }
+        return key.byteCount - size > 4 ? size : key.byteCount
     }
 
     /// Computes the authentication code of a message.

@@ -47,18 +47,21 @@ internal import COpenSSL
         return code
     }
 
-    /// Computes the code of a message in several parts, with a key that's used only once.
+    /// Computes the code of a message in four parts, with a key that's used only once.
     static func code(
         _ hash: HashFunction,
         key: RawSpan,
         of first: RawSpan,
-        _ others: [UInt8]...
+        _ second: [UInt8],
+        _ third: RawSpan,
+        _ fourth: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
         let context = try unsafe makeContext()
         defer { unsafe EVP_MAC_CTX_free(context) }
         try unsafe start(context, hash: hash, key: key)
         let isUpdated =
-            unsafe update(context, first) && others.allSatisfy { part in part.withBytes { unsafe update(context, $0) } }
+            unsafe update(context, first) && second.withBytes { unsafe update(context, $0) }
+            && update(context, third) && fourth.withBytes { unsafe update(context, $0) }
         guard isUpdated, let code = unsafe finish(hash.digestSize, in: context) else {
             throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
         }

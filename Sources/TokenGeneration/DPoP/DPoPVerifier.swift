@@ -100,8 +100,9 @@ public struct DPoPVerifier: Sendable {
     ///   - nonce: The nonces that the server accepts.
     /// - Returns: The verified proof.
     /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code `replayed`
-    ///   if the proof has been used before or the replay cache can't rule that out. Errors of the
-    ///   replay cache, such as `replayCacheFull`, are passed on.
+    ///   if the proof has been used before or the replay cache can't rule that out;
+    ///   `replayCacheFull` or `replayCacheFailed` if the cache can't answer. `CancellationError` if
+    ///   the cache throws it.
     public func verify(
         _ proof: String,
         method: String,
@@ -112,7 +113,7 @@ public struct DPoPVerifier: Sendable {
         let now = currentDate()
         let proof = try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: now)
         let window = max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1)
-        let isNew = try await replayCache.remember(
+        let isNew = try await replayCache.isNew(
             try proof.replayIdentifier(),
             signedBy: proof.thumbprint,
             until: proof.issuedAt.addingTimeInterval(window + Self.margin),

@@ -19,14 +19,16 @@ public protocol ReplayCache: Sendable {
     ///
     /// - Parameters:
     ///   - identifier: The identifier of the token.
-    ///   - thumbprint: The thumbprint of the key that signed the token, for a quota per key.
+    ///   - thumbprint: The thumbprint of the key that signed the token, for a quota per key. For an
+    ///     introspected token, it's the issuer.
     ///   - expiration: The time until which the cache must remember the identifier. It is later
     ///     than the last time at which a verifier accepts the token, and depends on the token
     ///     alone.
     ///   - now: The verifier's reading of the clock for this token.
     /// - Returns: `true` if the identifier is new; `false` if it is known, or may have been known
     ///   and forgotten.
-    /// - Throws: An error if the cache can't answer. The verifier then rejects the token.
+    /// - Throws: An error if the cache can't answer. The verifier then rejects the token. It passes
+    ///   a ``TokenError`` on, and makes any other error the cause of `replayCacheFailed`.
     func remember(
         _ identifier: String,
         signedBy thumbprint: String,

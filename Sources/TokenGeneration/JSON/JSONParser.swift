@@ -262,7 +262,9 @@ extension JSONParser {
                 if names.isEmpty { names = Set(members.map { ByteComparedString($0.name) }) }
                 return names.insert(ByteComparedString(name)).inserted
             }
-            for member in members where member.name.isExactly(name) { return false }
+            // Borrows the elements of a span. A loop over the array would copy them.
+            let members = members.span
+            for index in members.indices where members[index].name.isExactly(name) { return false }
             return true
         }
     }

@@ -7,7 +7,7 @@ struct AcceptedJWE: Sendable {
     let keyIndex: Int
     let management: KeyManagement
     let encryption: JWEEncryption
-    private let token: EncryptedToken
+    private var token: EncryptedToken
     private let recipientIndex: Int
     private let algorithm: JWEAlgorithm
 
@@ -53,14 +53,13 @@ struct AcceptedJWE: Sendable {
         let header = headers[place].header
         let (details, encryption) = checked[place]
         let cipher = encryption.cipher
-        guard token.sealed.vector.count == cipher.vectorSize, token.sealed.tag.count == cipher.tagSize else {
+        guard token.vector.count == cipher.vectorSize, token.tag.count == cipher.tagSize else {
             throw TokenError(
                 .malformedToken,
                 "the initialization vector and the tag must have \(cipher.vectorSize) and \(cipher.tagSize) bytes for "
                     + encryption.rawValue
             )
         }
-        self.token = token
         self.encryption = encryption
         keyIndex = selection.key
         recipientIndex = selection.recipient
@@ -72,35 +71,45 @@ struct AcceptedJWE: Sendable {
             encryptedKey: token.recipients[selection.recipient].encryptedKey,
             policy
         )
+        self.token = token
     }
 
-    /// Decrypts the content.
+    /// Decrypts the content, in place.
     ///
     /// - Parameters:
     ///   - keyID: The ID of the key.
     ///   - contentKey: A closure that returns the content key or a random one, never a reason.
     /// - Returns: The content and the headers.
     /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
-    func decrypted(
+    consuming func decrypted(
         keyID: String?,
         _ contentKey: (KeyManagement, JWEEncryption) throws(CryptoError) -> SecretBytes
     ) throws(TokenError) -> DecryptedJWE {
         let context = token.authenticatedData
-        let plaintext: [UInt8]?
+        var text = Data()
+        swap(&text, &token.ciphertext)
+        var bytes = text.mutableSpan
+        let size: Int?
         do throws(CryptoError) {
             let key = try contentKey(management, encryption)
-            plaintext = try context.withBytes { context throws(CryptoError) in
-                try encryption.cipher.open(token.sealed, authenticating: context, key: key)
+            size = try context.withBytes { context throws(CryptoError) in
+                try encryption.cipher.open(
+                    &bytes,
+                    vector: token.vector,
+                    tag: token.tag,
+                    authenticating: context,
+                    key: key
+                )
             }
         } catch {
-            plaintext = nil
+            size = nil
         }
-        guard var plaintext else { throw Self.failure }
-        defer { plaintext.clear() }
+        guard let size else { throw Self.failure }
+        if size < text.count { text.removeLast(text.count - size) }
         var unprotected = token.sharedHeader
         for member in token.recipients[recipientIndex].header { unprotected[member.name] = member.value }
         return DecryptedJWE(
-            plaintext: Data(plaintext),
+            plaintext: text,
             header: token.protectedHeader,
             unprotectedHeader: unprotected,
             algorithm: algorithm,

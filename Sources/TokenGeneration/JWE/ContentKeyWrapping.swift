@@ -10,6 +10,11 @@ struct WrappedContentKey: Sendable {
 }
 
 extension EncryptionKey {
+    /// The content key of every token, if the key is for `dir`.
+    var sharedContentKey: SecretBytes? {
+        if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
+    }
+
     /// Encrypts a content key for the recipient, or determines it.
     ///
     /// - Parameters:

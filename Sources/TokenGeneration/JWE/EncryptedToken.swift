@@ -1,3 +1,4 @@
+internal import Foundation
 internal import OpenSSLCrypto
 
 /// The parts of a JWE in any serialization, decoded but not decrypted
@@ -19,8 +20,10 @@ struct EncryptedToken: Sendable {
     let sharedHeader: JSONObject
     /// The recipients, at least one.
     let recipients: [Recipient]
-    /// The initialization vector, the ciphertext and the tag.
-    let sealed: AuthenticatedCipher.Sealed
+    let vector: [UInt8]
+    /// The ciphertext, which is decrypted in place.
+    var ciphertext: Data
+    let tag: [UInt8]
     /// The additional data and its encoding as received, or `nil`.
     let additionalData: (octets: [UInt8], text: [UInt8])?
 
@@ -69,11 +72,11 @@ struct EncryptedToken: Sendable {
         let encryptedKey = text.extracting(dots[0] + 1..<dots[1])
         try Self.check(encryptedKeyText: encryptedKey.count)
         recipients = [Recipient(header: [:], encryptedKey: try Self.decode(encryptedKey, "encrypted key"))]
-        sealed = AuthenticatedCipher.Sealed(
-            vector: try Self.decode(text.extracting(dots[1] + 1..<dots[2]), "initialization vector"),
-            ciphertext: try Self.decode(text.extracting(dots[2] + 1..<dots[3]), "ciphertext"),
-            tag: try Self.decode(text.extracting((dots[3] + 1)...), "tag")
-        )
+        vector = try Self.decode(text.extracting(dots[1] + 1..<dots[2]), "initialization vector")
+        ciphertext = try Self.decoding("ciphertext") { () throws(TokenError) in
+            try Base64URL.data(text.extracting(dots[2] + 1..<dots[3]))
+        }
+        tag = try Self.decode(text.extracting((dots[3] + 1)...), "tag")
     }
 
     /// Returns the offsets of the first three periods and of the last one.
@@ -118,11 +121,9 @@ struct EncryptedToken: Sendable {
         } else {
             additionalData = nil
         }
-        sealed = AuthenticatedCipher.Sealed(
-            vector: try members.octets("iv"),
-            ciphertext: try members.octets("ciphertext"),
-            tag: try members.octets("tag")
-        )
+        vector = try members.octets("iv")
+        ciphertext = Data(try members.octets("ciphertext"))
+        tag = try members.octets("tag")
     }
 
     private static func recipients(
@@ -168,8 +169,15 @@ struct EncryptedToken: Sendable {
     }
 
     private static func decode(_ text: Span<UInt8>, _ part: String) throws(TokenError) -> [UInt8] {
+        try decoding(part) { () throws(TokenError) in try Base64URL.decode(text) }
+    }
+
+    private static func decoding<Bytes>(
+        _ part: String,
+        _ decode: () throws(TokenError) -> Bytes
+    ) throws(TokenError) -> Bytes {
         do throws(TokenError) {
-            return try Base64URL.decode(text)
+            return try decode()
         } catch {
             throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
         }

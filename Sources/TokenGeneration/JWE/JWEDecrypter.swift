@@ -98,7 +98,7 @@ public struct JWEDecrypter: Sendable {
         try decrypt(EncryptedToken(json: json.serializedBytes(), limits: policy.limits))
     }
 
-    private func decrypt(_ token: EncryptedToken) throws(TokenError) -> DecryptedJWE {
+    private func decrypt(_ token: consuming EncryptedToken) throws(TokenError) -> DecryptedJWE {
         let accepted = try AcceptedJWE(token, identities, policy)
         let key = keys[accepted.keyIndex]
         return try accepted.decrypted(keyID: key.keyID) { management, encryption throws(CryptoError) in

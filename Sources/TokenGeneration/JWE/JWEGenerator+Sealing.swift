@@ -1,49 +1,90 @@
 internal import Foundation
 internal import OpenSSLCrypto
 
-/// A finished JWE, before it's serialized.
-struct SealedJWE: Sendable {
+/// A JWE with everything but its encrypted content, which is written directly to a serialization.
+struct PreparedJWE: Sendable {
     let protectedText: [UInt8]
     let unprotectedHeader: JSONObject
     let recipients: [(header: JSONObject, encryptedKey: [UInt8])]
     let additionalText: String?
-    let sealed: AuthenticatedCipher.Sealed
+    let plaintext: Data
+    let cipher: AuthenticatedCipher
+    let contentKey: SecretBytes
+    let vector: [UInt8]
 
-    /// The compact serialization.
-    var compact: String {
-        let parts = [recipients.first?.encryptedKey ?? [], sealed.vector, sealed.ciphertext, sealed.tag]
-        var text: [UInt8] = []
-        text.reserveCapacity(parts.reduce(protectedText.count) { $0 + 1 + Base64URL.encodedSize($1.count) })
-        text += protectedText
-        for part in parts {
-            text.append(UInt8(ascii: "."))
-            Base64URL.encode(part.span, into: &text)
+    /// Encrypts the content and returns the compact serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func compact() throws(CryptoError) -> String {
+        let key = recipients.first?.encryptedKey ?? []
+        let sizes = [key.count, vector.count, cipher.ciphertextSize(plaintext.count), cipher.tagSize]
+        let size = sizes.reduce(protectedText.count) { $0 + 1 + Base64URL.encodedSize($1) }
+        return try String(utf8Capacity: size) { output throws(CryptoError) in
+            output.append(protectedText.span.octets)
+            for part in [key, vector] {
+                output.append(UInt8(ascii: "."))
+                Base64URL.encode(part.span, into: &output)
+            }
+            output.append(UInt8(ascii: "."))
+            let tag = try appendContent(to: &output)
+            output.append(UInt8(ascii: "."))
+            Base64URL.encode(tag.span, into: &output)
         }
-        return String(checkedASCII: text.span)
     }
 
-    /// The flattened JSON serialization.
-    var flattenedJSON: JSONObject {
-        var object = shared
+    /// Encrypts the content and returns the flattened JSON serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func flattenedJSON() throws(CryptoError) -> JSONObject {
+        var object = try shared()
         for member in recipients.first.map(Self.members) ?? [:] { object[member.name] = member.value }
         return object
     }
 
-    /// The general JSON serialization.
-    var generalJSON: JSONObject {
-        var object = shared
+    /// Encrypts the content and returns the general JSON serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func generalJSON() throws(CryptoError) -> JSONObject {
+        var object = try shared()
         object["recipients"] = .array(recipients.map { .object(Self.members(of: $0)) })
         return object
     }
 
-    private var shared: JSONObject {
+    private func shared() throws(CryptoError) -> JSONObject {
         var object: JSONObject = ["protected": .string(String(decoding: protectedText, as: UTF8.self))]
         if !unprotectedHeader.isEmpty { object["unprotected"] = .object(unprotectedHeader) }
         object["aad"] = additionalText.map(JSONValue.string)
-        object["iv"] = .string(Base64URL.encode(sealed.vector))
-        object["ciphertext"] = .string(Base64URL.encode(sealed.ciphertext))
-        object["tag"] = .string(Base64URL.encode(sealed.tag))
+        object["iv"] = .string(Base64URL.encode(vector))
+        var tag: [UInt8] = []
+        let size = Base64URL.encodedSize(cipher.ciphertextSize(plaintext.count))
+        let ciphertext = try String(utf8Capacity: size) { output throws(CryptoError) in
+            tag = try appendContent(to: &output)
+        }
+        object["ciphertext"] = .string(ciphertext)
+        object["tag"] = .string(Base64URL.encode(tag))
         return object
+    }
+
+    /// Encrypts the content and appends the encoded ciphertext.
+    ///
+    /// - Returns: The tag.
+    private func appendContent(to output: inout OutputSpan<UInt8>) throws(CryptoError) -> [UInt8] {
+        let context = EncryptedToken.authenticatedData(
+            protectedText,
+            additionalData: additionalText.map { Array($0.utf8) }
+        )
+        let size = cipher.ciphertextSize(plaintext.count)
+        return try Base64URL.encode(count: size, into: &output) { output throws(CryptoError) in
+            try context.withBytes { context throws(CryptoError) in
+                try cipher.seal(
+                    plaintext.span.octets,
+                    authenticating: context,
+                    key: contentKey,
+                    vector: vector,
+                    into: &output
+                )
+            }
+        }
     }
 
     private static func members(of recipient: (header: JSONObject, encryptedKey: [UInt8])) -> JSONObject {
@@ -57,10 +98,18 @@ struct SealedJWE: Sendable {
 }
 
 extension JWEGenerator {
-    /// Encrypts the content.
+    /// Encrypts the content and serializes the JWE.
     ///
     /// - Throws: ``TokenError`` as ``generalJSON()`` does.
-    func sealed() throws(TokenError) -> SealedJWE {
+    func sealed<Output>(
+        _ serialize: (PreparedJWE) throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        let jwe = try prepared()
+        return try Self.encrypting { () throws(CryptoError) in try serialize(jwe) }
+    }
+
+    /// Encrypts the content key for each recipient, and makes the headers.
+    private func prepared() throws(TokenError) -> PreparedJWE {
         try checkHeaders()
         let encryption = try contentEncryption()
         var protectedHeader = header
@@ -68,8 +117,10 @@ extension JWEGenerator {
         let isOnly = recipients.count == 1
         var headers: [JSONObject] = []
         var wrapped: [WrappedContentKey] = []
+        let cipher = encryption.cipher
         var contentKey = try Self.encrypting { () throws(CryptoError) in
-            try SecureRandom.secret(count: encryption.cipher.keySize)
+            if let shared = recipients.first?.key.sharedContentKey { return shared }
+            return try SecureRandom.secret(count: cipher.keySize)
         }
         for recipient in recipients {
             // An only recipient's parameters can all be protected.
@@ -94,21 +145,18 @@ extension JWEGenerator {
         var protectedText: [UInt8] = []
         Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
         let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
-        let context = EncryptedToken.authenticatedData(
-            protectedText,
-            additionalData: additionalText.map { Array($0.utf8) }
-        )
-        let sealed = try Self.encrypting { () throws(CryptoError) in
-            try context.withBytes { context throws(CryptoError) in
-                try encryption.cipher.seal(plaintext.span.octets, authenticating: context, key: contentKey)
-            }
+        let vector = try Self.encrypting { () throws(CryptoError) in
+            try SecureRandom.bytes(count: cipher.vectorSize)
         }
-        return SealedJWE(
+        return PreparedJWE(
             protectedText: protectedText,
             unprotectedHeader: unprotectedHeader,
             recipients: zip(headers, wrapped).map { ($0, $1.encryptedKey) },
             additionalText: additionalText,
-            sealed: sealed
+            plaintext: plaintext,
+            cipher: cipher,
+            contentKey: contentKey,
+            vector: vector
         )
     }
 
@@ -137,7 +185,7 @@ extension JWEGenerator {
     }
 
     private func checkHeaders() throws(TokenError) {
-        let unprotected = [unprotectedHeader] + recipients.map(\.header)
+        let unprotected = ([unprotectedHeader] + recipients.map { $0.header }).filter { !$0.isEmpty }
         for header in [header] + unprotected {
             for name in JWEHeader.writtenNames + ["b64"] where header[name] != nil {
                 throw TokenError(.unencodableContent, "the header has “\(name)”, which isn't the caller's to choose")

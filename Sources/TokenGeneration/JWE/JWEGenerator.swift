@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// A generator of encrypted tokens with any plaintext, in every serialization
 /// ([RFC 7516](https://www.rfc-editor.org/rfc/rfc7516)).
@@ -67,10 +68,10 @@ public struct JWEGenerator: Sendable {
     ///   isn't exactly one recipient, or if there is an unprotected header or additional data.
     public func compact() throws(TokenError) -> String {
         try checkOnlyRecipient("a compact JWE")
-        guard unprotectedHeader.isEmpty, recipients.allSatisfy(\.header.isEmpty), additionalData == nil else {
+        guard unprotectedHeader.isEmpty, recipients.allSatisfy({ $0.header.isEmpty }), additionalData == nil else {
             throw TokenError(.unencodableContent, "a compact JWE has no unprotected header and no additional data")
         }
-        return try sealed().compact
+        return try sealed { jwe throws(CryptoError) in try jwe.compact() }
     }
 
     /// Creates the flattened JSON serialization
@@ -81,7 +82,7 @@ public struct JWEGenerator: Sendable {
     ///   isn't exactly one recipient.
     public func flattenedJSON() throws(TokenError) -> JSONObject {
         try checkOnlyRecipient("the flattened serialization")
-        return try sealed().flattenedJSON
+        return try sealed { jwe throws(CryptoError) in try jwe.flattenedJSON() }
     }
 
     /// Creates the general JSON serialization
@@ -97,7 +98,7 @@ public struct JWEGenerator: Sendable {
     ///   `crit` is in an unprotected header; `compressionRejected` for `zip`; `algorithmMismatch`
     ///   if a header contradicts a key; `encryptionFailed`.
     public func generalJSON() throws(TokenError) -> JSONObject {
-        try sealed().generalJSON
+        try sealed { jwe throws(CryptoError) in try jwe.generalJSON() }
     }
 
     private func checkOnlyRecipient(_ form: String) throws(TokenError) {

@@ -100,6 +100,8 @@ extension KeyManagement {
         for encryption: JWEEncryption
     ) throws(CryptoError) -> SecretBytes {
         let size = encryption.cipher.keySize
+        // A shared key doesn't depend on the token, so nothing has to be hidden.
+        if case (.direct, .secret(let secret)) = (self, material), secret.count == size { return secret }
         let substitute = try SecureRandom.secret(count: size)
         let key = try? unwrapped(with: material, substitute)
         guard let key, key.count == size else { return substitute }
@@ -111,8 +113,6 @@ extension KeyManagement {
         _ substitute: SecretBytes
     ) throws(CryptoError) -> SecretBytes? {
         switch (self, material) {
-        case (.direct, .secret(let secret)):
-            return secret
         case (.keyWrap(let wrapped), .secret(let secret)):
             return try AESKeyWrap(key: secret).unwrap(wrapped)
         case (.gcmKeyWrap(let cipher, let sealed), .secret(let secret)):

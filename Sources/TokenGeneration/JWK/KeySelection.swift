@@ -62,6 +62,10 @@ public struct KeySelection: Sendable {
     /// such a key, it's ignored. If several entries fit, it's also ignored, because a key is for
     /// exactly one algorithm.
     public var assumedAlgorithms: [JWSAlgorithm]
+    /// The `use` that keys must state, such as `jwt-svid` in SPIFFE bundles.
+    ///
+    /// The default, `nil`, accepts keys that state `sig` or nothing.
+    public var use: String?
 
     /// Creates the rules.
     ///
@@ -86,17 +90,37 @@ extension KeySelection {
     /// reading the keys' numbers.
     func choices(for jwks: [JWK]) -> [Result<AlgorithmChoice, TokenError>] {
         let isSymmetric = jwks.allSatisfy(\.isSymmetric)
-        return jwks.map { jwk in
-            Result { () throws(TokenError) in
-                guard !jwk.isSymmetric || symmetricKeys.areUsed && isSymmetric else {
-                    throw TokenError(
-                        .unsupportedKey,
-                        "symmetric keys in a key set are ignored, unless the verifier uses them and the set has no other keys"
-                    )
-                }
-                return try jwk.algorithmChoice(for: .verification, wanted: assumedAlgorithm(for: jwk))
+        return jwks.map { choice(for: $0, inSymmetricSet: isSymmetric) }
+    }
+
+    /// Returns the algorithm of a key in a set, or the reason why the key is ignored.
+    func choice(for jwk: JWK, in jwks: [JWK]) -> Result<AlgorithmChoice, TokenError> {
+        choice(for: jwk, inSymmetricSet: jwk.isSymmetric && jwks.allSatisfy(\.isSymmetric))
+    }
+
+    private func choice(for jwk: JWK, inSymmetricSet isSymmetric: Bool) -> Result<AlgorithmChoice, TokenError> {
+        Result { () throws(TokenError) in
+            guard !jwk.isSymmetric || symmetricKeys.areUsed && isSymmetric else {
+                throw TokenError(
+                    .unsupportedKey,
+                    "symmetric keys in a key set are ignored, unless the verifier uses them and the set has no other keys"
+                )
             }
+            return try usable(jwk).algorithmChoice(for: .verification, wanted: assumedAlgorithm(for: jwk))
         }
+    }
+
+    /// Returns a key without the `use` that the selection requires.
+    ///
+    /// - Throws: ``TokenError`` with the code `keyMismatch`.
+    private func usable(_ jwk: JWK) throws(TokenError) -> JWK {
+        guard let use else { return jwk }
+        guard let found = jwk.use, found.isExactly(use) else {
+            throw TokenError(.keyMismatch, "“use” of the JWK isn't \(TokenError.shown(use))")
+        }
+        var jwk = jwk
+        jwk.use = nil
+        return jwk
     }
 
     /// Returns the only assumed algorithm that fits a key without `alg`.

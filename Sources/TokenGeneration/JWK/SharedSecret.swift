@@ -33,10 +33,10 @@ struct SharedSecret {
                     + "the secret's own bytes"
             )
         }
-        let size = Self.sizeWithoutPadding(octets)
-        guard size > 0 else {
+        guard octets.contains(where: { $0 != 0 }) else {
             throw TokenError(.weakKey, "the secret is all zeros, so anyone could sign with it")
         }
+        let size = octets.withBytes { HMAC.keySize(of: $0) }
         let minimum = details.minimumKeySize / 8
         guard length == .any || size >= minimum else {
             let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
@@ -48,31 +48,11 @@ struct SharedSecret {
         bytes = octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// Generates a secret that is as long as the hash and doesn't end with a zero.
+    /// Generates a secret that is as long as the hash.
     ///
     /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     init(generatedFor details: AlgorithmDescription) throws(CryptoError) {
-        bytes = try Self.generate(count: details.minimumKeySize / 8, random: SecureRandom.bytes(count:))
-    }
-
-    /// Generates secrets until one doesn't end with a zero, which wouldn't count when the secret is
-    /// imported.
-    static func generate(
-        count: Int,
-        random: (Int) throws(CryptoError) -> [UInt8]
-    ) throws(CryptoError) -> SecretBytes {
-        var octets = try random(count)
-        while octets.last == 0 { octets = try random(count) }
-        return octets.withBytes { SecretBytes(copying: $0) }
-    }
-
-    /// Returns the number of bytes before the trailing zeros.
-    ///
-    /// HMAC pads a key with zeros up to its block size
-    /// ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)), so a key makes the same
-    /// signatures with and without trailing zeros.
-    private static func sizeWithoutPadding(_ octets: [UInt8]) -> Int {
-        (octets.lastIndex { $0 != 0 } ?? -1) + 1
+        bytes = try SecureRandom.bytes(count: details.minimumKeySize / 8).withBytes { SecretBytes(copying: $0) }
     }
 
     private static let maximumSize = 65_536

@@ -61,7 +61,7 @@ public struct SigningKey: Sendable {
     ///   - secret: The secret's bytes, such as a `Data`, an array, or the `utf8` of a string. It
     ///     must be at least as long as the algorithm's hash: 32 bytes for HS256, 48 for HS384, 64
     ///     for HS512 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
-    ///     Trailing zeros don't count, because HMAC pads with them.
+    ///     More than four trailing zeros don't count, because HMAC pads with them.
     ///   - algorithm: The algorithm that the key is for.
     /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank,
     ///   `malformedKey` if it's a PEM text, a certificate, a JWK or another form of a key,

@@ -139,6 +139,12 @@ extension VerificationKey {
     /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? { storage.material.publicKey }
 
+    /// A Boolean value that indicates whether the key is a secret shorter than its algorithm
+    /// requires, from ``init(unsafeShortSecret:algorithm:)``.
+    package var isShortSecret: Bool {
+        storage.material.secretSize.map { $0 < storage.choice.details.minimumKeySize / 8 } ?? false
+    }
+
     /// Returns the same key with another ID in its JWK.
     func identified(by keyID: String) -> VerificationKey {
         var document = jwk

@@ -62,6 +62,11 @@ indirect enum VerificationMaterial: Sendable {
     /// The public members of a JWK that define the key.
     var members: JSONObject { publicKey?.jwkMembers ?? [:] }
 
+    /// The size of a secret in bytes, as HMAC counts it, or `nil` for a public key.
+    var secretSize: Int? {
+        if case .hmac(let code) = self { code.keySize } else { nil }
+    }
+
     /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
     ///
     /// A signature of the wrong length isn't valid.

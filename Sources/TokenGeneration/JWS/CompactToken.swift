@@ -3,6 +3,7 @@ internal import OpenSSLCrypto
 /// The three parts of a compact JWS
 /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)), located but not verified.
 struct CompactToken {
+    // A copy, because threads that share the string would contend for its reference count.
     private let bytes: [UInt8]
     private let headerEnd: Int
     private let payloadEnd: Int
@@ -156,9 +157,11 @@ struct CompactToken {
 
 extension CompactToken {
     /// The compact serialization of a signing input and its signature.
-    static func text(_ signingInput: consuming [UInt8], signature: [UInt8]) -> String {
-        signingInput.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.span, into: &signingInput)
-        return String(decoding: signingInput, as: UTF8.self)
+    static func text(_ signingInput: [UInt8], signature: [UInt8]) -> String {
+        String(utf8Capacity: signingInput.count + 1 + Base64URL.encodedSize(signature.count)) { output in
+            output.append(signingInput.span.octets)
+            output.append(UInt8(ascii: "."))
+            Base64URL.encode(signature.span, into: &output)
+        }
     }
 }

@@ -10,11 +10,6 @@ enum EncodedHeader {
         return text
     }
 
-    /// Returns the encoded header of a JWT with no other members than `alg`, `kid` and `typ`.
-    static func plain(for service: any SigningService) -> [UInt8] {
-        service.localKey?.plainHeader ?? plain(service.algorithm, service.keyID)
-    }
-
     /// Returns the encoded header of a JWT with only these members and `typ`.
     static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]

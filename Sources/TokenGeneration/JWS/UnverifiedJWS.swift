@@ -56,7 +56,7 @@ public struct UnverifiedJWS: Sendable {
         try self.init(JSONToken(Array(json), limits: limits))
     }
 
-    private init(_ token: JSONToken) throws(TokenError) {
+    init(_ token: JSONToken) throws(TokenError) {
         unverifiedPayload = try token.payloadOctets().map { Data($0) }
         unverifiedSignatures = token.signatures.map { signature in
             Signature(

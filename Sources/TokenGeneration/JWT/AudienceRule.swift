@@ -8,6 +8,7 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case any([String])
         case all([String])
+        case only(String)
         case absentOr(String)
         case absent
         case unchecked
@@ -32,6 +33,12 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// - Parameter names: The names. An empty array rejects every token.
     /// - Returns: The rule.
     public static func containsAll(of names: [String]) -> AudienceRule { AudienceRule(wrapped: .all(names)) }
+
+    /// `aud` must be a name, or an array of only this name.
+    ///
+    /// - Parameter name: The name that issuers know you by.
+    /// - Returns: The rule.
+    public static func only(_ name: String) -> AudienceRule { AudienceRule(wrapped: .only(name)) }
 
     /// `aud` must be absent.
     ///
@@ -95,6 +102,9 @@ extension AudienceRule {
             try checkPresence(found)
             guard !names.isEmpty else { throw Self.mismatch }
             for name in names where !Self.contains(found, name) { throw Self.mismatch }
+        case .only(let name):
+            try checkPresence(found)
+            guard found.count == 1, Self.contains(found, name) else { throw Self.mismatch }
         }
     }
 

@@ -113,9 +113,10 @@ public struct JWTGenerator: Sendable {
         payload: [UInt8],
         signedBy signingService: any SigningService
     ) throws -> String {
-        var input = header ?? EncodedHeader.plain(for: signingService)
+        let key = signingService.localKey
+        var input = header ?? key?.plainHeader ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
         Base64URL.encode(payload.span, into: &input)
-        return CompactToken.text(input, signature: try signingService.checkedSignature(for: input))
+        return CompactToken.text(input, signature: try signingService.checkedSignature(for: input, with: key))
     }
 }
 

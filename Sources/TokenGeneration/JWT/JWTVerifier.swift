@@ -14,7 +14,7 @@
 /// that requires an extension (`crit`) is rejected, because none is supported. Duplicate members,
 /// noncanonical base64url, and sizes beyond the limits are also rejected.
 public struct JWTVerifier: Sendable {
-    private let core: TokenCheck
+    let core: TokenCheck
 
     /// Creates a verifier for one key.
     ///
@@ -63,7 +63,7 @@ public struct JWTVerifier: Sendable {
     ///
     /// The policy may depend on the token's request. The keys don't, and are prepared once.
     package func verify(_ token: String, against policy: ValidationPolicy) throws(TokenError) -> VerifiedToken {
-        try core.check(token, keepsHeader: true, against: policy)
+        try core.against(policy).check(token, keepsHeader: true)
     }
 
     /// Verifies a token and decodes its claims.

@@ -4,12 +4,23 @@
 /// everything in a policy.
 final class TokenCheck: Sendable {
     private let keys: VerificationKeySource
-    private let policy: ValidationPolicy
-    private let knownHeaders = KnownHeaders()
+    /// The policy for tokens that don't have their own.
+    let policy: ValidationPolicy
+    private let knownHeaders: KnownHeaders
 
-    init(_ keys: VerificationKeySource, _ policy: ValidationPolicy) {
+    init(
+        _ keys: VerificationKeySource,
+        _ policy: ValidationPolicy,
+        knownHeaders: KnownHeaders = KnownHeaders()
+    ) {
         self.keys = keys
         self.policy = policy
+        self.knownHeaders = knownHeaders
+    }
+
+    /// Returns a check with the same keys and another policy.
+    func against(_ policy: ValidationPolicy) -> TokenCheck {
+        TokenCheck(keys, policy, knownHeaders: knownHeaders)
     }
 
     /// Verifies a token.
@@ -18,32 +29,27 @@ final class TokenCheck: Sendable {
     ///   - text: The token.
     ///   - keepsHeader: A Boolean value that indicates whether the result needs the header, which
     ///     is shared between threads.
-    ///   - policy: The policy for the token, or `nil` for the verifier's own policy.
     /// - Returns: The verified token.
     /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
-    func check(
-        _ text: String,
-        keepsHeader: Bool,
-        against policy: ValidationPolicy? = nil
-    ) throws(TokenError) -> VerifiedToken {
-        let policy = policy ?? self.policy
+    func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(text, limits: policy.limits)
         let known = knownHeaders.withEntry(for: token) { entry in
             Result { () throws(TokenError) in
                 let place = try signer(of: token, entry)
-                return try check(token, entry.header, entry.keys[place], keepsHeader, policy)
+                return try check(token, entry.header, entry.keys[place], keepsHeader)
             }
         }
         if let known { return try known.get() }
         let header = try token.header()
         try header.checkCriticalMembers()
+        try policy.checkAlgorithm(of: header)
         let entry = KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
         let place = try signer(of: token, entry)
         guard header.type.map(TypeRule.isSDJWT) != true else {
             throw TokenError(.typeMismatch, "the token is part of an SD-JWT; use SDJWTVerifier")
         }
         knownHeaders.keep(entry)
-        return try check(token, header, entry.keys[place], keepsHeader, policy)
+        return try check(token, header, entry.keys[place], keepsHeader)
     }
 
     /// Returns the index of the key that verifies the signature.
@@ -59,8 +65,7 @@ final class TokenCheck: Sendable {
         _ token: CompactToken,
         _ header: ProtectedHeader,
         _ key: @autoclosure () -> VerificationKey,
-        _ keepsHeader: Bool,
-        _ policy: ValidationPolicy
+        _ keepsHeader: Bool
     ) throws(TokenError) -> VerifiedToken {
         let payload = try token.payload()
         let claims = try token.claims(in: payload)

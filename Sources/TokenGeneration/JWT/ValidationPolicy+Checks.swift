@@ -16,6 +16,7 @@ extension ValidationPolicy {
         signedBy key: @autoclosure () -> VerificationKey?,
         at date: Date
     ) throws(TokenError) -> RegisteredClaims {
+        try checkAlgorithm(of: header)
         try type.check(header.type)
         let (registered, times) = try RegisteredClaims.read(claims)
         try checkPresence(claims)
@@ -34,6 +35,18 @@ extension ValidationPolicy {
         )
         for check in checks { try check.check(subject) }
         return registered
+    }
+
+    /// Rejects a token that is signed with an algorithm that the policy doesn't accept.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`.
+    func checkAlgorithm(of header: ProtectedHeader) throws(TokenError) {
+        guard let algorithms, !algorithms.contains(where: { $0.rawValue.isExactly(header.algorithm) }) else { return }
+        let names = algorithms.map(\.rawValue).sorted().joined(separator: ", ")
+        throw TokenError(
+            .algorithmMismatch,
+            "“alg” of the header is \(TokenError.shown(header.algorithm)), but the policy accepts only \(names)"
+        )
     }
 
     private func checkPresence(_ claims: JSONObject) throws(TokenError) {

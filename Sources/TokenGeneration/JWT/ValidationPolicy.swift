@@ -19,7 +19,8 @@ public import Foundation
 /// known kind have profiles, which include all requirements of the kind's specification:
 /// ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
 /// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``
-/// and ``clientAssertion(audiences:clientID:maximumLifetime:)``.
+/// and ``clientAssertion(audience:clientID:maximumLifetime:)``. ``TokenIssuer`` and
+/// ``IdentityProvider`` have the policies of well-known issuers.
 ///
 /// ```swift
 /// var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
@@ -31,6 +32,11 @@ public import Foundation
 public struct ValidationPolicy: Sendable {
     /// The required type, the header's `typ`; by default any or none.
     public var type: TypeRule
+    /// The accepted signature algorithms; by default those of the keys.
+    ///
+    /// A key that is for another algorithm isn't used, even if the issuer publishes it
+    /// ([RFC 8725 §3.1](https://www.rfc-editor.org/rfc/rfc8725#section-3.1)).
+    public var algorithms: Set<JWSAlgorithm>?
     /// The required issuer, `iss`; by default `iss` must be absent.
     public var issuer: IssuerRule
     /// The required audience, `aud`; by default `aud` must be absent.

@@ -73,6 +73,37 @@ extension ClaimPath {
         return found.map { ClaimPath($0.path) }
     }
 
+    /// The path as a JSON array of names, indices and `null` for every element: a claims path
+    /// pointer of OpenID for Verifiable Presentations 1.0, §7.
+    package var pointer: JSONValue {
+        .array(
+            elements.map { element in
+                switch element.wrapped {
+                case .name(let name): .string(name.text)
+                case .index(let index): .number(JSONNumber(index))
+                case .everyElement: .null
+                }
+            }
+        )
+    }
+
+    /// Creates a path from a claims path pointer, or returns `nil` if the value isn't one.
+    package init?(pointer: JSONValue) {
+        guard let array = pointer.array, !array.isEmpty else { return nil }
+        var elements: [Element] = []
+        for value in array {
+            switch value {
+            case .string(let name): elements.append(.name(name))
+            case .null: elements.append(.everyElement)
+            case .number(let number):
+                guard let index = number.integer, index >= 0 else { return nil }
+                elements.append(.index(index))
+            default: return nil
+            }
+        }
+        self.init(elements)
+    }
+
     /// Returns a Boolean value that indicates whether this path leads to the claim at another path
     /// or to one around it.
     func isPrefix(of other: ClaimPath) -> Bool { other.elements.starts(with: elements) }

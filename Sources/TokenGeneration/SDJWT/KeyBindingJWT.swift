@@ -5,6 +5,8 @@ internal import Foundation
 enum KeyBindingJWT {
     /// The media type.
     static let type = "kb+jwt"
+    /// The path of the holder's key in the claims of an SD-JWT.
+    static let holderKeyPath: ClaimPath = ["cnf", "jwk"]
     /// The maximum size.
     private static let limits = JWSLimits(size: 8_192)
 
@@ -35,7 +37,10 @@ enum KeyBindingJWT {
         do throws(TokenError) {
             return try CompactToken(text, limits: limits)
         } catch {
-            throw TokenError(error.code, "the key binding isn't a signed token: \(error.message)")
+            throw TokenError(
+                error.code,
+                "the text after the last “~” is the key binding, but not a signed token: \(error.message)"
+            )
         }
     }
 
@@ -72,11 +77,16 @@ enum KeyBindingJWT {
         at now: Date
     ) throws(TokenError) -> VerifiedSDJWT.KeyBinding {
         let token = try parts(of: text)
-        let header = try token.header()
-        try header.checkCriticalMembers()
+        let header = try described { () throws(TokenError) in
+            let header = try token.header()
+            try header.checkCriticalMembers()
+            return header
+        }
         let key = try signer(of: token, header, claims, algorithms: algorithms)
-        let found = try token.claims(in: token.payload())
-        let registered = try policy(requirement, leeway).check(header, found, signedBy: key, at: now)
+        let (found, registered) = try described { () throws(TokenError) in
+            let found = try token.claims(in: token.payload())
+            return (found, try policy(requirement, leeway).check(header, found, signedBy: key, at: now))
+        }
         guard let issuedAt = registered.issuedAt else {
             throw TokenError(.missingClaim, "the key binding has no “iat”")
         }
@@ -87,6 +97,15 @@ enum KeyBindingJWT {
             throw TokenError(.hashMismatch, "“sd_hash” of the key binding isn't the hash of the presented SD-JWT")
         }
         return VerifiedSDJWT.KeyBinding(key: key, issuedAt: issuedAt, claims: found)
+    }
+
+    /// Runs a check of the key binding, whose errors would otherwise seem to be about the SD-JWT.
+    private static func described<Value>(_ check: () throws(TokenError) -> Value) throws(TokenError) -> Value {
+        do throws(TokenError) {
+            return try check()
+        } catch {
+            throw TokenError(error.code, "in the key binding: \(error.message)", cause: error)
+        }
     }
 
     private static func policy(_ requirement: KeyBindingRule.Requirement, _ leeway: Duration) -> ValidationPolicy {

@@ -62,8 +62,28 @@ public struct SDJWTHolder: Sendable {
     public init(unverified compact: String, limits: SDJWTLimits = SDJWTLimits()) throws(TokenError) {
         let token = try SDJWT(compact: compact, limits: limits)
         try token.checkHasNoKeyBinding()
-        let jwsLimits = JWSLimits()
+        let jwsLimits = JWSLimits(size: limits.size)
         let payload = try CompactToken(token.issuerJWT, limits: jwsLimits).payload()
+        self.init(token, try SDJWTVerifier.Processed(token, payload: payload, jwsLimits, limits))
+    }
+
+    /// Creates a holder of an SD-JWT in the flattened or general JSON serialization that the
+    /// application verified when it received it.
+    ///
+    /// The disclosures are checked, but the issuer's signature and the policy aren't. Presentations
+    /// have the first signature.
+    ///
+    /// - Parameters:
+    ///   - json: The SD-JWT from the application's own storage, JSON text in UTF-8.
+    ///   - limits: The maximum size of the SD-JWT.
+    /// - Throws: ``TokenError`` as ``init(unverified:limits:)`` does, and
+    ///   `criticalHeaderUnsupported` if the payload isn't encoded.
+    public init(unverifiedJSON json: Data, limits: SDJWTLimits = SDJWTLimits()) throws(TokenError) {
+        let jwsLimits = JWSLimits(size: limits.size)
+        let json = try JSONToken(Array(json), limits: jwsLimits)
+        let token = try SDJWT(json, limits: limits)
+        try token.checkHasNoKeyBinding()
+        let payload = try json.payloadOctets() ?? []
         self.init(token, try SDJWTVerifier.Processed(token, payload: payload, jwsLimits, limits))
     }
 
@@ -104,7 +124,8 @@ public struct SDJWTHolder: Sendable {
     /// the holder's key ([RFC 9901 §4.3](https://www.rfc-editor.org/rfc/rfc9901#section-4.3)).
     ///
     /// - Parameters:
-    ///   - paths: The paths of the claims to disclose, as for ``presentation(disclosing:)``.
+    ///   - paths: The paths of the claims to disclose, as for ``presentation(disclosing:)``. The
+    ///     holder's key in `cnf` is always disclosed, because verifiers need it.
     ///   - nonce: The nonce that the verifier sent.
     ///   - audience: The verifier's name.
     ///   - signingService: The service that signs with the holder's key, which the SD-JWT names in
@@ -123,8 +144,8 @@ public struct SDJWTHolder: Sendable {
         signingService: any SigningService,
         date: Date = Date()
     ) throws -> SDJWT {
-        let presentation = try presentation(disclosing: paths)
         _ = try KeyBindingJWT.holderKey(in: claims)
+        let presentation = try presentation(disclosing: paths + [KeyBindingJWT.holderKeyPath])
         let payload: JSONObject = [
             "aud": .string(audience),
             "iat": JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))),

@@ -16,7 +16,11 @@ internal import OpenSSLCrypto
 /// Each disclosable claim gets its own random salt of 128 bits. The digests in an object are
 /// sorted, so that they don't show the order of the claims.
 public struct SDJWTIssuer: Sendable {
-    /// The hash algorithm of the digests, SHA-256 by default.
+    /// The hash algorithm of the digests, SHA-256 by default, which all verifiers support.
+    ///
+    /// For a signature algorithm with a longer hash, such as ES512, choose one of the same strength
+    /// if the verifiers support it
+    /// ([RFC 9901 §9.4](https://www.rfc-editor.org/rfc/rfc9901#section-9.4)).
     public var hashAlgorithm: SDJWTHashAlgorithm = .sha256
     /// The number of decoy digests in each object and array with disclosable claims, none by
     /// default.

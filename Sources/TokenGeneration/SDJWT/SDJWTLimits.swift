@@ -1,8 +1,8 @@
 /// The maximum size of an SD-JWT, so that an untrusted text can't exhaust the process.
 ///
 /// A text that exceeds a limit is rejected with the code `tooLarge`, before any decoding where
-/// possible. The limits of the issuer-signed JWT inside are those of the policy,
-/// ``ValidationPolicy/limits``.
+/// possible. The limits of the policy, ``ValidationPolicy/limits``, apply to the issuer-signed JWT,
+/// except for its size: the size of its header, and the nesting and members of its JSON.
 public struct SDJWTLimits: Sendable, Hashable {
     /// The maximum size of the whole text in bytes, 256 KiB by default.
     public var size: Int

@@ -100,7 +100,7 @@ public struct SDJWTVerifier: Sendable {
         let token = try jsonToken(json)
         let presented = try SDJWT(token, limits: limits)
         try rule.checkPresence(in: presented)
-        return try verified(presented, signatures.verify(attached: token, .any), rule)
+        return try verified(presented, issuerSignatures.verify(attached: token, .any), rule)
     }
 }
 
@@ -114,7 +114,7 @@ extension SDJWTVerifier {
 
     private func verified(_ presented: SDJWT, _ rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
         try rule.checkPresence(in: presented)
-        return try verified(presented, signatures.verify(compact: presented.issuerJWT), rule)
+        return try verified(presented, issuerSignatures.verify(compact: presented.issuerJWT), rule)
     }
 
     private func verified(
@@ -181,10 +181,16 @@ extension SDJWTVerifier {
 
     /// Parses a JSON serialization.
     private func jsonToken(_ json: Data) throws(TokenError) -> JSONToken {
-        // The disclosures are part of the text.
-        var limits = policy.limits
-        limits.size = self.limits.size
-        return try JSONToken(Array(json), limits: limits)
+        try JSONToken(Array(json), limits: issuerSignatures.limits)
+    }
+
+    /// The verifier of the issuer's signature.
+    ///
+    /// The limit of the SD-JWT's size is also that of the issuer-signed JWT, in every form.
+    private var issuerSignatures: JWSVerifier {
+        var verifier = signatures
+        verifier.limits.size = limits.size
+        return verifier
     }
 }
 
@@ -196,7 +202,7 @@ extension SDJWTVerifier {
     func received(_ compact: String) throws(TokenError) -> (SDJWT, Processed) {
         let token = try SDJWT(compact: compact, limits: limits)
         try token.checkHasNoKeyBinding()
-        let jws = try signatures.verify(compact: token.issuerJWT)
+        let jws = try issuerSignatures.verify(compact: token.issuerJWT)
         return (token, try check(token, jws, at: policy.currentDate()).0)
     }
 
@@ -204,7 +210,7 @@ extension SDJWTVerifier {
     func received(json: Data) throws(TokenError) -> (SDJWT, Processed) {
         let token = try jsonToken(json)
         try SDJWT(token, limits: limits).checkHasNoKeyBinding()
-        let jws = try signatures.verify(attached: token, .any)
+        let jws = try issuerSignatures.verify(attached: token, .any)
         let received = try SDJWT(token, signature: jws.signatures[0].index, limits: limits)
         return (received, try check(received, jws, at: policy.currentDate()).0)
     }

@@ -7,7 +7,7 @@ extension RemoteSigningService {
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
     ///   `signingFailed`, and the service's own errors.
-    func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
+    package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         let algorithm = algorithm
         let verificationKey = verificationKey
         guard verificationKey?.accepts(algorithm: algorithm.rawValue) ?? true else {

@@ -5,7 +5,12 @@ extension SigningService {
     /// Signs an input and rejects a result that can't be a signature of the service's algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`, and the errors of a custom service.
-    func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
+    package func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
+        try checkedSignature(for: input, with: localKey)
+    }
+
+    /// Signs an input with the service's key, if it's in this process.
+    func checkedSignature(for input: [UInt8], with localKey: SigningKey?) throws -> [UInt8] {
         if let localKey { return try localKey.signature(for: input) }
         let signature = Array(try sign(data: Data(input)))
         try check(signature, for: input)

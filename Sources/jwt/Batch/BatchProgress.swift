@@ -34,7 +34,8 @@ struct BatchProgress {
         let elapsed = ContinuousClock.now - start
         guard isShown || elapsed >= Self.patience else { return }
         isShown = true
-        show(.running, bytesPerSecond: Double(count) / (elapsed / .seconds(1)))
+        let seconds: Double = elapsed / .seconds(1)
+        show(.running, bytesPerSecond: Double(count) / seconds)
     }
 
     mutating func complete() {

@@ -17,7 +17,7 @@ struct DecodeCommand {
             Prints the header and the claims as JSON, and the times as local dates on standard error. Works with any \
             algorithm, and with expired tokens. Nothing is checked: anyone can have written the token. Use jwt \
             verify before you rely on it. Of an encrypted token, only the header is readable, and jwt decrypt \
-            decrypts it.
+            decrypts it. SD-JWTs are for jwt sd show.
             """,
             """
             Output is colored only on a terminal, and not if NO_COLOR is set. With --batch, each line of standard \
@@ -43,6 +43,9 @@ struct DecodeCommand {
         action: { try DecodeCommand($0).run(on: $1) }
     )
 
+    /// The command for SD-JWTs.
+    private static let selectiveAdvice = "print it with jwt sd show"
+
     private let token: TokenInput
     private let now: Double
     private let isBatch: Bool
@@ -57,6 +60,7 @@ struct DecodeCommand {
         if isBatch { return try Self.runBatch(console) }
         let text = try token.read()
         if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
+        if let error = SDInput.refusal(text, Self.selectiveAdvice) { throw CommandFailure(.rejected, error) }
         let token: UnverifiedToken
         do throws(TokenError) {
             token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
@@ -65,7 +69,7 @@ struct DecodeCommand {
         }
         if console.writesJSON { return try console.print(Self.result(token)) }
         console.note("UNVERIFIED: the signature was not checked; anyone can have written this")
-        for line in times(in: token.unverifiedClaims) { console.note(line) }
+        for line in TimeNotes(now: now).lines(in: token.unverifiedClaims) { console.note(line) }
         try console.show(Self.json(token))
     }
 
@@ -86,6 +90,7 @@ struct DecodeCommand {
     private static func runBatch(_ console: Console) throws {
         try BatchRun(input: .standardInput).run(on: console) { line in
             let token = try BatchRun.token(in: line)
+            if let error = SDInput.refusal(token, selectiveAdvice) { throw error }
             if EncryptedInput.isEncrypted(token) {
                 return .object(EncryptedInput.report(try EncryptedInput.jwe(token)))
             }
@@ -99,26 +104,9 @@ struct DecodeCommand {
 
     /// Puts the header first, as in the token, and marks the result as unverified for programs.
     private static func json(_ token: UnverifiedToken) -> String {
-        let parts = [("header", token.unverifiedHeader), ("claims", token.unverifiedClaims)].map { name, object in
-            "  \"\(name)\": " + object.prettyPrinted().replacing("\n", with: "\n  ")
-        }
-        return "{\n" + parts.joined(separator: ",\n") + ",\n  \"verified\": false\n}"
-    }
-
-    private func times(in claims: JSONObject) -> [String] {
-        ["iat", "nbf", "exp"].compactMap { name in
-            guard let value = claims[name] else { return nil }
-            guard let seconds = value.number?.double else { return "\(name): not a time" }
-            guard let time = Timestamp(secondsSince1970: seconds) else { return "\(name): outside the years 1 to 9999" }
-            return "\(name): \(time.localText) (\(verb(name, seconds)) \(RelativeTime.text(seconds - now)))"
-        }
-    }
-
-    private func verb(_ name: String, _ seconds: Double) -> String {
-        switch name {
-        case "exp": seconds > now ? "expires" : "expired"
-        case "nbf": seconds > now ? "begins" : "began"
-        default: "issued"
-        }
+        OrderedJSON.text([
+            ("header", .object(token.unverifiedHeader)), ("claims", .object(token.unverifiedClaims)),
+            ("verified", false),
+        ])
     }
 }

@@ -6,12 +6,18 @@ enum AsynchronousWork {
     /// Runs an asynchronous closure and waits for its result.
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         let outcome = Outcome<Value>()
-        Task {
+        let work = Task {
             do {
                 outcome.set(.success(try await body()))
             } catch {
                 outcome.set(.failure(error))
             }
+        }
+        // A task frees its values before others learn that it has ended. If it signaled the end
+        // itself, the process could exit at the same time.
+        Task {
+            await work.value
+            outcome.signal()
         }
         return try outcome.wait()
     }
@@ -22,13 +28,14 @@ enum AsynchronousWork {
 
         func set(_ result: Result<Value, any Error>) {
             self.result.withLock { $0 = result }
-            semaphore.signal()
         }
+
+        func signal() { semaphore.signal() }
 
         func wait() throws -> Value {
             while true {
                 semaphore.wait()
-                if let result = result.withLock({ $0 }) { return try result.get() }
+                if let result = result.withLock({ $0.take() }) { return try result.get() }
             }
         }
     }

@@ -18,6 +18,8 @@ struct KeyFile {
     let content: Content
     private let status: FileStatus?
     let password: String?
+    /// The option that names the algorithm, for messages.
+    let algorithmOption: String
 
     /// Detects the form of the key.
     ///
@@ -26,14 +28,17 @@ struct KeyFile {
     ///   - data: The content of the file.
     ///   - secretEncoding: The encoding of a raw secret, or `nil` for other keys.
     ///   - password: The password of an encrypted private key.
+    ///   - algorithmOption: The option that names the algorithm. The default is `--alg`.
     /// - Throws: ``CommandFailure`` with the name of the source if it doesn't contain a key.
     init(
         _ name: String,
         _ data: InputFile.Content,
         _ secretEncoding: SecretEncoding? = nil,
-        password: String? = nil
+        password: String? = nil,
+        algorithmOption: String = "--alg"
     ) throws(CommandFailure) {
         self.name = name
+        self.algorithmOption = algorithmOption
         self.password = password
         status = data.status
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
@@ -60,7 +65,7 @@ struct KeyFile {
     /// - Returns: The key and its ID.
     /// - Throws: ``CommandFailure`` if the file doesn't contain a private key that can sign.
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
-        try Self.describing(name) {
+        try Self.describing(name, algorithmOption) {
             switch content {
             case .pem(let text): (try SigningKey(pem: text, password: password, algorithm: algorithm), nil)
             case .der(let bytes): (try SigningKey(der: bytes, password: password, algorithm: algorithm), nil)
@@ -77,7 +82,7 @@ struct KeyFile {
     /// - Returns: The key.
     /// - Throws: ``CommandFailure`` if the file doesn't contain a key that can verify.
     func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
-        try Self.describing(name) {
+        try Self.describing(name, algorithmOption) {
             switch content {
             case .pem(let text) where text.contains("PRIVATE KEY-----"):
                 try SigningKey(pem: text, password: password, algorithm: algorithm).verificationKey
@@ -158,6 +163,7 @@ struct KeyFile {
     /// Runs a closure and adds the file's name to its errors.
     static func describing<Value>(
         _ name: String,
+        _ algorithmOption: String = "--alg",
         _ body: () throws -> Value
     ) throws(CommandFailure) -> Value {
         do {
@@ -168,7 +174,7 @@ struct KeyFile {
             let advice =
                 switch error.code {
                 case .passwordRequired: "; pass it with --password-file FILE or --password-env NAME"
-                case .algorithmRequired: " with --alg"
+                case .algorithmRequired: " with \(algorithmOption)"
                 default: ""
                 }
             throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)

@@ -195,6 +195,6 @@ struct KeySetSource {
         let part = "/.well-known/oauth-authorization-server"
         let host = base.firstRange(of: "://")?.upperBound ?? base.startIndex
         guard let path = base[host...].firstIndex(of: "/") else { return base + part }
-        return base[..<path] + part + base[path...]
+        return "\(base[..<path])\(part)\(base[path...])"
     }
 }

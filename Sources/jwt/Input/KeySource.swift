@@ -56,6 +56,9 @@ struct KeySource: Equatable {
         environment.definition, secret.definition, passwordFile.definition, passwordEnvironment.definition,
     ]
 
+    /// The options of commands whose key can't be a shared secret.
+    static let keyPairOptions = options.filter { $0.longName != secret.definition.longName }
+
     private enum Place: Equatable {
         case file(InputFile)
         case environment(EnvironmentVariable)
@@ -64,6 +67,8 @@ struct KeySource: Equatable {
     private let place: Place
     private let secretEncoding: SecretEncoding?
     private let password: PasswordSource?
+    /// The option that names the key's algorithm, for messages.
+    private var algorithmOption = "--alg"
 
     /// Creates the source, or returns `nil` if the command line has no key.
     ///
@@ -96,8 +101,10 @@ struct KeySource: Equatable {
         _ arguments: ParsedArguments,
         file: InputFile,
         secretEncoding: SecretEncoding? = nil,
-        password: PasswordSource? = nil
+        password: PasswordSource? = nil,
+        algorithmOption: String = "--alg"
     ) throws(UsageError) {
+        self.algorithmOption = algorithmOption
         place = .file(file)
         self.secretEncoding = secretEncoding
         self.password = password
@@ -150,12 +157,25 @@ struct KeySource: Equatable {
     func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
         switch place {
         case .file(let file):
-            let content = try file.read()
-            return try KeyFile(file.name, content, secretEncoding, password: try password?.read(warningOn: console))
+            return try keyFile(file.name, file.read(), console)
         case .environment(let variable):
             let option = Self.environment.definition.spelling
             let content = InputFile.Content(bytes: Array(try variable.value(for: option).utf8), status: nil)
-            return try KeyFile(option, content, secretEncoding, password: try password?.read(warningOn: console))
+            return try keyFile(option, content, console)
         }
+    }
+
+    private func keyFile(
+        _ name: String,
+        _ content: InputFile.Content,
+        _ console: Console
+    ) throws(CommandFailure) -> KeyFile {
+        try KeyFile(
+            name,
+            content,
+            secretEncoding,
+            password: try password?.read(warningOn: console),
+            algorithmOption: algorithmOption
+        )
     }
 }

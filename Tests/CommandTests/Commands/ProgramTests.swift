@@ -27,7 +27,10 @@ struct ProgramTests {
           request               Send an HTTP request with an access token
           dpop                  Create a DPoP proof for one request
           jws                   Sign and verify arbitrary payloads
+          sd                    Issue, present and verify SD-JWTs
+          http                  Verify signed HTTP messages
           pin                   Print the pins of a server or a certificate
+          whoami                Show the identities that the platform offers
           completions           Print the completion script for a shell
           manual                Print the manual page
 
@@ -155,7 +158,7 @@ struct ProgramTests {
         #expect(result.status == 64)
         #expect(
             result.errors
-                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, encrypt, decrypt, key, token, request, dpop, jws, pin, completions, manual (see jwt --help)\n"
+                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, encrypt, decrypt, key, token, request, dpop, jws, sd, http, pin, whoami, completions, manual (see jwt --help)\n"
         )
     }
 

@@ -21,7 +21,11 @@ struct CompletionTests {
             ("jwt sign --alg ES2", "ES256 ES256K"), ("jwt sign -k k", "key.pem keys.jwks"), ("jwt sign --sub ", ""),
             ("jwt key inspect key.", "key.pem"), ("jwt completions f", "fish"),
             ("jwt sign --sub key --for", "--format"),
-            ("jwt dec", "decode decrypt"), ("jwt keygen --out key.", "key.pem"),
+            ("jwt dec", "decode decrypt"), ("jwt sd ", "issue present verify show --help"),
+            ("jwt sd issue --hash sha-2", "sha-256"), ("jwt sd present --holder", ""),
+            ("jwt keygen --out key.", "key.pem"), ("jwt http v", "verify"),
+            ("jwt http verify key", "key.pem keys.jwks"),
+            ("jwt request --signature-profile web", "web-bot-auth"), ("jwt request --http-signature key.", "key.pem"),
         ]
     )
     func bash(line: String, expected: String) throws {

@@ -96,7 +96,7 @@ struct ScriptTests {
             #expect(form["code"] == "c&d")
             #expect(form["redirect_uri"] == "https://service.example/callback?a=b")
             #expect(form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-            let policy = ValidationPolicy.clientAssertion(audiences: [endpoint], clientID: "client")
+            let policy = ValidationPolicy.clientAssertion(audience: endpoint, clientID: "client")
             let assertion = form["client_assertion"] ?? ""
             #expect(throws: Never.self) { try JWTVerifier(key: try Self.rsaKey(), policy: policy).verify(assertion) }
         }

@@ -10,7 +10,10 @@ struct DocumentationCoverageTests {
     @Test(
         "Every public symbol documents its summary, parameters, return value and errors",
         .enabled(if: folder != nil, "requires symbol graphs. Run bash .ci/docs."),
-        arguments: ["TokenGeneration", "Networking", "OAuth2", "ResourceServer", "MockNetworking"]
+        arguments: [
+            "TokenGeneration", "Networking", "OAuth2", "HTTPSignatures", "ResourceServer", "SharedStores",
+            "WorkloadIdentity", "MockNetworking",
+        ]
     )
     func complete(product: String) throws {
         let folder = URL(filePath: try #require(Self.folder)).appending(path: product)
@@ -21,7 +24,7 @@ struct DocumentationCoverageTests {
         let symbols = graphs.flatMap(\.symbols).filter { symbol in
             symbol.kind.identifier != "swift.extension" && [nil, product].contains(symbol.docComment?.module)
         }
-        #expect(symbols.count > 50, "too few symbols for \(product)")
+        #expect(symbols.count > 10, "too few symbols for \(product)")
         for symbol in symbols {
             #expect(symbol.gaps == [], "\(symbol.place)")
         }

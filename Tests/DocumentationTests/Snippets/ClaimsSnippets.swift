@@ -90,12 +90,12 @@ struct ClaimsSnippets {
             nonce: nonce
         )
         let client = ValidationPolicy.clientAssertion(
-            audiences: ["https://id.example"],
+            audience: "https://id.example",
             clientID: "batch"
         )
         #expect(plain.type == login.type)
         #expect(access.type == "at+jwt")
-        #expect(client.audience == "https://id.example")
+        #expect(client.audience == .only("https://id.example"))
     }
 
     @Test("Creates and verifies DPoP proofs")

@@ -412,3 +412,32 @@ struct OAuth2Snippets {
         await server.stop()
     }
 }
+
+/// ExchangeChainTests runs it.
+func crossAppAccess(
+    _ identityProvider: AuthorizationServer,
+    _ authenticationAtProvider: any ClientAuthentication,
+    _ user: any TokenSource,
+    _ server: AuthorizationServer,
+    _ authentication: any ClientAuthentication,
+    _ api: URL
+) -> OAuth2Authenticator {
+    let assertion = GrantTokenSource(
+        server: identityProvider,
+        clientAuthentication: authenticationAtProvider,
+        grant: TokenExchangeGrant(
+            subject: user,
+            subjectTokenType: .idToken,
+            identifier: "ada",
+            audiences: [server.issuer],
+            requestedTokenType: .identityAssertion
+        )
+    )
+    let authenticator = OAuth2Authenticator(
+        server: server,
+        clientAuthentication: authentication,
+        grant: JWTBearerGrant(assertion: assertion, identifier: "ada"),
+        resources: [api]
+    )
+    return authenticator
+}

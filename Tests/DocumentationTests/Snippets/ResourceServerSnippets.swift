@@ -136,6 +136,9 @@ struct ResourceServerSnippets {
             verifier.policy.checks = []
             verifier.scopeClaim = "scp"
 
+            verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
+            verifier.nonces = try RotatingDPoPNonces(partition: "a1")
+
             verifier.dpop = DPoPVerifier(replayCache: replayCache, algorithms: [.es256])
             verifier.nonces = try RotatingDPoPNonces(secret: nonceSecret)
             verifier.requiresBoundTokens = true

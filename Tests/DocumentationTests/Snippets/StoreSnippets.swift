@@ -24,13 +24,16 @@ struct DatabaseTokenStore: TokenStore {
 
     func compareAndSwap(
         _ key: String,
-        expectedVersion: Int?,
+        expectedVersion: TokenRecordVersion?,
         record: TokenRecord
-    ) async throws -> Bool {
+    ) async throws -> TokenRecordVersion? {
         try await database.write(key, over: expectedVersion, record)
     }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+    func remove(
+        _ key: String,
+        ifVersion version: TokenRecordVersion
+    ) async throws -> Bool {
         try await database.delete(key, version)
     }
 
@@ -49,11 +52,17 @@ struct Database {
 
     func record(_ key: String) async throws -> VersionedTokenRecord? { memory.load(key) }
 
-    func write(_ key: String, over version: Int?, _ record: TokenRecord) async throws -> Bool {
+    func write(
+        _ key: String,
+        over version: TokenRecordVersion?,
+        _ record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         memory.compareAndSwap(key, expectedVersion: version, record: record)
     }
 
-    func delete(_ key: String, _ version: Int) async throws -> Bool { memory.remove(key, ifVersion: version) }
+    func delete(_ key: String, _ version: TokenRecordVersion) async throws -> Bool {
+        memory.remove(key, ifVersion: version)
+    }
 
     func withAdvisoryLock<Result: Sendable>(
         _ key: String,

@@ -18,7 +18,9 @@ extension FuzzTarget {
         guard let jwt = signed(#"{"alg":"ES256","typ":"sd-jwt"}"#, payload) else { defect("the token can't be signed") }
         let token = ([jwt] + disclosures).map { "\($0)~" }.joined()
         if !lines[0].isEmpty { checkBinding(lines[0].replacing("%0", with: Seeds.digest(token)), to: token) }
+        let unverified = try? UnverifiedSDJWT(token)
         guard let verified = try? Seeds.sdJWTVerifier.verify(token, keyBinding: .notRequired) else { return }
+        require(unverified != nil, "a verified token can't be inspected")
         check(verified.claims, depth: 1)
         require(verified.disclosedPaths.count == disclosures.count, "a disclosure was ignored")
         require(verified.keyBinding == nil, "a key binding appeared")
@@ -69,6 +71,7 @@ extension FuzzTarget {
     /// Reads a text in the form of one token, of which only the examples are signed.
     private static func readSDJWT(_ text: String) {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
+        let unverified = isJSON ? try? UnverifiedSDJWT(json: Data(text.utf8)) : try? UnverifiedSDJWT(text)
         let verifier = Seeds.exampleVerifier
         let verified =
             isJSON
@@ -76,6 +79,7 @@ extension FuzzTarget {
             : try? verifier.verify(text, keyBinding: .notRequired)
         guard let verified else { return }
         check(verified.claims, depth: 1)
+        require(unverified != nil, "a verified token can't be inspected")
         let signed = Seeds.exampleJWTs
         require(
             isJSON

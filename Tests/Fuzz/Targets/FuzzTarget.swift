@@ -17,6 +17,8 @@ enum FuzzTarget: String, CaseIterable {
     case sdjwt
     /// DPoP proofs.
     case dpop
+    /// Structured fields, of several lines.
+    case field
     /// JWK and JWK Set text.
     case jwk
     /// PEM text.
@@ -33,6 +35,7 @@ enum FuzzTarget: String, CaseIterable {
         case .jwe: Self.jwe(String(decoding: bytes, as: UTF8.self))
         case .sdjwt: Self.sdJWT(String(decoding: bytes, as: UTF8.self))
         case .dpop: Self.dpop(String(decoding: bytes, as: UTF8.self))
+        case .field: Self.structuredField(String(decoding: bytes, as: UTF8.self))
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
         case .der:

@@ -48,6 +48,7 @@ enum Seeds {
         seeds[.jwe, default: []] += try jweSeeds()
         seeds[.sdjwt, default: []] += sdJWTSeeds()
         seeds[.dpop, default: []] += proofSeeds()
+        seeds[.field, default: []] += structuredFields
         let key = try SigningKey(jwk: vector.key)
         for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))

@@ -1,7 +1,7 @@
 """Generates Docs/Interop.md from the tests' results: matrix.py FILE, to standard output.
 
 Each line of FILE is a feature, a server, and the result: `passed`, `lacks`, or `differs` with the
-description.
+description. For signed messages, it's an algorithm, the library, and the exchange that passed.
 """
 
 import importlib.metadata
@@ -24,6 +24,13 @@ order = [
     "UserInfo", "Signed UserInfo", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
     "Certificate-bound tokens",
 ]
+peer = "http-message-signatures"
+algorithms = [
+    "`ed25519`", "`ecdsa-p256-sha256`", "`ecdsa-p384-sha384`", "`rsa-pss-sha512`", "`rsa-v1_5-sha256`", "`hmac-sha256`",
+]
+exchanges = [
+    "our requests", "its requests", "our responses", "its responses", "ours through nginx", "its through nginx",
+]
 
 
 def wrapped(text, indent=0):
@@ -36,7 +43,8 @@ def wrapped(text, indent=0):
 found, notes = {}, []
 with open(sys.argv[1], encoding="utf-8") as file:
     lines = sorted(set(file.read().splitlines()))
-for feature, server, outcome, *reason in (line.split("\t") for line in lines):
+signed = {tuple(line.split("\t")) for line in lines if f"\t{peer}\t" in line}
+for feature, server, outcome, *reason in (line.split("\t") for line in lines if f"\t{peer}\t" not in line):
     if (feature, server) in found:
         raise SystemExit(f"error: {feature} has two results for {server}")
     found[feature, server] = (outcome, *reason)
@@ -44,7 +52,12 @@ features = {feature for feature, _ in found}
 if unknown := features - set(order):
     raise SystemExit(f"error: unknown features {sorted(unknown)}; add them to `order` in matrix.py")
 
-print("# Interoperation with authorization servers\n")
+if unknown := {(algorithm, exchange) for algorithm, _, exchange in signed} - {
+    (algorithm, exchange) for algorithm in algorithms for exchange in exchanges
+}:
+    raise SystemExit(f"error: unknown exchanges {sorted(unknown)}; add them to matrix.py")
+
+print("# Interoperation with other implementations\n")
 print(
     wrapped(
         "`bash Tests/Interop/run` starts other projects' authorization servers, runs `InteropTests` "
@@ -85,3 +98,21 @@ print("\n" + wrapped(sentence) + "\n")
 print("## Differences\n")
 for number, note in enumerate(notes, 1):
     print(wrapped(f"{number}. {note}", indent=len(f"{number}. ")))
+
+print("\n## HTTP message signatures\n")
+sentence = (
+    f"[{peer}](https://github.com/pyauth/http-message-signatures) {importlib.metadata.version(peer)} "
+    "exchanges signed messages with the library over loopback connections, with a key of each "
+    "algorithm: `Tests/Interop/signature_peer.py`. Requests have a body and `Content-Digest`, or "
+    "neither, and the signatures of responses cover their requests. Through nginx, they use "
+    "HTTP/2 with TLS (ours) and another path and host at the server. The tests also change the "
+    "method, the query, a field, the body and its digest, the status or the request of a "
+    "response: both sides reject each."
+)
+print(wrapped(sentence) + "\n")
+print("| algorithm | " + " | ".join(exchanges) + " |")
+print("|---|" + "---|" * len(exchanges))
+for algorithm in algorithms:
+    if missing := [exchange for exchange in exchanges if (algorithm, peer, exchange) not in signed]:
+        raise SystemExit(f"error: {algorithm} has no result for {missing}")
+    print(f"| {algorithm} | " + " | ".join("passed" for _ in exchanges) + " |")

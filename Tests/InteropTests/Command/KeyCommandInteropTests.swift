@@ -7,12 +7,7 @@ import TokenGeneration
 struct KeyCommandInteropTests {
     private static let claims: JSONObject = ["sub": "Ünï 😀", "exp": 4_102_444_800, "list": [1, nil, true]]
 
-    private static var cases: [(Peer, JWSAlgorithm)] {
-        Peer.libraries.flatMap { peer in
-            JWSAlgorithm.implemented
-                .filter { peer != .pyJWT || ![.ed25519, .ed448].contains($0) }.map { (peer, $0) }
-        }
-    }
+    private static var cases: [(Peer, JWSAlgorithm)] { AlgorithmInteropTests.cases }
 
     @Test("The peer signs with keys of jwt keygen in every format of jwt key convert", arguments: cases)
     func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
@@ -24,7 +19,7 @@ struct KeyCommandInteropTests {
         for form in algorithm.isSymmetric ? ["jwk"] : ["jwk", "pem", "der"] {
             forms.append(try await converted(key, to: form, folder.path("form-" + form)))
         }
-        if !algorithm.isSymmetric, !name.hasPrefix("Ed") {
+        if algorithm.hasTraditionalFormat {
             forms.append(try await converted(key, to: "traditional", folder.path("form-traditional")))
         }
         let made = try await peer.askAlgorithm(

@@ -1,5 +1,7 @@
 import Foundation
+import Synchronization
 import Testing
+import TokenGeneration
 
 /// The results for each server, for `Docs/Interop.md`.
 enum InteropMatrix {
@@ -37,12 +39,29 @@ enum InteropMatrix {
             case .lacks: "lacks"
             case .differs(let reason): "differs\t\(reason)"
             }
+        try append("\(feature)\t\(server.rawValue)\t\(words)")
+    }
+
+    /// Records that an exchange of signed messages works with an algorithm.
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange's name in the table.
+    ///   - algorithm: The algorithm.
+    static func recordSignatures(_ exchange: String, _ algorithm: JWSAlgorithm) throws {
+        try append("`\(SignaturePeer.name(of: algorithm))`\thttp-message-signatures\t\(exchange)")
+    }
+
+    /// Lets one test at a time find the file's end and write there.
+    private static let writing = Mutex(())
+
+    private static func append(_ line: String) throws {
         guard let path = Interop.variable("INTEROP_MATRIX") else { return }
-        let file = try FileHandle(forWritingTo: URL(filePath: path))
-        defer { try? file.close() }
-        // Write each line at once, so that concurrent tests don't mix theirs.
-        try file.seekToEnd()
-        try file.write(contentsOf: Data("\(feature)\t\(server.rawValue)\t\(words)\n".utf8))
+        try writing.withLock { _ in
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            defer { try? file.close() }
+            try file.seekToEnd()
+            try file.write(contentsOf: Data("\(line)\n".utf8))
+        }
     }
 }
 

@@ -28,23 +28,26 @@ struct AuthorizationPeer {
     /// secret, both with the scopes `read` and `write`.
     static func with(
         rotates: Bool = true,
+        _ configure: (inout MockAuthorizationServer.Configuration) -> Void = { _ in },
         _ body: (AuthorizationPeer) async throws -> Void
     ) async throws {
-        let peer = try AuthorizationPeer(rotates: rotates)
+        let peer = try AuthorizationPeer(rotates: rotates, configure)
         let result = await Result.catching { try await body(peer) }
         await peer.transport.close()
         await peer.server.stop()
         try result.get()
     }
 
-    private init(rotates: Bool) throws {
+    private init(rotates: Bool, _ configure: (inout MockAuthorizationServer.Configuration) -> Void) throws {
         key = try SigningKey.generate(.es256)
+        var configuration = MockAuthorizationServer.Configuration(
+            tokenLifetime: .seconds(300),
+            rotatesRefreshTokens: rotates,
+            time: time.timeSource
+        )
+        configure(&configuration)
         server = try MockAuthorizationServer.start(
-            configuration: .init(
-                tokenLifetime: .seconds(300),
-                rotatesRefreshTokens: rotates,
-                time: time.timeSource
-            ),
+            configuration: configuration,
             clients: [
                 .init(id: "keyed", key: key.verificationKey, scopes: ["read", "write"]),
                 .init(id: "secretive", secret: Self.secret, scopes: ["read", "write"]),

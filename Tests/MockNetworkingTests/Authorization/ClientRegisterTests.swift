@@ -8,16 +8,32 @@ import TokenGeneration
 
 @Suite("MockAuthorizationServer: clients", .limitedConcurrency)
 struct ClientRegisterTests {
-    @Test("Accepts assertions for the issuer and for the token endpoint")
+    @Test("Accepts assertions for only the issuer, with or without a type")
     func assertions() async throws {
         try await AuthorizationPeer.with { peer in
-            for audience in [peer.server.metadata.issuer, peer.server.metadata.tokenEndpoint.absoluteString] {
-                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": .string(audience)])))
+            let issuer = JSONValue.string(peer.server.metadata.issuer)
+            for audience in [issuer, .array([issuer])] {
+                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
                 #expect(answer.status == 200)
                 #expect(peer.server.isActive(answer.accessToken))
             }
-            let both: JSONValue = ["https://another.example", .string(peer.server.metadata.issuer)]
-            #expect(try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": both]))).status == 200)
+            let endpoint = JSONValue.string(peer.server.metadata.tokenEndpoint.absoluteString)
+            for audience in [endpoint, .array([issuer, endpoint]), .array([issuer, "https://another.example"])] {
+                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
+                #expect(answer.error == "invalid_client")
+            }
+        }
+    }
+
+    @Test("Accepts assertions for the token endpoint if it's configured")
+    func olderAssertions() async throws {
+        try await AuthorizationPeer.with({ $0.assertionAudience = .issuerOrTokenEndpoint }) { peer in
+            let issuer = JSONValue.string(peer.server.metadata.issuer)
+            let endpoint = JSONValue.string(peer.server.metadata.tokenEndpoint.absoluteString)
+            for audience in [issuer, endpoint, .array([issuer, "https://another.example"])] {
+                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
+                #expect(answer.status == 200)
+            }
         }
     }
 

@@ -128,8 +128,8 @@ struct CacheInterceptorTests {
             .text("b", headers: ["Cache-Control": "max-age=60", "ETag": "\"2\""]),
             .status(304)
         )
-        var request = CacheFixture.request()
         func text(_ policy: URLRequest.CachePolicy) async throws -> String {
+            var request = CacheFixture.request()
             request.cachePolicy = policy
             return String(decoding: try await fixture.client.makeRequest(request), as: UTF8.self)
         }

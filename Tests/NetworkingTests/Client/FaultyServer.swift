@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 
 /// The server's behavior for one attempt, drawn from a seed and the numbers of the request and the
 /// attempt.

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
 /// Tests of the syntax of event streams, with the examples of WHATWG HTML §9.2 and the cases of its

@@ -1,6 +1,7 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 
 /// The ways in which a test divides a body into parts.
 enum StreamParts {

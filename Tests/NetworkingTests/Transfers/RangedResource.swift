@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestSupport
 
 /// A resource that a loopback server provides in ranges, and that can change, fail and send wrong
 /// responses on demand.

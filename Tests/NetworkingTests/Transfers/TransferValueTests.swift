@@ -123,24 +123,6 @@ struct TransferValueTests {
         #expect(progress.estimatedTimeRemaining == nil && progress.fractionCompleted == nil)
     }
 
-    private static let abc = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
-
-    @Test("Reads the strongest supported digest of a response")
-    func digests() {
-        let sha512 = "3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw=="
-        #expect(FileDigest(["Repr-Digest": "sha-256=:\(Self.abc):"])?.octets.count == 32)
-        #expect(FileDigest(["Digest": "SHA-256=\(Self.abc)"])?.octets.first == 0xBA)
-        #expect(
-            FileDigest(["Repr-Digest": "md5=:AAAA:, sha-256=:\(Self.abc):, sha-512=:\(sha512):"])?.octets.count == 64
-        )
-        let none: [HTTPHeaders] = [
-            [:], ["Content-Digest": "sha-256=:\(Self.abc):"], ["Repr-Digest": "sha-256=\(Self.abc)"],
-            ["Repr-Digest": "sha-256=:AAAA:"], ["Repr-Digest": "sha-256"], ["Repr-Digest": "sha-256=:"],
-            ["Repr-Digest": "unixsum=:AAAA:"],
-        ]
-        for headers in none { #expect(FileDigest(headers) == nil, "\(headers)") }
-    }
-
     @Test("Accepts only a SHA-256 hash in hexadecimal")
     func hexadecimal() async throws {
         let text = String(repeating: "aF", count: 32)

@@ -158,8 +158,8 @@ struct ConnectionPoolStateTests {
         }
     }
 
-    @Test("Metrics of a request on a kept connection have the TLS version")
-    func keptVersion() async throws {
+    @Test("Metrics of a request on a kept connection have the TLS version", arguments: [true, false])
+    func keptVersion(isFirstObserved: Bool) async throws {
         let fixture = try TLSFixture()
         let metrics = Mutex<[HTTPTransportMetrics]>([])
         try await fixture.withServer {
@@ -168,15 +168,19 @@ struct ConnectionPoolStateTests {
             var tls = TLSConfiguration()
             tls.trustRoots = try fixture.roots
             try await withTLS(tls) { transport in
+                let url = server.url(for: "/")
+                if !isFirstObserved {
+                    _ = try await transport.send(HTTPTransportRequest(url: url), limits: .generous())
+                }
                 for _ in 0..<2 {
-                    let request = HTTPTransportRequest(url: server.url(for: "/")) { event in
+                    let request = HTTPTransportRequest(url: url) { event in
                         if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
                     }
                     _ = try await transport.send(request, limits: .generous())
                 }
             }
             #expect(metrics.withLock { $0.map(\.tlsVersion) } == [.tls12, .tls12])
-            #expect(metrics.withLock { $0.map(\.isConnectionReused) } == [false, true])
+            #expect(metrics.withLock { $0.map(\.isConnectionReused) } == [!isFirstObserved, true])
         }
     }
 

@@ -278,6 +278,23 @@ struct NameLookupTests {
         #expect(name.map { "\($0.host):\($0.port)" } == expected)
     }
 
+    @Test(
+        "Determines from libcurl's result whether it wanted the proxy's name",
+        arguments: [
+            (5, "Couldn't resolve proxy 'proxy.test'", true), (6, "Could not resolve host: proxy.test", false),
+            (42, "Could not resolve proxy: proxy.test", true), (42, "Could not resolve host: a.test", false),
+            (42, "Error 42 resolving Proxy.test:3128", true), (42, "Error 42 resolving proxy.test:80", false),
+            (42, "Error 42 resolving a.test:3128", false), (42, "Error 42 resolving proxy.test:31280", false),
+        ] as [(Int32, String, Bool)]
+    )
+    func wantedHost(code: Int32, text: String, isProxy: Bool) {
+        let proxy = NameLookup.Name(host: "proxy.test", port: 3128, isProxy: true)
+        #expect((CurlFailure.wantedHost(code: code, text: text, proxy: proxy) == .proxy) == isProxy)
+        if text.contains("resolving") {
+            #expect(CurlFailure.wantedHost(code: code, text: text, proxy: nil) == .origin)
+        }
+    }
+
     @Test("Includes the lookup in the metrics")
     func metrics() async throws {
         let stub = StubResolver(["slow.test": Self.home], isOpen: false)

@@ -41,6 +41,8 @@ struct ResponseHeadReaderTests {
             ["HTTP/1.1\r\n"], ["HTTP/1.1 \r\n"], ["HTTP/1.1 20\r\n"], ["HTTP/1.1 20x OK\r\n"], ["HTTP/1.1 2000 OK\r\n"],
             ["HTTP/1.1 099 Low\r\n"], ["HTTP/\r\n"], ["name: value\r\n"], ["HTTP/1.1 200\r\n", ": value\r\n"],
             ["HTTP/1.1 200\r\n", "no colon\r\n"], ["HTTP/1.1 200\r\n", " folded\r\n"], [" folded\r\n"],
+            ["HTTP/3.0 200 OK\r\n"], ["HTTP/3 200 \r\n"], ["HTTP/2.0 200 OK\r\n"], ["HTTP/1.9 200 OK\r\n"],
+            ["HTTP/1.1 103 Early Hints\r\n", "\r\n", "HTTP/3.0 200 OK\r\n"],
         ]
     )
     func malformed(_ lines: [String]) {

@@ -441,16 +441,22 @@ private final class WitnessedStore: TokenStore {
 
     func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
-        guard store.compareAndSwap(key, expectedVersion: expectedVersion, record: record) else { return false }
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
+        guard let version = store.compareAndSwap(key, expectedVersion: expectedVersion, record: record) else {
+            return nil
+        }
         state.withLock { state in
             state.key = key
             if let token = record.refreshToken { state.written.insert(token.expose { $0 }) }
         }
-        return true
+        return version
     }
 
-    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool { store.remove(key, ifVersion: version) }
 
     func withExclusiveAccess<Result: Sendable>(
         to key: String,

@@ -238,7 +238,11 @@ private final class TamperedStore: TokenStoreWrapper {
 
     init(_ change: @escaping @Sendable (inout TokenRecord) -> Void) { self.change = change }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
         var record = record
         change(&record)
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)

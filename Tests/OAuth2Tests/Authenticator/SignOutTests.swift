@@ -17,7 +17,7 @@ struct SignOutTests {
         let authenticator = fixture.authenticator(grant: grant, store: store)
         #expect(try await authenticator.text() == "a1")
         try await authenticator.signOut()
-        #expect(store.written.last?.isSignedOut == true)
+        #expect(store.written.last?.end == .signedOut)
         #expect(store.written.last?.refreshToken == nil)
         for _ in 1...3 {
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
@@ -42,7 +42,7 @@ struct SignOutTests {
         gate.open()
         try await signingOut.value
         #expect(store.written.map(\.refresh) == ["r1", nil])
-        #expect(store.written.map(\.isSignedOut) == [false, true])
+        #expect(store.written.map(\.end) == [nil, .signedOut])
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
         #expect(fixture.endpoint.requests.count == 1)
         await fixture.runOut()
@@ -101,7 +101,7 @@ struct SignOutTests {
         fixture.time.advance(by: .seconds(7_200))
         await fixture.runOut()
         #expect(await failureCode { _ = try await one.text() } == .reauthenticationRequired)
-        #expect(store.written.map(\.isSignedOut) == [true])
+        #expect(store.written.map(\.end) == [.signedOut])
         #expect(fixture.endpoint.requests.count == 1)
     }
 

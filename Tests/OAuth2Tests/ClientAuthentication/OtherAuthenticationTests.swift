@@ -34,10 +34,12 @@ struct OtherAuthenticationTests {
         #expect(Set(form.keys) == ["client_id", "client_assertion_type", "client_assertion"])
         let key = try SigningKey(secret: secret.utf8, algorithm: algorithm).verificationKey
         var policy = ValidationPolicy(issuer: "a", subject: "a", currentDate: { Self.date })
-        policy.audience = .contains("https://as.example")
+        policy.audience = .only("https://as.example")
+        policy.type = "client-authentication+jwt"
         let token = try JWTVerifier(key: key, policy: policy).verify(try #require(form["client_assertion"]))
         #expect(token.claims["exp"] == 1_700_000_060)
         #expect(token.claims["jti"] != nil)
+        #expect(token.header["typ"] == "client-authentication+jwt")
         let again = try await self.form(authentication)["client_assertion"]
         #expect(again != form["client_assertion"])
     }

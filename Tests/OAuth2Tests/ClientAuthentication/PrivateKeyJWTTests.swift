@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TestSupport
 import Testing
 import TokenGeneration
@@ -28,10 +29,53 @@ struct PrivateKeyJWTTests {
         #expect(Set(claims.map(\.name)) == ["iss", "sub", "aud", "iat", "exp", "jti"])
     }
 
-    @Test("The header has the signing service's algorithm and key ID")
+    @Test("The header has the signing service's algorithm and key ID, and the type of RFC 10070")
     func header() async throws {
         let token = try await verified(.privateKeyJWT(clientID: "reports", signingService: service))
-        #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
+        #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "client-authentication+jwt"])
+    }
+
+    @Test("The header can have other members and another type, but not another algorithm")
+    func headerMembers() async throws {
+        let token = try await verified(
+            .privateKeyJWT(
+                clientID: "reports",
+                signingService: service,
+                header: ["typ": "JWT", "x5t#S256": "abc"]
+            )
+        )
+        #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT", "x5t#S256": "abc"])
+        await #expect(throws: OAuth2Error(.assertionFailed, "")) {
+            try await request(.privateKeyJWT(clientID: "reports", signingService: service, header: ["alg": "none"]))
+        }
+    }
+
+    @Test("Entra ID gets the token endpoint as audience, and the certificate's thumbprint")
+    func entra() async throws {
+        let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
+        let key = try SigningKey(pem: issued.privateKeyPEM)
+        let authentication = try PrivateKeyJWT.entra(
+            clientID: "reports",
+            signingKey: key,
+            certificate: issued.chainPEM
+        )
+        let assertion = try #require(
+            try await request(authentication).form.first { $0.name == "client_assertion" }?.value
+        )
+        let token = try UnverifiedToken(assertion)
+        let hash = try Certificate(der: Array(issued.certificateDER)).fingerprint(.sha256)
+        let thumbprint = Data(hash).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").dropLast()
+        #expect(token.unverifiedHeader["typ"] == "JWT")
+        #expect(token.unverifiedHeader["x5t#S256"] == .string(String(thumbprint)))
+        #expect(token.unverifiedClaims["aud"] == "https://as.example/token")
+        #expect(token.unverifiedClaims["exp"] == 1_700_000_300)
+        let other = try SigningKey.generate(.es256)
+        #expect(throws: TokenError(.keyMismatch, "")) {
+            try PrivateKeyJWT.entra(clientID: "reports", signingKey: other, certificate: issued.chainPEM)
+        }
+        #expect(throws: TokenError(.malformedKey, "")) {
+            try PrivateKeyJWT.entra(clientID: "reports", signingKey: key, certificate: "none")
+        }
     }
 
     @Test("The audience can be the token endpoint or a custom value")
@@ -106,12 +150,11 @@ struct PrivateKeyJWTTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A remote service signs, with the type client-authentication+jwt if requested")
+    @Test("A remote service signs")
     func remote() async throws {
         let authentication = PrivateKeyJWT(
             clientID: "reports",
-            remoteSigningService: Vault(service: service),
-            tokenType: "client-authentication+jwt"
+            remoteSigningService: Vault(service: service)
         )
         let token = try await verified(authentication)
         #expect(token.header == ["alg": "ES256", "kid": "vault", "typ": "client-authentication+jwt"])
@@ -164,6 +207,7 @@ struct PrivateKeyJWTTests {
         let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
         let date = date
         var policy = ValidationPolicy(issuer: .skipIssuerCheck, currentDate: { date })
+        policy.type = .absentOrOneOf(["JWT", "client-authentication+jwt"])
         policy.audience = .skipAudienceCheck
         return try JWTVerifier(key: service.verificationKey, policy: policy).verify(assertion)
     }

@@ -91,7 +91,7 @@ struct CodeFlowModuleTests {
 
     @Test("FAPI: the audience of an assertion is the issuer, as a string, and each assertion is new")
     func assertionAudience() async throws {
-        try await ServerFixture.with({ $0.assertionAudience = .issuer }) { fixture in
+        try await ServerFixture.with { fixture in
             let issuer = fixture.client(try fixture.keyed())
             for _ in 1...3 { _ = try await issuer.tokens(for: ClientCredentialsGrant()) }
             let endpoint = fixture.client(try fixture.keyed(.tokenEndpoint))
@@ -104,7 +104,9 @@ struct CodeFlowModuleTests {
             let assertions = fixture.server.server.requests(for: "/token").compactMap {
                 $0.formValue("client_assertion")
             }
-            let identifiers = try assertions.map { try UnverifiedToken($0).unverifiedClaims["jti"]?.string }
+            let claims = try assertions.map { try UnverifiedToken($0).unverifiedClaims }
+            #expect(claims.contains { $0["aud"] == .string(fixture.server.metadata.issuer) })
+            let identifiers = claims.map { $0["jti"]?.string }
             #expect(assertions.count == 7)
             #expect(Set(identifiers).count == 7)
         }

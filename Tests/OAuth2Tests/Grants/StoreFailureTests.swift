@@ -87,8 +87,8 @@ struct StoreFailureTests {
         let name = key.withLock { $0 }
         let stored = try #require(shared.load(name))
         var record = stored.record
-        record.refreshAttempt = "another@\(Int(fixture.time.date.timeIntervalSince1970 - age))"
-        #expect(shared.compareAndSwap(name, expectedVersion: stored.version, record: record))
+        record.refreshAttempt = RefreshAttempt(id: "another", date: fixture.time.date.addingTimeInterval(-age))
+        #expect(shared.compareAndSwap(name, expectedVersion: stored.version, record: record) != nil)
         let authenticator = fixture.authenticator(grant: grant, store: shared)
         let call = Task { try await authenticator.accessToken() }
         if age < 80 {
@@ -326,7 +326,11 @@ private final class LeavingStore: TokenStoreWrapper {
 
     func onWrite(_ action: @escaping @Sendable (String) -> Void) { self.action.withLock { $0 = action } }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
         action.withLock { $0 }(key)
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
     }
@@ -339,7 +343,11 @@ private final class FailingReload: TokenStoreWrapper {
 
     init(store: ProbedTokenStore) { self.store = store }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         let fails = failsAfterWrite.isOpen
         let isWritten = try await store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
         if fails {
@@ -357,7 +365,11 @@ private final class IntrudingStore: TokenStoreWrapper {
 
     init(store: InMemoryTokenStore) { self.store = store }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
         if !hasIntruded.isOpen, record.refreshAttempt == nil {
             hasIntruded.open()
             let another = TokenRecord(
@@ -377,9 +389,13 @@ private struct HangingStore: TokenStore {
 
     func load(_ key: String) async throws -> VersionedTokenRecord? { nil }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool { true }
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? { TokenRecordVersion("1") }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool { true }
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool { true }
 
     func withExclusiveAccess<Result: Sendable>(
         to key: String,

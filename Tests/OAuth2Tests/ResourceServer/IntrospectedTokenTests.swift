@@ -189,10 +189,10 @@ struct IntrospectedTokenTests {
 
     @Test("Verifies JWTs locally and introspects other tokens, but not invalid JWTs")
     func mixed() async throws {
-        let api = try GuardedAPI()
+        var api = try GuardedAPI()
         let transport = server()
-        var verifier = api.verifier
-        verifier.introspection = introspection(transport)
+        api.verifier.introspection = introspection(transport)
+        let verifier = api.verifier
         func verify(_ token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
             try await verifier.verify(request(token))
         }

@@ -357,7 +357,7 @@ private final class RotatingStore: TokenStoreWrapper {
         self.replacement = replacement
     }
 
-    func remove(_ key: String, ifVersion version: Int) -> Bool {
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
         guard var record = store.load(key)?.record else { return false }
         record.refreshToken = Secret(replacement)
         record.refreshAttempt = nil

@@ -107,14 +107,16 @@ struct AuthenticatedCipherTests {
         for ciphertext in [[UInt8](repeating: 9, count: 16), [1, 2, 3], []] {
             var code = try [UInt8]([7]).withBytes { context in
                 try key.withBytes { key in
-                    try MACContext.code(
-                        .sha256,
-                        key: key.extracting(0..<16),
-                        of: context,
-                        vector,
-                        ciphertext,
-                        [0, 0, 0, 0, 0, 0, 0, 8]
-                    )
+                    try ciphertext.withBytes { ciphertext in
+                        try MACContext.code(
+                            .sha256,
+                            key: key.extracting(0..<16),
+                            of: context,
+                            vector,
+                            ciphertext,
+                            [0, 0, 0, 0, 0, 0, 0, 8]
+                        )
+                    }
                 }
             }
             code.removeLast(16)

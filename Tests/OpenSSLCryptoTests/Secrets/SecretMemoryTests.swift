@@ -35,7 +35,8 @@ struct SecretMemoryTests {
     @Test("Excludes secrets of any size from core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
     func coreDumps(count: Int) throws {
         let secret = secret(count)
-        #expect(try flags(at: address(of: secret)).contains("dd"))
+        // An empty secret has no bytes, and with Swift 6.2 no address.
+        #expect(try count == 0 || flags(at: address(of: secret)).contains("dd"))
         #expect(secret.count == count)
         #expect(secret == self.secret(count))
     }

@@ -126,9 +126,8 @@ enum JWEFixture {
         var segments = segments(token)
         let ciphertext = [UInt8](repeating: 0x55, count: try Base64URL.decode(segments[3]).count)
         let bits = UInt64(segments[0].utf8.count * 8)
-        let input =
-            Array(segments[0].utf8) + (try Base64URL.decode(segments[2])) + ciphertext
-            + (0..<8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * $0)) }
+        let size = (0..<8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * $0)) }
+        let input = try Array(segments[0].utf8) + Base64URL.decode(segments[2]) + ciphertext + size
         let mac = try HMAC(.sha256, key: Array(contentKey.prefix(16)).withBytes { SecretBytes(copying: $0) })
         let tag = try input.withBytes { try mac.authenticationCode(for: $0) }
         segments[3] = Base64URL.encode(ciphertext)

@@ -153,6 +153,44 @@ struct KeyBindingTests {
         #expect(try Self.refusal(none + binding) == .hashMismatch)
     }
 
+    @Test("Rejects a key binding in JSON for other disclosures or another signature") func otherJSON() throws {
+        let presentation = try Make.holder().presentation(
+            disclosing: ["name", "address"],
+            nonce: Make.nonce,
+            audience: Make.audience,
+            signingService: Make.key("holder"),
+            date: Make.date
+        ).flattenedJSON()
+        let verifier = try Make.verifier()
+        let refusal = { (json: JSONObject) in
+            code { try verifier.verify(json: json.serializedData(), keyBinding: Self.required) }
+        }
+        #expect(refusal(presentation) == nil)
+        var header = try #require(presentation["header"]?.object)
+        header["kid"] = "not protected"
+        var changed = presentation
+        changed["header"] = .object(header)
+        #expect(refusal(changed) == nil)
+        header["disclosures"] = .array(Array(try #require(header["disclosures"]?.array).dropLast()))
+        changed["header"] = .object(header)
+        #expect(refusal(changed) == .hashMismatch)
+        header["disclosures"] = .array(
+            Array(try #require(presentation["header"]?.object?["disclosures"]?.array).reversed())
+        )
+        changed["header"] = .object(header)
+        #expect(refusal(changed) == .hashMismatch)
+        // The hash covers the first signature, which another signer can't replace.
+        var first = presentation
+        first["payload"] = nil
+        var foreign = first
+        first["header"] = ["kid": "1"]
+        foreign["signature"] = .string(Base64URL.encode([UInt8](repeating: 1, count: 64)))
+        let general: JSONObject = [
+            "payload": try #require(presentation["payload"]), "signatures": .array([.object(foreign), .object(first)]),
+        ]
+        #expect(refusal(general) == .hashMismatch)
+    }
+
     @Test(
         "Rejects a token that isn't bound to a key",
         arguments: [

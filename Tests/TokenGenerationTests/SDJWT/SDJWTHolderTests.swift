@@ -94,6 +94,50 @@ struct SDJWTHolderTests {
         #expect(binding(unbound, other) == .confirmationMismatch)
     }
 
+    @Test("Discloses its key with a key binding", arguments: ["cnf", "jwk"]) func disclosedKey(name: String) throws {
+        let jwk = JSONValue.object(try Make.key("holder").verificationKey.jwk.members)
+        let value = name == "cnf" ? ["jwk": jwk] : jwk
+        let json: JSONObject = ["a": .array(["salt", .string(name), value])]
+        let disclosure = Make.disclosure(String(json.serialized().dropFirst(5).dropLast()))
+        let digests = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
+        let token = try Make.token(name == "cnf" ? digests : #"{"cnf":\#(digests)}"#, [disclosure])
+        let presentation = try SDJWTHolder(token, verifiedBy: Make.verifier()).presentation(
+            disclosing: [],
+            nonce: Make.nonce,
+            audience: Make.audience,
+            signingService: Make.key("holder"),
+            date: Make.date
+        )
+        let rule = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
+        let found = try Make.verifier().verify(presentation.compact, keyBinding: rule)
+        #expect(found.disclosedPaths == [name == "cnf" ? "cnf" : ["cnf", "jwk"]])
+        let unbound = try SDJWTHolder(unverified: token).presentation(disclosing: [])
+        #expect(try Make.verify(unbound.compact).disclosedPaths == [])
+    }
+
+    @Test("Reads its own copy of an SD-JWT in JSON without the issuer's key") func unverifiedJSON() throws {
+        let issued = try Make.issued()
+        let json = issued.flattenedJSON().serializedData()
+        let holder = try SDJWTHolder(unverifiedJSON: json)
+        #expect(try holder.claims == SDJWTHolder(unverified: issued.compact).claims)
+        #expect(try holder.presentation(disclosing: holder.disclosablePaths).flattenedJSON() == issued.flattenedJSON())
+        let bound = try Make.holder().presentation(
+            disclosing: [],
+            nonce: Make.nonce,
+            audience: Make.audience,
+            signingService: Make.key("holder")
+        )
+        let presented = bound.flattenedJSON().serializedData()
+        #expect(code { try SDJWTHolder(unverifiedJSON: presented) } == .keyBindingMismatch)
+        #expect(code { try SDJWTHolder(unverifiedJSON: Data(issued.compact.utf8)) } == .malformedToken)
+        let limits = SDJWTLimits(size: json.count - 1)
+        #expect(code { try SDJWTHolder(unverifiedJSON: json, limits: limits) } == .tooLarge)
+        var extra = issued.flattenedJSON()
+        extra["header"] = ["disclosures": ["AA"]]
+        let unconnected = extra.serializedData()
+        #expect(code { try SDJWTHolder(unverifiedJSON: unconnected) } == .disclosureMismatch)
+    }
+
     @Test("Keeps disclosures byte for byte") func bytes() throws {
         let disclosure = Make.disclosure("[ \"salt\" , \"a\",\n\"\\u00e9\" ]")
         let token = try Make.token(#"{"_sd":["\#(Make.digest(disclosure))"]}"#, [disclosure])

@@ -54,6 +54,32 @@ struct SDJWTKindTests {
         #expect(code { try explicit.verify(stripped) } == .typeMismatch)
     }
 
+    @Test("Rejects a “~” after an access token") func accessToken() throws {
+        let claims =
+            #"{"iss":"https://id.example","aud":"api","sub":"a","client_id":"c","iat":1700000000,"#
+            + #""exp":1700000100,"jti":"1"}"#
+        let key = try Make.key("issuer")
+        let token = try Fixture.token(header: #"{"alg":"ES256","typ":"at+jwt"}"#, payload: claims, key: key)
+        var policy = ValidationPolicy.accessToken(issuer: "https://id.example", audience: "api")
+        policy.currentDate = { Make.date }
+        let verifier = JWTVerifier(key: key.verificationKey, policy: policy)
+        #expect(try verifier.verify(token).claims["sub"] == "a")
+        for text in [token + "~", token + "~~", token + "~" + Make.disclosure(#"["salt","scope","admin"]"#) + "~"] {
+            #expect(code { try verifier.verify(text) } == .malformedToken)
+        }
+    }
+
+    @Test("Reads the type only from the protected header") func unprotectedType() throws {
+        let parts = try Fixture.token(header: #"{"alg":"ES256"}"#, payload: "{}", key: Make.key("issuer"))
+            .split(separator: ".").map { JSONValue.string(String($0)) }
+        var token: JSONObject = ["protected": parts[0], "payload": parts[1], "signature": parts[2]]
+        token["header"] = ["typ": "sd-jwt", "disclosures": []]
+        let json = token.serializedData()
+        let verifier = try Make.verifier()
+        #expect(code { try verifier.verify(json: json, keyBinding: .notRequired) } == .typeMismatch)
+        #expect(code { try SDJWTHolder(json: json, verifiedBy: verifier) } == .typeMismatch)
+    }
+
     @Test("Names the right verifier for an SD-JWT with a key binding") func hint() throws {
         let token = try Make.holder().presentation(
             disclosing: ["name"],

@@ -57,6 +57,20 @@ struct SDJWTLimitTests {
         #expect(try Self.refusal(Make.token(#"{"_sd":[\#(digests)]}"#)) == expected)
     }
 
+    @Test("Limits the issuer-signed JWT only with the whole text, in every form") func issuerJWT() throws {
+        let claims: JSONObject = ["a": .string(String(repeating: "a", count: 100_000))]
+        let issued = try Make.issuer().issue(claims, disclosable: [])
+        let (compact, json) = (issued.compact, issued.flattenedJSON().serializedData())
+        #expect(try Self.refusal(compact) == nil)
+        #expect(try Make.verifier().verify(json: json, keyBinding: .notRequired).claims == claims)
+        #expect(try SDJWTHolder(compact, verifiedBy: Make.verifier()).claims == claims)
+        #expect(try SDJWTHolder(json: json, verifiedBy: Make.verifier()).claims == claims)
+        #expect(try SDJWTHolder(unverifiedJSON: json).claims == claims)
+        let strict = try Make.verifier { $0.limits.headerSize = 10 }
+        #expect(code { try Make.verify(compact, by: strict) } == .tooLarge)
+        #expect(code { try strict.verify(json: json, keyBinding: .notRequired) } == .tooLarge)
+    }
+
     @Test("Limits the depth of the claims", arguments: [(15, nil), (16, TokenError.Code.tooLarge)])
     func depth(count: Int, expected: TokenError.Code?) throws {
         let value = String(repeating: "[", count: count) + String(repeating: "]", count: count)

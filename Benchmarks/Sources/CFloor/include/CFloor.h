@@ -8,7 +8,7 @@
 typedef struct floor_key floor_key;
 
 /// Creates a private key for signing and verifying.
-/// `hash` is NULL for EdDSA. `is_pss` selects RSASSA-PSS with a salt as long as the hash.
+/// `hash` is NULL for EdDSA and ML-DSA. `is_pss` selects RSASSA-PSS with a salt as long as the hash.
 floor_key *floor_key_from_pem(const char *pem, int size, const char *hash, int is_pss);
 
 /// Creates an HMAC key.

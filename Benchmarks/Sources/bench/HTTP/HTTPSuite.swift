@@ -9,6 +9,10 @@ struct HTTPSuite {
     }
 
     func run() async throws {
+        for signature in SignatureCase.all where arguments.wants(signature.name) {
+            HTTPReport(isJSON: arguments.isJSON).add(try await signature.measure(rounds: arguments.rounds))
+        }
+        if arguments.only?.hasPrefix("signed") ?? false { return }
         try PrivateTrust.enter()
         for chain in ChainCase.all where arguments.wants(chain.name) {
             HTTPReport(isJSON: arguments.isJSON).add(
@@ -167,6 +171,19 @@ struct HTTPReport {
             isJSON
                 ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"#
                 : "\(name): \(figure) µs of CPU time in addition to the transport's"
+        )
+        fflush(nil)
+    }
+
+    func add(_ cost: SignatureCase.Cost) {
+        let (added, alone) = (String(format: "%.3f", cost.added), String(format: "%.3f", cost.alone))
+        let mallocs = (String(format: "%.0f", cost.mallocs), String(format: "%.0f", cost.aloneMallocs))
+        print(
+            isJSON
+                ? #"{"suite":"http","case":"\#(cost.name)","added_us":\#(added),"alone_us":\#(alone),"#
+                    + #""mallocs":\#(mallocs.0),"alone_mallocs":\#(mallocs.1)}"#
+                : "\(cost.name): \(added) µs of CPU time in addition to \(alone) µs for the signature alone, "
+                    + "\(mallocs.0) mallocs instead of \(mallocs.1)"
         )
         fflush(nil)
     }

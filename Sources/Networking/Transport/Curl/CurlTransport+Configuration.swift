@@ -73,6 +73,15 @@ extension CurlTransport {
         ///
         /// The default is an empty array.
         public var resolverEntries: [ResolverEntry] = []
+        /// A Boolean value that indicates whether requests to addresses that aren't public fail,
+        /// for URLs that another party chose.
+        ///
+        /// The default is `false`. If `true`, the transport rejects URLs with loopback, private,
+        /// link-local and other special addresses, and hosts whose name resolves to one, after the
+        /// name is resolved and before it connects. Otherwise, such a URL could reach services
+        /// inside the network (server-side request forgery). ``resolverEntries`` aren't checked. It
+        /// requires ``proxy`` to be `none`, because a proxy would resolve the name.
+        public var reachesOnlyPublicAddresses = false
         /// The time for which to reuse the addresses of a name.
         ///
         /// The default is 60 seconds. It's rounded up to whole seconds, and at least two. The

@@ -26,6 +26,14 @@ extension CurlTransport.Configuration {
         for entry in resolverEntries { try entry.validate() }
         try validateLocalAddress()
         try validateUnixSocket()
+        if reachesOnlyPublicAddresses {
+            guard case .none = proxy.wrapped, unixSocketPath == nil else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
+                )
+            }
+        }
         if case .server(let server) = proxy.wrapped { try server.validate() }
         if protocolVersion == .http2PriorKnowledge {
             try CurlLibrary.require(CCURL_FEATURE_HTTP2, "speak HTTP/2")

@@ -45,6 +45,7 @@ public final class CurlTransport: HTTPTransport {
     package let hasClientIdentity: Bool
 
     private let engines: CurlEngines
+    private let configuration: Configuration
 
     /// Creates a transport, whose first thread starts with its first request.
     ///
@@ -59,6 +60,7 @@ public final class CurlTransport: HTTPTransport {
         try configuration.validate()
         var configuration = configuration
         try configuration.prepareTLS(with: library)
+        self.configuration = configuration
         engines = CurlEngines(configuration: configuration)
         hasClientIdentity = configuration.tls.clientIdentity != nil
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
@@ -91,6 +93,7 @@ public final class CurlTransport: HTTPTransport {
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         let request = try CurlRequest(request, limits: limits)
+        guard !configuration.forbids(host: request.origin) else { throw NetworkError.notPublic(request.origin) }
         let engine = engines.next()
         let exchange = CurlExchange(identifier: engine.nextIdentifier(), request: request, limits: limits)
         return try await withTaskCancellationHandler {

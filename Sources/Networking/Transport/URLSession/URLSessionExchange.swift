@@ -58,16 +58,16 @@ final class URLSessionExchange {
         guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
         (self.receiver, self.giveUp, self.stream) = (nil, nil, stream)
-        receiver.resume(
-            returning: .success(
-                HTTPTransportResponse(
-                    status: response.statusCode,
-                    version: "",
-                    headers: fields(of: response, hasBody: submission.request.httpMethod != "HEAD"),
-                    stream: HTTPResponseBody(source: stream)
-                )
-            )
+        let (headers, isDecoded) = fields(of: response, hasBody: submission.request.httpMethod != "HEAD")
+        var head = HTTPTransportResponse(
+            status: response.statusCode,
+            version: "",
+            headers: headers,
+            stream: HTTPResponseBody(source: stream)
         )
+        head.isDecoded = isDecoded
+        head.hasCombinedFields = true
+        receiver.resume(returning: .success(head))
     }
 
     /// Receives the header of the final response and ignores interim responses
@@ -121,14 +121,11 @@ final class URLSessionExchange {
 
     private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
         guard let response else { return .failure(notHTTP) }
-        return .success(
-            HTTPTransportResponse(
-                status: response.statusCode,
-                version: "",
-                headers: fields(of: response, hasBody: !body.isEmpty),
-                body: body
-            )
-        )
+        let (headers, isDecoded) = fields(of: response, hasBody: !body.isEmpty)
+        var whole = HTTPTransportResponse(status: response.statusCode, version: "", headers: headers, body: body)
+        whole.isDecoded = isDecoded
+        whole.hasCombinedFields = true
+        return .success(whole)
     }
 
     private var metrics: HTTPTransportMetrics {
@@ -140,7 +137,8 @@ final class URLSessionExchange {
         return metrics
     }
 
-    private func fields(of response: HTTPURLResponse, hasBody: Bool) -> HTTPHeaders {
+    /// Returns the header fields, and whether URLSession decodes the body.
+    private func fields(of response: HTTPURLResponse, hasBody: Bool) -> (HTTPHeaders, isDecoded: Bool) {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
@@ -155,6 +153,6 @@ final class URLSessionExchange {
                 $0.name.equalsIgnoringASCIICase("Content-Encoding") || $0.name.equalsIgnoringASCIICase("Content-Length")
             }
         }
-        return HTTPHeaders(fields.sorted { $0.name < $1.name })
+        return (HTTPHeaders(fields.sorted { $0.name < $1.name }), isEncoded && hasBody)
     }
 }

@@ -1,8 +1,8 @@
-import Networking
+package import Networking
 import Synchronization
 
 /// Exclusive locks by key, which waiting tasks get in the order of their arrival.
-final class ExclusiveSections: Sendable {
+package final class ExclusiveSections: Sendable {
     private struct Waiter {
         let id: Int
         let continuation: CheckedContinuation<Void, any Error>
@@ -19,7 +19,8 @@ final class ExclusiveSections: Sendable {
     private let state = Mutex(State())
     private let timeSource: TimeSource
 
-    init(timeSource: TimeSource) {
+    /// Creates locks.
+    package init(timeSource: TimeSource) {
         self.timeSource = timeSource
     }
 
@@ -27,7 +28,25 @@ final class ExclusiveSections: Sendable {
         state.withLock { $0.waiters[key]?.count ?? 0 }
     }
 
-    func enter(_ key: String, timeout: Duration) async throws {
+    /// Runs a closure while it has the lock of a key.
+    ///
+    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` after the
+    ///   timeout; `CancellationError` if the task is cancelled while it waits.
+    package func withAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await enter(key, timeout: timeout)
+        defer { leave(key) }
+        return try await body()
+    }
+
+    /// Takes the lock of a key.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `storeBusy` after the timeout; `CancellationError`
+    ///   if the task is cancelled.
+    private func enter(_ key: String, timeout: Duration) async throws {
         let id = state.withLock { state -> Int? in
             guard state.waiters[key] != nil else {
                 state.waiters[key] = []
@@ -61,7 +80,8 @@ final class ExclusiveSections: Sendable {
         }
     }
 
-    func leave(_ key: String) {
+    /// Releases the lock of a key.
+    private func leave(_ key: String) {
         let next = state.withLock { state -> Waiter? in
             guard let next = state.waiters[key]?.first else {
                 state.waiters[key] = nil

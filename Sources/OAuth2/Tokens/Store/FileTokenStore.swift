@@ -64,24 +64,11 @@ public final class FileTokenStore: TokenStore {
             throw OAuth2Error(.storeFailed, "the token store's directory isn't a file URL")
         }
         self.timeSource = timeSource
-        coding = TokenRecordCoding(cipher: try encryptionKey.map(Self.cipher))
+        coding = TokenRecordCoding(
+            cipher: try encryptionKey.map { key throws(OAuth2Error) in try RecordCipher(sealingKey: key) }
+        )
         sections = ExclusiveSections(timeSource: timeSource)
         self.directory = try TokenFile.prepareDirectory(directory.path)
-    }
-
-    private static func cipher(_ key: Secret) throws(OAuth2Error) -> AESGCM {
-        let octets = key.expose { text in
-            let base64 = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
-                .trimmingCharacters(in: CharacterSet(charactersIn: "= \n"))
-            return Data(base64Encoded: base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4))
-        }
-        do { return try AESGCM(key: Array(octets ?? Data()).withBytes { SecretBytes(copying: $0) }) } catch {
-            throw OAuth2Error(
-                .storeFailed,
-                "the encryption key isn't 32 bytes in base64; create one with `openssl rand -base64 32`",
-                cause: error
-            )
-        }
     }
 
     /// Reads a record.
@@ -90,7 +77,7 @@ public final class FileTokenStore: TokenStore {
     /// - Returns: The record and its version, or `nil` if there isn't one.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     public func load(_ key: String) async throws -> VersionedTokenRecord? {
-        try await TokenFile.offLoading { [coding, file = file(key)] in
+        try await BlockingWork.value { [coding, file = file(key)] in
             try file.read().map { try coding.decode($0, key: key) }
         }
     }
@@ -102,20 +89,24 @@ public final class FileTokenStore: TokenStore {
     ///   - expectedVersion: The version to replace; `nil` if there must not be a record. A damaged
     ///     record counts as none, and is set aside.
     ///   - record: The new record.
-    /// - Returns: `true` if the record was written; it's on the disk then.
+    /// - Returns: The new version when the record is on the disk; `nil` if it wasn't written.
     /// - Throws: ``OAuth2Error`` with the code `storeTooNew` or `storeFailed`.
-    public func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
-        try await TokenFile.offLoading { [coding, file = file(key)] in
+    public func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
+        try await BlockingWork.value { [coding, file = file(key)] in
             let lock = try file.lockWriting()
             defer { withExtendedLifetime(lock) {} }
             let text = try file.read()
             var isDamaged = false
-            var version: Int?
+            var version: TokenRecordVersion?
             do { version = try text.map { try coding.decode($0, key: key).version } } catch let error as OAuth2Error {
                 guard error.code == .storeDamaged else { throw error }
                 isDamaged = true
             }
-            guard version == expectedVersion else { return false }
+            guard version == expectedVersion else { return nil }
             let next = VersionedTokenRecord(record: record, version: try Self.newVersion())
             let encoded = try coding.encode(next, key: key)
             guard encoded.count <= TokenFile.maximumSize, try coding.isReadable(encoded, as: next, key: key) else {
@@ -126,7 +117,7 @@ public final class FileTokenStore: TokenStore {
             }
             if isDamaged { try file.setAside() }
             try file.write(encoded)
-            return true
+            return next.version
         }
     }
 
@@ -137,8 +128,8 @@ public final class FileTokenStore: TokenStore {
     ///   - version: The version to remove.
     /// - Returns: `true` if the record was removed.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
-    public func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
-        try await TokenFile.offLoading { [coding, file = file(key)] in
+    public func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
+        try await BlockingWork.value { [coding, file = file(key)] in
             let lock = try file.lockWriting()
             defer { withExtendedLifetime(lock) {} }
             guard let text = try file.read(), try coding.decode(text, key: key).version == version else { return false }
@@ -167,11 +158,11 @@ public final class FileTokenStore: TokenStore {
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         let deadline = timeSource.now() + timeout
-        try await sections.enter(key, timeout: timeout)
-        defer { sections.leave(key) }
-        let lock = try await lock(file(key), until: deadline, timeout)
-        defer { withExtendedLifetime(lock) {} }
-        return try await body()
+        return try await sections.withAccess(to: key, timeout: timeout) {
+            let lock = try await lock(file(key), until: deadline, timeout)
+            defer { withExtendedLifetime(lock) {} }
+            return try await body()
+        }
     }
 
     private func lock(
@@ -196,8 +187,8 @@ public final class FileTokenStore: TokenStore {
     }
 
     /// Returns a random version, so that those of removed records needn't be remembered.
-    private static func newVersion() throws -> Int {
+    private static func newVersion() throws -> TokenRecordVersion {
         let octets = try SecureRandom.bytes(count: 8)
-        return Int(octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1)
+        return TokenRecordVersion(String(octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1))
     }
 }

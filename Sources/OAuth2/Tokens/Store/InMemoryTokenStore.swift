@@ -30,13 +30,18 @@ public final class InMemoryTokenStore: TokenStore {
     ///   - key: The record's key.
     ///   - expectedVersion: The version to replace; `nil` if there must not be a record.
     ///   - record: The new record.
-    /// - Returns: `true` if the record was written.
-    public func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+    /// - Returns: The new version; `nil` if the record wasn't written.
+    public func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
         records.withLock { records in
-            guard records.byKey[key]?.version == expectedVersion else { return false }
+            guard records.byKey[key]?.version == expectedVersion else { return nil }
             records.lastVersion += 1
-            records.byKey[key] = VersionedTokenRecord(record: record, version: records.lastVersion)
-            return true
+            let version = TokenRecordVersion(String(records.lastVersion))
+            records.byKey[key] = VersionedTokenRecord(record: record, version: version)
+            return version
         }
     }
 
@@ -46,7 +51,7 @@ public final class InMemoryTokenStore: TokenStore {
     ///   - key: The record's key.
     ///   - version: The version to remove.
     /// - Returns: `true` if the record was removed.
-    public func remove(_ key: String, ifVersion version: Int) -> Bool {
+    public func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
         records.withLock { records in
             guard records.byKey[key]?.version == version else { return false }
             records.byKey[key] = nil
@@ -71,9 +76,7 @@ public final class InMemoryTokenStore: TokenStore {
         timeout: Duration,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await sections.enter(key, timeout: timeout)
-        defer { sections.leave(key) }
-        return try await body()
+        try await sections.withAccess(to: key, timeout: timeout, body)
     }
 
     /// The number of tasks that wait for the lock.

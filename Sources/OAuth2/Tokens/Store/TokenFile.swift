@@ -1,15 +1,23 @@
-import Dispatch
 import Foundation
 import Glibc
-import Synchronization
 
 /// The files of one record: its text, and two locks that are never removed.
 ///
 /// A lock belongs to an open file and is released when the process that holds it ends.
-struct TokenFile: Sendable {
+package struct TokenFile: Sendable {
     let directory: String
     /// The name without an extension.
     let name: String
+
+    /// Creates a description of a record's files.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory, as ``prepareDirectory(_:)`` returns it.
+    ///   - name: The name without an extension.
+    package init(directory: String, name: String) {
+        self.directory = directory
+        self.name = name
+    }
 
     private var path: String { "\(directory)/\(name).json" }
     /// The lock to read a record, request its successor and write that.
@@ -21,10 +29,10 @@ struct TokenFile: Sendable {
     // MARK: Reading and writing
 
     /// The maximum size of a file that is read or written, in bytes.
-    static let maximumSize = 1 << 20
+    package static let maximumSize = 1 << 20
 
     /// Returns the text, or `nil` if the file doesn't exist.
-    func read() throws(OAuth2Error) -> [UInt8]? {
+    package func read() throws(OAuth2Error) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -45,7 +53,7 @@ struct TokenFile: Sendable {
     }
 
     /// Replaces the text atomically: a reader sees the old one or the new one, even after a crash.
-    func write(_ text: [UInt8]) throws(OAuth2Error) {
+    package func write(_ text: [UInt8]) throws(OAuth2Error) {
         unsafe unlink(temporaryPath)
         let descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Self.failure("written") }
@@ -61,7 +69,7 @@ struct TokenFile: Sendable {
         try synchronizeDirectory()
     }
 
-    func remove() throws(OAuth2Error) {
+    package func remove() throws(OAuth2Error) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw Self.failure("removed") }
         try synchronizeDirectory()
     }
@@ -101,7 +109,7 @@ struct TokenFile: Sendable {
     }
 
     /// Waits for the write lock, which is held only briefly.
-    func lockWriting() throws(OAuth2Error) -> FileLock {
+    package func lockWriting() throws(OAuth2Error) -> FileLock {
         guard let lock = try FileLock(writeLockPath, isPatient: true) else { throw Self.failure("locked") }
         return lock
     }
@@ -112,7 +120,7 @@ struct TokenFile: Sendable {
     /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
     ///   effect.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
-    static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
+    package static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
             try FileManager.default.createDirectory(
                 atPath: path,
@@ -139,34 +147,13 @@ struct TokenFile: Sendable {
         let cause = POSIXErrorCode(rawValue: number).map { POSIXError($0) }
         return OAuth2Error(.storeFailed, "the token file could not be \(verb) (error \(number))", cause: cause)
     }
-
-    /// Runs blocking disk work off the small thread pool of Swift's tasks.
-    static func offLoading<Value: Sendable>(
-        _ work: @escaping @Sendable () throws -> Value
-    ) async throws -> Value {
-        // The result goes through a lock, because ThreadSanitizer sees no ordering in a
-        // continuation that is resumed before it's awaited.
-        let outcome = Outcome<Value>()
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                let result = Result { try work() }
-                outcome.result.withLock { $0 = result }
-                continuation.resume()
-            }
-        }
-        return try outcome.result.withLock { $0 }.get()
-    }
-
-    private final class Outcome<Value: Sendable>: Sendable {
-        let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
-    }
 }
 
 /// A file lock that this process holds until the value is released.
 ///
 /// A file that is replaced before it's locked wouldn't exclude other processes. The initializer
 /// therefore compares the locked file with the one at the path, and retries until they match.
-final class FileLock: Sendable {
+package final class FileLock: Sendable {
     /// The maximum number of attempts to lock a file that another process keeps replacing.
     private static let attempts = 100
 

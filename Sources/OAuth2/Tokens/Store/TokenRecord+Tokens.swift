@@ -29,15 +29,16 @@ extension TokenRecord {
         )
     }
 
-    /// The record that replaces the tokens when the user signs out.
-    static var signedOut: Self {
-        var mark = Self(awaiting: nil)
-        mark.isSignedOut = true
-        return mark
+    /// Creates the record that replaces the tokens when the grant has ended.
+    init(_ end: GrantEnd, replacing earlier: TokenRecord? = nil) {
+        self.init(awaiting: nil)
+        self.end = end
+        epoch = earlier?.epoch
+        generation = earlier?.generation ?? 0
     }
 
     /// A Boolean value that indicates whether the record states only the end of a chain of tokens.
-    var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
+    var isEnd: Bool { end != nil }
 
     mutating func bind(to key: BoundKey?) {
         proofKey = key?.pem

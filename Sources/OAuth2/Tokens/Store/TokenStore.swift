@@ -1,5 +1,4 @@
-public import Foundation
-internal import OpenSSLCrypto
+public import Networking
 
 /// Storage for tokens, optionally shared between processes.
 ///
@@ -27,7 +26,14 @@ public protocol TokenStore: Sendable {
     /// first token.
     var outlivesProcess: Bool { get }
 
+    /// The clients that can share the store's records. The default is
+    /// ``TokenStoreSharing/processes``.
+    var sharing: TokenStoreSharing { get }
+
     /// Reads a record.
+    ///
+    /// A store that hosts share returns the last record that any of them has written. A record from
+    /// a cache or a replica that lags could be a token that was replaced.
     ///
     /// - Parameter key: The record's key.
     /// - Returns: The record and its version, or `nil` if there isn't one.
@@ -36,15 +42,24 @@ public protocol TokenStore: Sendable {
 
     /// Writes a record if the stored version is the expected one.
     ///
-    /// If records survive the process, this one must be durable when the method returns `true`.
+    /// If records survive the process, this one must be durable when the method returns a version.
+    ///
+    /// After an error, the outcome is unknown: the record may have been written, or may still be. A
+    /// store must not repeat a write whose outcome it doesn't know. The caller reads the record and
+    /// recognizes its own by its contents.
     ///
     /// - Parameters:
     ///   - key: The record's key.
     ///   - expectedVersion: The version to replace; `nil` if there must not be a record.
     ///   - record: The new record.
-    /// - Returns: `true` if the record was written.
+    /// - Returns: The new version; `nil` if the record wasn't written because the stored version
+    ///   is another.
     /// - Throws: Any error of the store.
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion?
 
     /// Removes a record if the stored version is the expected one.
     ///
@@ -53,12 +68,14 @@ public protocol TokenStore: Sendable {
     ///   - version: The version to remove.
     /// - Returns: `true` if the record was removed.
     /// - Throws: Any error of the store.
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool
 
     /// Runs a closure while holding the exclusive lock for a key, among all processes that share
     /// the store.
     ///
-    /// Reading a refresh token, using it and writing its successor happen under one such lock.
+    /// Reading a refresh token, using it and writing its successor happen under one such lock. In a
+    /// store that hosts share, the lock excludes only the tasks of one process: between hosts, the
+    /// record's ``TokenRecord/refreshAttempt`` does that.
     ///
     /// - Parameters:
     ///   - key: The key to lock.
@@ -72,135 +89,92 @@ public protocol TokenStore: Sendable {
         timeout: Duration,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result
+
+    /// Waits until the record's version differs from the given one, or for the given time.
+    ///
+    /// The default implementation polls. A store that learns of changes returns as soon as there is
+    /// one. Returning early is correct, too, because the caller reads the record again.
+    ///
+    /// - Parameters:
+    ///   - key: The record's key.
+    ///   - version: The version that the caller has; `nil` if it found no record.
+    ///   - timeout: The maximum time to wait.
+    ///   - timeSource: The source of time.
+    /// - Throws: Any error of the store, after which the caller polls.
+    func waitForChange(
+        of key: String,
+        after version: TokenRecordVersion?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) async throws
 }
 
 extension TokenStore {
     /// The default value, `true`.
     public var outlivesProcess: Bool { true }
-}
 
-/// The tokens of one grant.
-public struct TokenRecord: Sendable, Hashable {
-    /// The access token's text.
-    public var accessToken: Secret
-    /// The token's type.
-    public var tokenType: String
-    /// The scope that the server granted, if stated.
-    public var scope: String?
-    /// The access token's expiry by the wall clock, if the server stated it.
-    public var expiration: Date?
-    /// The refresh token, if the server issued one.
-    public var refreshToken: Secret?
-    /// The private key, as PEM text, that was generated for the tokens and that they are bound to
-    /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
-    public var proofKey: Secret?
-    /// The thumbprint of the key that the tokens are bound to.
-    public var proofKeyThumbprint: String?
-    /// The pending refresh attempt whose response hasn't been written yet, if any.
-    ///
-    /// It's written before the refresh token is sent, so that a process that finds it knows that
-    /// the token may have been used.
-    public var refreshAttempt: String?
-    /// The time when the tokens were obtained, by the wall clock of the process that stored them.
-    ///
-    /// If that is in the future, the clock was set back, and ``expiration`` isn't reliable: the
-    /// access token counts as expired.
-    public var obtained: Date?
-    /// A Boolean value that indicates whether the user has signed out.
-    ///
-    /// The record has no tokens then, and only a new sign-in brings some.
-    public var isSignedOut: Bool
+    /// The default value, ``TokenStoreSharing/processes``.
+    public var sharing: TokenStoreSharing { .processes }
 
-    /// Creates a record.
+    /// Polls the record: after 50 milliseconds, then less often, up to twice a second.
+    ///
+    /// A read that fails is repeated, because a later one may succeed.
     ///
     /// - Parameters:
-    ///   - accessToken: The access token's text.
-    ///   - tokenType: The token's type. The default is `Bearer`.
-    ///   - scope: The scope that the server granted. The default is `nil`.
-    ///   - expiration: The access token's expiry by the wall clock. The default is `nil`, for
-    ///     unknown.
-    ///   - refreshToken: The refresh token. The default is `nil`.
-    ///   - proofKey: The private key that was generated for the tokens. The default is `nil`.
-    ///   - proofKeyThumbprint: The thumbprint of the tokens' key. The default is `nil`.
-    ///   - refreshAttempt: The pending refresh attempt. The default is `nil`.
-    ///   - obtained: The time when the tokens were obtained. The default is `nil`.
-    ///   - isSignedOut: `true` if the user has signed out. The default is `false`.
-    public init(
-        accessToken: Secret,
-        tokenType: String = "Bearer",
-        scope: String? = nil,
-        expiration: Date? = nil,
-        refreshToken: Secret? = nil,
-        proofKey: Secret? = nil,
-        proofKeyThumbprint: String? = nil,
-        refreshAttempt: String? = nil,
-        obtained: Date? = nil,
-        isSignedOut: Bool = false
-    ) {
-        self.accessToken = accessToken
-        self.tokenType = tokenType
-        self.scope = scope
-        self.expiration = expiration
-        self.refreshToken = refreshToken
-        self.proofKey = proofKey
-        self.proofKeyThumbprint = proofKeyThumbprint
-        self.refreshAttempt = refreshAttempt
-        self.obtained = obtained
-        self.isSignedOut = isSignedOut
+    ///   - key: The record's key.
+    ///   - version: The version that the caller has; `nil` if it found no record.
+    ///   - timeout: The maximum time to wait.
+    ///   - timeSource: The source of time.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    public func waitForChange(
+        of key: String,
+        after version: TokenRecordVersion?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) async throws {
+        try await pollForChange(of: key, after: version, timeout: timeout, timeSource: timeSource)
     }
 
-    /// Returns a Boolean value that indicates whether two records are equal, with texts as bytes.
-    ///
-    /// - Parameters:
-    ///   - left: A record.
-    ///   - right: Another record.
-    /// - Returns: `true` if all properties are equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.accessToken == right.accessToken && left.refreshToken == right.refreshToken
-            && left.proofKey == right.proofKey && left.texts == right.texts && left.expiration == right.expiration
-            && left.obtained == right.obtained && left.isSignedOut == right.isSignedOut
-    }
-
-    /// Feeds the record to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(accessToken)
-        hasher.combine(refreshToken)
-        hasher.combine(texts)
-    }
-
-    private var texts: [ByteComparedString?] {
-        [tokenType, scope, proofKeyThumbprint, refreshAttempt].map { $0.map(ByteComparedString.init) }
+    /// Polls the record, for stores whose own way of noticing changes has failed.
+    package func pollForChange(
+        of key: String,
+        after version: TokenRecordVersion?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) async throws {
+        let deadline = timeSource.now() + timeout
+        let pauses = Retry.Backoff.doubling(.milliseconds(50), to: .milliseconds(500), jitter: .equal)
+        var polls = 0
+        while true {
+            let left = deadline - timeSource.now()
+            guard left > .zero else { return }
+            polls += 1
+            try await timeSource.sleep(min(left, pauses.delay(retry: polls)))
+            do {
+                guard try await load(key)?.version == version else { return }
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                continue
+            }
+        }
     }
 }
 
-extension TokenRecord {
-    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown.
-    ///
-    /// - Parameter date: The current time.
-    /// - Returns: The time; zero for a token that was obtained in the future, with one second of
-    ///   tolerance for clock corrections.
-    func timeLeft(at date: Date) -> TimeInterval? {
-        if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
-        return expiration?.timeIntervalSince(date)
-    }
-}
+/// The clients that can share the records of a token store.
+public struct TokenStoreSharing: Sendable, Hashable {
+    private enum Wrapped { case processes, hosts }
+    private let wrapped: Wrapped
 
-/// A record and the version that a writer must name to replace it.
-public struct VersionedTokenRecord: Sendable, Hashable {
-    /// The record.
-    public let record: TokenRecord
-    /// The version, which differs from that of every other record with the same key.
-    public let version: Int
-
-    /// Creates a versioned record.
+    /// Tasks and processes of one machine.
     ///
-    /// - Parameters:
-    ///   - record: The record.
-    ///   - version: The record's version.
-    public init(record: TokenRecord, version: Int) {
-        self.record = record
-        self.version = version
-    }
+    /// The exclusive lock of such a store ends with the process that holds it. A refresh attempt in
+    /// a record that is read under the lock is therefore one whose process has ended, or whose
+    /// response was lost.
+    public static var processes: Self { Self(wrapped: .processes) }
+    /// Processes of several machines, whose clocks and connections differ.
+    ///
+    /// A refresh attempt in a record belongs to a host that may still send the token, until
+    /// ``RefreshAttempt/validFor`` has passed.
+    public static var hosts: Self { Self(wrapped: .hosts) }
 }

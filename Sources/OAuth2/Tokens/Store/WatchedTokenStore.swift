@@ -16,6 +16,7 @@ final class WatchedTokenStore: TokenStore {
     }
 
     var outlivesProcess: Bool { store.outlivesProcess }
+    var sharing: TokenStoreSharing { store.sharing }
 
     /// A Boolean value that indicates whether a call of the store is pending.
     var isWaitedFor: Bool { calls.withLock { $0 > 0 } }
@@ -24,12 +25,26 @@ final class WatchedTokenStore: TokenStore {
         try await watching { try await store.load(key) }
     }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         try await watching { try await store.compareAndSwap(key, expectedVersion: expectedVersion, record: record) }
     }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await watching { try await store.remove(key, ifVersion: version) }
+    }
+
+    /// Waits for a change, which doesn't count as a pending call.
+    func waitForChange(
+        of key: String,
+        after version: TokenRecordVersion?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) async throws {
+        try await store.waitForChange(of: key, after: version, timeout: timeout, timeSource: timeSource)
     }
 
     /// Runs a closure while holding the exclusive lock for a key.

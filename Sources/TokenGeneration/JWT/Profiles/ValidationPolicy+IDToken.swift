@@ -53,28 +53,90 @@ extension ValidationPolicy {
         acrValues: [String] = [],
         trustedAudiences: [String] = []
     ) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(clientID))
+        idToken(
+            provider: IdentityProvider(issuer: issuer),
+            clientID: clientID,
+            nonce: nonce,
+            accessToken: accessToken,
+            code: code,
+            maximumAuthenticationAge: maximumAuthenticationAge,
+            state: state,
+            acrValues: acrValues,
+            trustedAudiences: trustedAudiences
+        )
+    }
+
+    /// Returns the policy for an ID token of a well-known provider.
+    ///
+    /// It has the rules of
+    /// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``
+    /// and those of the provider.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider.
+    ///   - clientID: The client's ID at the provider.
+    ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
+    ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
+    ///     `nil`.
+    ///   - code: The authorization code that came with the ID token from the authorization
+    ///     endpoint, for `c_hash`. The default is `nil`.
+    ///   - maximumAuthenticationAge: The `max_age` of the authentication request. The default is
+    ///     `nil`.
+    ///   - state: The `state` that came with the ID token from the authorization endpoint, for
+    ///     `s_hash`. The default is `nil`.
+    ///   - acrValues: The accepted authentication context classes. The default, an empty array,
+    ///     accepts any or none.
+    ///   - trustedAudiences: The audiences that `aud` may name in addition to the client. The
+    ///     default is an empty array.
+    ///   - authorizedParties: The clients that `azp` may name instead of the client, because they
+    ///     request tokens for it. The default is an empty array.
+    /// - Returns: The policy.
+    public static func idToken(
+        provider: IdentityProvider,
+        clientID: String,
+        nonce: String?,
+        accessToken: String? = nil,
+        code: String? = nil,
+        maximumAuthenticationAge: Duration? = nil,
+        state: String? = nil,
+        acrValues: [String] = [],
+        trustedAudiences: [String] = [],
+        authorizedParties: [String] = []
+    ) -> ValidationPolicy {
+        var policy = provider.policy
+        policy.audience = .contains(clientID)
         policy.type = .absentOrJWT
-        policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
-        policy.checks = [authorizedParty(clientID, trustedAudiences), nonceCheck(nonce)]
-        if let accessToken { policy.checks.append(hashCheck("at_hash", of: accessToken, isRequired: false)) }
-        if let code { policy.checks.append(hashCheck("c_hash", of: code, isRequired: true)) }
-        if let state { policy.checks.append(hashCheck("s_hash", of: state, isRequired: true)) }
-        if !acrValues.isEmpty { policy.checks.append(authenticationContext(acrValues)) }
-        if let maximumAuthenticationAge { policy.checks.append(authenticationAge(maximumAuthenticationAge)) }
+        policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"] + policy.requiredClaims
+        var checks = [
+            audienceCheck([clientID] + trustedAudiences), authorizedPartyCheck([clientID] + authorizedParties),
+            nonceCheck(nonce, mayBeAbsent: provider.mayLackNonce),
+        ]
+        if let accessToken { checks.append(hashCheck("at_hash", of: accessToken, isRequired: false)) }
+        if let code { checks.append(hashCheck("c_hash", of: code, isRequired: true)) }
+        if let state { checks.append(hashCheck("s_hash", of: state, isRequired: true)) }
+        if !acrValues.isEmpty { checks.append(authenticationContext(acrValues)) }
+        if let maximumAuthenticationAge { checks.append(authenticationAge(maximumAuthenticationAge)) }
+        policy.checks = checks + policy.checks
         return policy
     }
 
-    private static func authorizedParty(_ clientID: String, _ trustedAudiences: [String]) -> ClaimsCheck {
-        let audiences = [clientID] + trustedAudiences
-        return ClaimsCheck("azp") { subject in
+    private static func audienceCheck(_ audiences: [String]) -> ClaimsCheck {
+        ClaimsCheck("aud") { subject in
             for found in subject.registered.audience where !audiences.contains(where: found.isExactly) {
                 throw TokenError(
                     .audienceMismatch,
                     "the claim “aud” names an untrusted audience in addition to the client"
                 )
             }
-            guard let party = try subject.claims.stringClaim("azp"), !party.isExactly(clientID) else { return true }
+            return true
+        }
+    }
+
+    private static func authorizedPartyCheck(_ clients: [String]) -> ClaimsCheck {
+        ClaimsCheck("azp") { subject in
+            guard let party = try subject.claims.stringClaim("azp"), !clients.contains(where: party.isExactly) else {
+                return true
+            }
             throw TokenError(
                 .authorizedPartyMismatch,
                 "the claim “azp” isn't the client: the token was issued to another client"
@@ -82,12 +144,13 @@ extension ValidationPolicy {
         }
     }
 
-    private static func nonceCheck(_ expected: String?) -> ClaimsCheck {
+    private static func nonceCheck(_ expected: String?, mayBeAbsent: Bool) -> ClaimsCheck {
         ClaimsCheck("nonce") { subject in
             switch (try subject.claims.stringClaim("nonce"), expected) {
             case (nil, nil):
                 return true
             case (nil, _?):
+                if mayBeAbsent, try subject.claims.flagClaim("nonce_supported") == false { return true }
                 throw TokenError(.missingClaim, "the claim “nonce” is missing, but the request had a nonce")
             case (_?, nil):
                 throw TokenError(.nonceMismatch, "the token has a “nonce”, but the request had none")

@@ -38,27 +38,33 @@ extension ValidationPolicy {
     }
 
     /// Returns the policy for a client assertion, as an authorization server must apply it
-    /// ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+    /// ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3), [RFC 10070
+    /// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)).
     ///
-    /// `iss` and `sub` are required and must be the same. `aud`, `exp` and `jti` are also required.
-    /// The caller makes sure that a `jti` is used only once, with a ``ReplayCache``.
+    /// `iss` and `sub` are required and must be the same. `aud` must be the server's issuer
+    /// identifier and nothing else, so that another server can't use an assertion that it got.
+    /// `exp` is required, and so is `jti` ([OpenID Connect Core
+    /// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)). To accept
+    /// each assertion only once, verify it with ``JWTVerifier/verify(_:onceIn:)``.
+    ///
+    /// Clients older than RFC 10070 also send the token endpoint's URL as `aud`. To accept them,
+    /// set ``audience`` to `.containsAny(of:)` with both.
     ///
     /// - Parameters:
-    ///   - audiences: The names by which clients may address this authorization server. `aud` must
-    ///     contain at least one of them.
+    ///   - audience: The issuer identifier of this authorization server.
     ///   - clientID: The client whose key verifies the signature, or ``IssuerRule/skipIssuerCheck``
     ///     if the key alone identifies the client.
     ///   - maximumLifetime: The maximum time from `iat` (or from now, if `iat` is absent) to `exp`.
     ///     The default is 300 seconds.
     /// - Returns: The policy; `typ` must be absent, `JWT` or `client-authentication+jwt`.
     public static func clientAssertion(
-        audiences: [String],
+        audience: String,
         clientID: IssuerRule,
         maximumLifetime: Duration = .seconds(300)
     ) -> ValidationPolicy {
         var policy = ValidationPolicy(issuer: clientID)
         policy.type = .absentOrOneOf(["JWT", "client-authentication+jwt"])
-        policy.audience = .containsAny(of: audiences)
+        policy.audience = .only(audience)
         policy.maximumLifetime = maximumLifetime
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "jti"]
         policy.checks = [

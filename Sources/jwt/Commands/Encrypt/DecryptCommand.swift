@@ -92,6 +92,7 @@ struct DecryptCommand {
         let limits = JWELimits(size: Self.sizeLimit)
         let token: UnverifiedJWE
         do throws(TokenError) {
+            if let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
             if !isJSON, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2 {
                 throw TokenError(.malformedToken, "the token is signed, not encrypted; verify it with jwt verify")
             }

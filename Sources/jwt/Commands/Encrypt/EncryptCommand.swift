@@ -20,7 +20,8 @@ struct EncryptCommand {
             --nested to sign first. Several keys make a token for several recipients, each of whom can decrypt it.
             """,
         ],
-        options: RecipientOptions.options + HeaderOptions.options + claimOptions + NestedSignature.options
+        options: RecipientOptions.options + HeaderOptions.options + ClaimOptions.optionsForOneToken
+            + NestedSignature.options
             + EncryptionForm.options,
         operands: [
             OperandDefinition(
@@ -49,13 +50,6 @@ struct EncryptCommand {
         ],
         action: { try EncryptCommand($0).run(on: $1) }
     )
-
-    /// The options for claims, without a batch.
-    private static let claimOptions = ClaimOptions.options.map { option in
-        var option = option
-        if option.longName == ClaimOptions.claims.definition.longName { option.summary = "A JSON object with claims" }
-        return option
-    }
 
     /// The kind of the content.
     private enum Content {

@@ -6,7 +6,8 @@ enum EncryptedInput {
     /// ([RFC 7516 §9](https://www.rfc-editor.org/rfc/rfc7516#section-9)).
     static func isEncrypted(_ text: String) -> Bool {
         if text.utf8.first == UInt8(ascii: "{") { return (try? jwe(text)) != nil }
-        return text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4
+        // An SD-JWT with a key binding has four periods, too.
+        return text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 && !SDInput.isSDJWT(text)
     }
 
     /// Returns the error of a command that verifies signatures, if the token is encrypted.

@@ -65,7 +65,12 @@ struct NestedSignature {
             }
             return nil
         }
-        source = try KeySource(arguments, file: file, password: password)
+        source = try KeySource(
+            arguments,
+            file: file,
+            password: password,
+            algorithmOption: Self.algorithm.definition.spelling
+        )
     }
 
     /// A Boolean value that indicates whether the key or its password is read from standard input.

@@ -10,28 +10,7 @@ struct NestedVerification {
         section: section,
         "Require a signed token inside (a nested JWT), verify it, and print its claims"
     )
-    private static let key = Option<InputFile>(
-        "verify-key",
-        value: "FILE",
-        section: section,
-        "The key of the signer: PEM, DER, JWK, certificate or JWK Set"
-    )
-    private static let algorithm = Option<KeyAlgorithm>(
-        "verify-alg",
-        value: "ALG",
-        section: section,
-        "The signature algorithm, for keys that don't state it"
-    )
-
-    private static let keyOptions =
-        [key.definition, algorithm.definition]
-        + KeySetSource.options.map { option in
-            var option = option
-            option.section = section
-            return option
-        }
-
-    static let options = [nested.definition] + keyOptions + PolicyOptions.options
+    static let options = [nested.definition] + SignerKeys.options(section: section) + PolicyOptions.options
 
     private let keys: VerificationKeys
     private let policy: PolicyOptions
@@ -46,11 +25,8 @@ struct NestedVerification {
             }
             return nil
         }
-        let file = try arguments.value(of: Self.key)
-        keys = try VerificationKeys(
+        keys = try SignerKeys.keys(
             arguments,
-            key: file.map { file throws(UsageError) in try KeySource(arguments, file: file) },
-            algorithm: try arguments.value(of: Self.algorithm)?.algorithm,
             advice: "--nested needs --verify-key FILE, --jwks FILE|URL or --discover ISSUER"
         )
         policy = try PolicyOptions(arguments, keyIssuer: keys.issuer)

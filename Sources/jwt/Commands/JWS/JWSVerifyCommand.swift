@@ -114,6 +114,7 @@ struct JWSVerifyCommand {
 
     private func verify(_ text: String, _ detached: Data?, _ verifier: JWSVerifier) throws(TokenError) -> VerifiedJWS {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
+        if !isJSON, let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
         switch (isJSON, detached) {
         case (false, nil):
             do throws(TokenError) {

@@ -1,10 +1,11 @@
 import Foundation
 import FoundationNetworking
 import Glibc
+import HTTPSignatures
 import Networking
 import OAuth2
 
-/// The `jwt request` command: calls an API with an access token.
+/// The `jwt request` command: calls an API with an access token, a signature, or both.
 struct RequestCommand: Sendable {
     static let definition = CommandDefinition(
         name: "request",
@@ -21,12 +22,17 @@ struct RequestCommand: Sendable {
             --fail.
             """,
             """
+            With --http-signature, each request to those origins is signed (RFC 9421) as it's sent, with its token and a \
+            digest of its body. If the server asks for another signature with a 401 and Accept-Signature, and the profile \
+            allows it, the command retries the request once. jwt http verify checks recorded messages.
+            """,
+            """
             With --json, prints {"status": 200, "version": "HTTP/2", "url": "…", "headers": [{"name": "…", "value": \
             "…"}], "body": "…"} on one line. A body that isn't text is in bodyBase64, and a body that is written to \
             a file is omitted.
             """,
         ],
-        options: RequestOptions.options + ResponseOutput.options + TokenOptions.options,
+        options: RequestOptions.options + ResponseOutput.options + SignatureOptions.options + TokenOptions.options,
         operands: [
             OperandDefinition(
                 name: "METHOD",
@@ -51,12 +57,19 @@ struct RequestCommand: Sendable {
                 purpose: "Use a token that is bound to a key",
                 line: "jwt request GET https://api.example/reports --profile prod --dpop"
             ),
+            .init(
+                purpose: "Sign a request, without a token",
+                line: "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json"
+            ),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The server responded; with --fail, with a status below 400"),
             .init(
                 code: 1,
-                meaning: "The authorization server, or with --fail the API, rejected the request"
+                meaning: """
+                    The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
+                    as --response-signature requires
+                    """
             ),
             .init(code: 2, meaning: "A server can't be reached, or a file, key or configuration is unusable"),
             .usage,
@@ -67,15 +80,23 @@ struct RequestCommand: Sendable {
     /// The maximum size of a response body, which exceeds any disk and so never limits a download.
     private static let bodyLimit = 1 << 46
 
-    private let token: TokenOptions
+    /// The options for the token, or `nil` for a signed request without a token.
+    private let token: TokenOptions?
+    private let signature: SignatureOptions?
+    private let roots: InputFile?
     private let request: RequestOptions
     private let output: ResponseOutput
 
     private init(_ arguments: ParsedArguments, _ console: Console) throws {
         output = try ResponseOutput(arguments, console)
-        token = try TokenOptions(arguments, others: RequestOptions.members)
-        request = try RequestOptions(token.arguments)
-        if token.standardInputReaders + request.standardInputReaders > 1 {
+        let options = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        signature = try SignatureOptions(options.arguments)
+        token = signature == nil || options.requestsToken ? try TokenOptions(options) : nil
+        request = try RequestOptions(options.arguments)
+        roots = try ServerOptions.roots(options.arguments)
+        if token == nil, let warning = options.warnings.first { console.warn(warning) }
+        let readers = [token?.standardInputReaders ?? (roots?.isStandardInput ?? false ? 1 : 0)]
+        if (readers + [signature?.standardInputReaders ?? 0, request.standardInputReaders]).reduce(0, +) > 1 {
             throw arguments.usageError(
                 "only one of the keys, secrets, header fields and the body can come from standard input"
             )
@@ -83,36 +104,48 @@ struct RequestCommand: Sendable {
     }
 
     private func run(on console: Console) throws {
-        let access = try token.access(console)
-        let fields = try request.fields()
+        let signing = try signature?.interceptors(for: request.origins, console)
+        let access = try token?.access(console)
+        let fields = try request.fields(hasToken: access != nil)
         let body = try request.body()
-        if token.isInteractive {
-            _ = try access.token(isForced: false, asksUser: FileDescriptor.standard(STDERR_FILENO).isTerminal)
+        if token?.isInteractive == true {
+            _ = try access?.token(isForced: false, asksUser: FileDescriptor.standard(STDERR_FILENO).isTerminal)
         }
-        let transport = access.transport
+        let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
+        let interceptors =
+            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? [])
         do {
             try AsynchronousWork.result { [self] in
-                let client = client(transport, access)
+                let client = client(transport, interceptors)
                 try await send(fields, body, with: client, console)
                 await transport.close()
             }
         } catch let error as NetworkError {
             throw failure(error)
         } catch let error as OAuth2Error {
-            throw CommandFailure(error, at: token.server.name)
+            throw CommandFailure(error, at: serverName)
+        } catch let error as HTTPSignatureError {
+            throw rejection(error)
         }
     }
 
-    private func client(_ transport: CurlTransport, _ access: TokenAccess) -> NetworkClient {
-        let authenticator = OAuth2Authenticator(
+    private func authenticator(_ access: TokenAccess) -> any RequestInterceptor {
+        OAuth2Authenticator(
             source: RequestTokenSource(access.source),
             resources: .origins(of: request.origins),
-            timing: OAuth2Timing(timeout: token.server.timeout)
+            timing: token.map { OAuth2Timing(timeout: $0.server.timeout) } ?? OAuth2Timing()
         )
-        let retries = Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))
-        return NetworkClient(
+    }
+
+    private var retries: [any RequestInterceptor] {
+        guard request.retries > 0 else { return [] }
+        return [Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))]
+    }
+
+    private func client(_ transport: CurlTransport, _ interceptors: [any RequestInterceptor]) -> NetworkClient {
+        NetworkClient(
             transport: transport,
-            interceptors: [authenticator] + (request.retries > 0 ? [retries] : []),
+            interceptors: interceptors,
             options: NetworkClient.Options(
                 timeout: request.timeout,
                 maximumBodySize: Self.bodyLimit,
@@ -138,7 +171,7 @@ struct RequestCommand: Sendable {
             idleTimeout: .seconds(60)
         )
         let response = try await response(to: request, options, client, console)
-        try await output.print(response, to: file)
+        try await output.print(response, to: file, verifiesBody: signature?.verifiesResponses ?? false)
         try output.check(response, name: self.request.name)
     }
 
@@ -169,8 +202,19 @@ struct RequestCommand: Sendable {
         }
     }
 
+    /// The name of the authorization server in messages.
+    private var serverName: String { token?.server.name ?? request.name }
+
+    private func rejection(_ error: HTTPSignatureError) -> CommandFailure {
+        CommandFailure(.rejected, "\(request.name): the response was rejected: \(error.message)", cause: error)
+    }
+
     private func failure(_ error: NetworkError) -> CommandFailure {
-        if let cause = error.cause as? OAuth2Error { return CommandFailure(cause, at: token.server.name) }
+        if let cause = error.cause as? OAuth2Error { return CommandFailure(cause, at: serverName) }
+        if let cause = error.cause as? HTTPSignatureError {
+            guard error.code == .requestNotMade else { return rejection(cause) }
+            return CommandFailure(.failed, "\(request.name): can't sign the request: \(cause.message)", cause: cause)
+        }
         let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
         return CommandFailure(.failed, "\(request.name): \(error.message)\(advice)", cause: error)
     }

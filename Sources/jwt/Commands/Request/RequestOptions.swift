@@ -59,7 +59,8 @@ struct RequestOptions: Sendable {
     )
 
     /// The request options that a profile can set.
-    static let members = [ProfileMember(api), ProfileMember(timeout), ProfileMember(retries)]
+    static let members =
+        [ProfileMember(api), ProfileMember(timeout), ProfileMember(retries)] + SignatureOptions.members
 
     static let options = [
         header.definition, data.definition, json.definition, follows.definition, retries.definition,
@@ -150,14 +151,17 @@ struct RequestOptions: Sendable {
 
     /// Returns the header fields.
     ///
+    /// - Parameter hasToken: A Boolean value that indicates whether the command sets the fields of
+    ///   a token.
+    /// - Returns: The fields.
     /// - Throws: ``CommandFailure`` if the command sets a field itself, or if a file of fields is
     ///   unusable.
-    func fields() throws(CommandFailure) -> HTTPHeaders {
+    func fields(hasToken: Bool) throws(CommandFailure) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {
             fields.append(name: field.name, value: field.value)
         }
-        for name in ["Authorization", "DPoP"] where fields[name] != nil {
+        for name in ["Authorization", "DPoP"] where hasToken && fields[name] != nil {
             throw CommandFailure(
                 .failed,
                 "the command sets \(name) itself; remove this header field"

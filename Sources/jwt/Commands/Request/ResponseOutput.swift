@@ -74,9 +74,11 @@ struct ResponseOutput: Sendable {
     /// - Parameters:
     ///   - head: The response.
     ///   - file: The file for the body, if any.
+    ///   - verifiesBody: A Boolean value that indicates whether the end of the body stream tells
+    ///     whether the body is authentic.
     /// - Throws: ``CommandFailure``, and any error of the body stream.
-    func print(_ head: HTTPResponse, to file: borrowing StagedFile?) async throws {
-        let isHeld = console.writesJSON || FileDescriptor.standard(STDOUT_FILENO).isTerminal
+    func print(_ head: HTTPResponse, to file: borrowing StagedFile?, verifiesBody: Bool) async throws {
+        let isHeld = console.writesJSON || verifiesBody || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
         var held = Data()
         if wantsBody(head) {

@@ -59,6 +59,13 @@ struct ClaimOptions {
         expiresIn.definition, noIssuedAt.definition, notBefore.definition, issuedAt.definition, tokenID.definition,
     ]
 
+    /// The options of commands without a batch.
+    static let optionsForOneToken = options.map { option in
+        var option = option
+        if option.longName == claims.definition.longName { option.summary = "A JSON object with claims" }
+        return option
+    }
+
     /// The claims that are the same in every token.
     private let fixed: MemberCollection
     private let expiresIn: TimeSpan?

@@ -31,14 +31,21 @@ struct HeaderOptions {
     /// The key ID that the user specifies: `auto`, or the ID.
     let statedKeyID: String?
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - payloadAdvice: The advice about the encoding of the payload.
+    /// - Throws: ``UsageError`` if a parameter is set twice or by the wrong option.
+    init(
+        _ arguments: ParsedArguments,
+        payloadAdvice: String = "use --unencoded-payload"
+    ) throws(UsageError) {
         var members = MemberCollection(kind: "header parameter")
         let type = try arguments.value(of: Self.type)?.text
         for assignment in try arguments.values(of: Self.parameter) {
             switch assignment.name {
             case "alg": throw arguments.usageError("--header can't set alg; the key determines it")
             case "kid": throw arguments.usageError("--header can't set kid; use --kid")
-            case "b64": throw arguments.usageError("--header can't set b64; use --unencoded-payload")
+            case "b64": throw arguments.usageError("--header can't set b64; \(payloadAdvice)")
             case "typ" where type != nil:
                 throw arguments.usageError("typ is set by both --typ and --header; remove one")
             default: break

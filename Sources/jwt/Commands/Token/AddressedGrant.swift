@@ -27,6 +27,10 @@ struct AddressedGrant: Grant {
         try await grant.parameters(at: date).map { $0 + fields }
     }
 
+    func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        try await grant.renewedParameters(at: date).map { $0 + fields }
+    }
+
     func answering(_ demand: ResourceDemand) -> (any Grant)? {
         grant.answering(demand).map { AddressedGrant($0, fields: fields) }
     }

@@ -1,5 +1,7 @@
 import Foundation
+import Networking
 import OAuth2
+import SharedStores
 
 /// The options for caching tokens.
 struct CacheOptions: Sendable {
@@ -10,6 +12,30 @@ struct CacheOptions: Sendable {
         value: "FOLDER",
         section: section,
         "The cache folder, accessible only to you (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)"
+    )
+    private static let shared = Option<SharedStoreAddress>(
+        "store",
+        value: "ADDRESS",
+        section: section,
+        "A store that hosts share instead of the folder: etcd:URL[,URL…]; needs a cache key, the same on all hosts"
+    )
+    private static let user = Option<NonEmptyText>(
+        "store-user",
+        value: "NAME",
+        section: section,
+        "The user of the shared store"
+    )
+    private static let passwordFile = Option<InputFile>(
+        "store-password-file",
+        value: "FILE",
+        section: section,
+        "The file with the password of the shared store"
+    )
+    private static let passwordEnvironment = Option<EnvironmentVariable>(
+        "store-password-env",
+        value: "NAME",
+        section: section,
+        "The environment variable with the password of the shared store"
     )
     private static let keyFile = Option<InputFile>(
         "cache-key-file",
@@ -32,19 +58,24 @@ struct CacheOptions: Sendable {
     )
 
     static let members = [
-        ProfileMember(folder), ProfileMember(keyFile), ProfileMember(keyEnvironment), ProfileMember(isOff),
-        ProfileMember(leastLifetime),
+        ProfileMember(folder), ProfileMember(shared), ProfileMember(user), ProfileMember(passwordFile),
+        ProfileMember(passwordEnvironment), ProfileMember(keyFile), ProfileMember(keyEnvironment),
+        ProfileMember(isOff), ProfileMember(leastLifetime),
     ]
 
     /// Groups of mutually exclusive options.
     static let alternatives = [
-        [folder.definition.longName, isOff.definition.longName],
+        [folder.definition.longName, shared.definition.longName, isOff.definition.longName],
+        [passwordFile.definition.longName, passwordEnvironment.definition.longName],
         [keyFile.definition.longName, keyEnvironment.definition.longName],
     ]
 
     /// The minimum remaining lifetime of a cached token (30 seconds by default).
     let leastLifetime: Duration
     private let folder: FolderPath?
+    private let shared: SharedStoreAddress?
+    private let user: String?
+    private let password: PasswordSource?
     private let key: PasswordSource?
     /// A Boolean value that indicates whether caching is disabled.
     let isOff: Bool
@@ -52,17 +83,31 @@ struct CacheOptions: Sendable {
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
         folder = try arguments.value(of: Self.folder)
         key = try PasswordSource(arguments, file: Self.keyFile, environment: Self.keyEnvironment, noun: "key")
+        shared = try arguments.value(of: Self.shared)
+        user = try arguments.value(of: Self.user)?.text
+        password = try PasswordSource(arguments, file: Self.passwordFile, environment: Self.passwordEnvironment)
         isOff = arguments.contains(Self.isOff)
         leastLifetime = .seconds(try arguments.value(of: Self.leastLifetime)?.seconds ?? 30)
         if isOff, folder != nil || key != nil {
             throw arguments.usageError("--no-cache can't be combined with a cache folder or key")
+        }
+        if shared != nil, isOff || folder != nil {
+            throw arguments.usageError("--store can't be combined with --cache-dir or --no-cache")
+        }
+        if shared != nil, key == nil {
+            throw arguments.usageError(
+                "--store needs --cache-key-file or --cache-key-env: tokens are encrypted before they leave this machine"
+            )
+        }
+        guard (user == nil) == (password == nil), shared != nil || user == nil else {
+            throw arguments.usageError("--store-user needs a password, and both need --store")
         }
         if isOff, needsStore {
             throw arguments.usageError("--no-cache would lose the rotated refresh token; remove it")
         }
     }
 
-    var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
+    var standardInputReaders: Int { [key, password].count { $0?.isStandardInput ?? false } }
 
     /// Validates that a key is 32 bytes in base64 or base64url.
     private static func checked(_ text: String) throws(CommandFailure) -> Secret {
@@ -79,9 +124,19 @@ struct CacheOptions: Sendable {
 
     /// Returns the token store.
     ///
-    /// - Throws: ``CommandFailure`` if the folder or the key is unusable.
-    func store(_ console: Console) throws(CommandFailure) -> any TokenStore {
+    /// - Parameters:
+    ///   - console: The console for warnings.
+    ///   - transport: Returns the transport for a shared store.
+    /// - Returns: The store.
+    /// - Throws: ``CommandFailure`` if the folder, the key or the shared store is unusable.
+    func store(
+        _ console: Console,
+        _ transport: () throws(CommandFailure) -> CurlTransport
+    ) throws(CommandFailure) -> any TokenStore {
         if isOff { return InMemoryTokenStore() }
+        if let shared, let key {
+            return try store(at: shared, Self.checked(key.read(warningOn: console)), console, transport())
+        }
         let place: URL
         if let folder {
             place = folder.url
@@ -94,6 +149,28 @@ struct CacheOptions: Sendable {
             return try FileTokenStore(directory: place, encryptionKey: key)
         } catch {
             throw CommandFailure(.failed, "\(place.path): \(error.message)", cause: error)
+        }
+    }
+
+    private func store(
+        at address: SharedStoreAddress,
+        _ key: Secret,
+        _ console: Console,
+        _ transport: CurlTransport
+    ) throws(CommandFailure) -> any TokenStore {
+        let password = try password.map { password throws(CommandFailure) in
+            try password.readSecret(warningOn: console)
+        }
+        do throws(OAuth2Error) {
+            let cluster = try EtcdCluster(
+                endpoints: address.endpoints,
+                user: user,
+                password: password,
+                transport: transport
+            )
+            return EtcdTokenStore(cluster, keys: try RecordKeys(sealing: key))
+        } catch {
+            throw CommandFailure(.failed, "\(address.name): \(error.message)", cause: error)
         }
     }
 }

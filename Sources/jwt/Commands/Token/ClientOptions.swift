@@ -25,8 +25,14 @@ struct ClientOptions: Sendable {
         }
     }
 
+    /// A type of assertions that another party signs.
+    private enum AssertionType: String, CaseIterable, ArgumentValue {
+        case jwtBearer = "jwt-bearer"
+        case jwtSPIFFE = "jwt-spiffe"
+    }
+
     fileprivate enum Proof {
-        case secret, key, certificate
+        case secret, key, certificate, platform
 
         /// The name of the credential and the options that specify it.
         var options: String {
@@ -34,6 +40,7 @@ struct ClientOptions: Sendable {
             case .secret: "a secret: --client-secret-file FILE or --client-secret-env NAME"
             case .key: "a key: --key FILE or --key-env NAME"
             case .certificate: "a certificate: --cert FILE"
+            case .platform: "the platform's token: --from SOURCE"
             }
         }
     }
@@ -89,6 +96,18 @@ struct ClientOptions: Sendable {
         section: section,
         "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)"
     )
+    private static let assertionCertificate = Option<InputFile>(
+        "assertion-cert",
+        value: "FILE",
+        section: section,
+        "The key's certificate in PEM: client assertions name it and have the typ JWT, as for Entra ID"
+    )
+    private static let assertionType = Option<AssertionType>(
+        "assertion-type",
+        value: "TYPE",
+        section: section,
+        "The type of the platform's assertion: jwt-bearer, jwt-spiffe (default: jwt-spiffe with --from spiffe:PATH)"
+    )
     private static let certificate = Option<InputFile>(
         "cert",
         value: "FILE",
@@ -107,7 +126,8 @@ struct ClientOptions: Sendable {
         ProfileMember(secretEnvironment),
         ProfileMember(key), ProfileMember(KeySource.environment), ProfileMember(KeySource.algorithm),
         ProfileMember(keyID), ProfileMember(KeySource.passwordFile), ProfileMember(KeySource.passwordEnvironment),
-        ProfileMember(audience), ProfileMember(certificate), ProfileMember(certificateKey),
+        ProfileMember(audience), ProfileMember(assertionCertificate),
+        ProfileMember(assertionType), ProfileMember(certificate), ProfileMember(certificateKey),
     ]
 
     /// Groups of mutually exclusive options.
@@ -126,6 +146,9 @@ struct ClientOptions: Sendable {
     private let algorithm: JWSAlgorithm?
     private let keyID: String?
     private let audience: String?
+    private let assertionCertificate: InputFile?
+    /// The type of the platform's assertion, or `nil` if the client has another credential.
+    private let platformType: SignedAssertionAuthentication.AssertionType?
     private let certificate: InputFile?
     private let certificateKey: InputFile?
 
@@ -133,8 +156,13 @@ struct ClientOptions: Sendable {
     ///   - arguments: The command line and the profile.
     ///   - isPublicByDefault: A Boolean value that indicates whether a client without credentials
     ///     is a public client, such as a program on a user's machine.
+    ///   - platform: The options of the platform's token, if it authenticates the client.
     /// - Throws: ``UsageError``.
-    init(_ arguments: ParsedArguments, isPublicByDefault: Bool) throws(UsageError) {
+    init(
+        _ arguments: ParsedArguments,
+        isPublicByDefault: Bool,
+        platform: PlatformOptions?
+    ) throws(UsageError) {
         guard let clientID = try arguments.value(of: Self.clientID)?.text else {
             throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }
@@ -149,15 +177,35 @@ struct ClientOptions: Sendable {
         algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
         keyID = try arguments.value(of: Self.keyID)?.text
         audience = try arguments.value(of: Self.audience)?.text
+        assertionCertificate = try arguments.value(of: Self.assertionCertificate)
         certificate = try arguments.value(of: Self.certificate)
         certificateKey = try arguments.value(of: Self.certificateKey)
         if certificateKey != nil, certificate == nil {
             throw arguments.usageError("--cert-key requires --cert FILE")
         }
+        if assertionCertificate != nil, key == nil {
+            throw arguments.usageError("--assertion-cert requires --key FILE")
+        }
         if secret != nil, key != nil {
             throw arguments.usageError("the client can have a secret or a key, but not both")
         }
+        if platform != nil, secret != nil || key != nil {
+            throw arguments.usageError(
+                """
+                --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
+                with --grant token_exchange or jwt_bearer
+                """
+            )
+        }
+        let assertionType = try arguments.value(of: Self.assertionType)
+        if assertionType != nil, platform == nil {
+            throw arguments.usageError("--assertion-type requires --from SOURCE that authenticates the client")
+        }
+        platformType = platform.map { platform in
+            (assertionType ?? (platform.isSPIFFE ? .jwtSPIFFE : .jwtBearer)) == .jwtSPIFFE ? .jwtSPIFFE : .jwtBearer
+        }
         var proofs: [Proof] = []
+        if platform != nil { proofs.append(.platform) }
         if secret != nil { proofs.append(.secret) }
         if key != nil { proofs.append(.key) }
         if certificate != nil { proofs.append(.certificate) }
@@ -172,24 +220,25 @@ struct ClientOptions: Sendable {
         guard let named = try arguments.value(of: methodOption) else {
             switch proofs.first {
             case .secret: return .clientSecretBasic
-            case .key: return .privateKeyJWT
+            case .key, .platform: return .privateKeyJWT
             case .certificate: return .tlsClientAuth
             case nil where isPublicByDefault: return .none
             case nil:
                 throw arguments.usageError(
                     """
-                    missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE \
-                    or --cert FILE
+                    missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE, \
+                    --cert FILE or --from SOURCE
                     """
                 )
             }
         }
         guard let proof = named.proof else {
-            guard !proofs.contains(.secret), !proofs.contains(.key) else {
+            guard proofs.allSatisfy({ $0 == .certificate }) else {
                 throw arguments.usageError("--auth-method none doesn't use credentials; remove the secret or key")
             }
             return named
         }
+        if named == .privateKeyJWT, proofs.contains(.platform) { return named }
         guard proofs.contains(proof) else { throw arguments.usageError("\(named.rawValue) needs \(proof.options)") }
         // The certificate may be for the API.
         guard proofs.allSatisfy({ $0 == proof || $0 == .certificate }) else {
@@ -200,10 +249,13 @@ struct ClientOptions: Sendable {
         return named
     }
 
+    /// A Boolean value that indicates whether the platform's token authenticates the client.
+    var usesPlatform: Bool { platformType != nil }
+
     var standardInputReaders: Int {
         [
             secret?.isStandardInput ?? false, key?.takesStandardInput ?? false, certificate?.isStandardInput ?? false,
-            certificateKey?.isStandardInput ?? false,
+            certificateKey?.isStandardInput ?? false, assertionCertificate?.isStandardInput ?? false,
         ].count { $0 }
     }
 
@@ -215,11 +267,21 @@ struct ClientOptions: Sendable {
     /// - Throws: ``CommandFailure`` if the credentials are unusable.
     func authentication(
         for server: ServerOptions,
+        platform: PlatformOptions.Identity?,
         _ console: Console
     ) throws(CommandFailure) -> any ClientAuthentication {
         let audience: AssertionAudience =
             if let audience { .custom(audience) } else { server.hasIssuer ? .issuer : .tokenEndpoint }
-        let authentication = try authentication(audience, console)
+        let authentication: any ClientAuthentication
+        if let platformType, let platform {
+            authentication = SignedAssertionAuthentication(
+                clientID: clientID,
+                assertion: platform.source,
+                type: platformType
+            )
+        } else {
+            authentication = try self.authentication(audience, console)
+        }
         guard certificate != nil, !authentication.usesMutualTLS else { return authentication }
         return CertificateBoundAuthentication(authentication)
     }
@@ -305,6 +367,16 @@ struct ClientOptions: Sendable {
         let service = signingKey.identified(
             by: keyID == "auto" ? signingKey.verificationKey.thumbprint : keyID ?? ownID
         )
-        return .privateKeyJWT(clientID: clientID, signingService: service, audience: audience)
+        var header: JSONObject = [:]
+        if let assertionCertificate {
+            let certificate = String(decoding: try assertionCertificate.read().bytes, as: UTF8.self)
+            do throws(TokenError) {
+                header["typ"] = "JWT"
+                header["x5t#S256"] = .string(try signingKey.thumbprint(ofCertificate: certificate))
+            } catch {
+                throw CommandFailure(.failed, "\(assertionCertificate.name): \(error.message)", cause: error)
+            }
+        }
+        return .privateKeyJWT(clientID: clientID, signingService: service, audience: audience, header: header)
     }
 }

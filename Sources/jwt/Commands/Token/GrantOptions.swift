@@ -7,6 +7,7 @@ struct GrantOptions: Sendable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case tokenExchange = "token_exchange"
+        case jwtBearer = "jwt_bearer"
         case deviceCode = "device_code"
         case authorizationCode = "authorization_code"
 
@@ -22,6 +23,7 @@ struct GrantOptions: Sendable {
         static let valueKind = OptionDefinition.ValueKind.choice(names)
 
         static let accessToken = SubjectTokenType(identifier: prefix + "access_token")
+        static let jwt = SubjectTokenType(identifier: prefix + "jwt")
 
         let identifier: String
 
@@ -104,7 +106,10 @@ struct GrantOptions: Sendable {
         "subject-token-type",
         value: "TYPE",
         section: section,
-        "The type of the token to exchange: access_token (default), refresh_token, id_token, jwt, saml1, saml2 or a URI"
+        """
+        The type of the token to exchange: access_token (default), refresh_token, id_token, jwt (default with --from), \
+        saml1, saml2 or a URI
+        """
     )
 
     static let members =
@@ -126,6 +131,7 @@ struct GrantOptions: Sendable {
     private indirect enum Subject {
         case token(PasswordSource)
         case profile(TokenOptions)
+        case platform
     }
 
     let kind: Kind
@@ -141,8 +147,9 @@ struct GrantOptions: Sendable {
     ///   - arguments: The command line and the profile.
     ///   - profiles: The names of the profiles in the chain of exchanges, which must not contain
     ///     a cycle.
+    ///   - hasPlatform: A Boolean value that indicates whether the platform's token is available.
     /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
-    init(_ arguments: ParsedArguments, in profiles: [String]) throws {
+    init(_ arguments: ParsedArguments, in profiles: [String], hasPlatform: Bool) throws {
         let scopes = try arguments.values(of: Self.scope).map(\.text)
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
         audience = try arguments.value(of: Self.audience)?.text
@@ -153,11 +160,16 @@ struct GrantOptions: Sendable {
             environment: Self.refreshTokenEnvironment,
             noun: "refresh token"
         )
-        subject = try Self.subject(arguments, in: profiles)
-        subjectTokenType = try arguments.value(of: Self.subjectTokenType) ?? .accessToken
+        let named = try arguments.value(of: Self.kind)
+        let given = try Self.subject(arguments, in: profiles)
+        // Next to another token, the platform's token authenticates the client.
+        let usesPlatform = hasPlatform && given == nil && (named == .tokenExchange || named == .jwtBearer)
+        let subject = usesPlatform ? .platform : given
+        self.subject = subject
+        subjectTokenType = try arguments.value(of: Self.subjectTokenType) ?? (usesPlatform ? .jwt : .accessToken)
         let implied: Kind =
             refreshToken != nil ? .refreshToken : subject != nil ? .tokenExchange : .clientCredentials
-        kind = try arguments.value(of: Self.kind) ?? implied
+        kind = named ?? implied
         signInOptions = try SignInOptions(arguments, for: kind)
         try check(arguments)
     }
@@ -199,12 +211,16 @@ struct GrantOptions: Sendable {
                     "a refresh token keeps its original grant; remove --scope, --audience and --resource"
                 )
             }
+        case .jwtBearer:
+            guard case .platform? = subject else {
+                throw arguments.usageError("--grant jwt_bearer needs the platform's token: --from SOURCE")
+            }
         case .tokenExchange:
             guard subject != nil else {
                 throw arguments.usageError(
                     """
-                    --grant token_exchange needs a token: --subject-token-file FILE, --subject-token-env NAME or \
-                    --subject-profile NAME
+                    --grant token_exchange needs a token: --subject-token-file FILE, --subject-token-env NAME, \
+                    --subject-profile NAME or --from SOURCE
                     """
                 )
             }
@@ -221,6 +237,11 @@ struct GrantOptions: Sendable {
         default: break
         }
         return count
+    }
+
+    /// A Boolean value that indicates whether the grant uses the platform's token.
+    var usesPlatform: Bool {
+        if case .platform? = subject { true } else { false }
     }
 
     /// A Boolean value that indicates whether the grant rotates tokens that must be stored.
@@ -251,8 +272,20 @@ struct GrantOptions: Sendable {
     /// Reads the initial tokens of the grant.
     ///
     /// - Throws: ``CommandFailure`` if a token is unusable.
-    func grant(_ console: Console) throws -> any Grant {
+    func grant(_ console: Console, platform: PlatformOptions.Identity?) throws -> any Grant {
         switch (kind, subject) {
+        case (.tokenExchange, .platform?):
+            guard let platform else { break }
+            return exchange(platform.source, platform.name)
+        case (.jwtBearer, _):
+            guard let platform else { break }
+            let grant = JWTBearerGrant(
+                assertion: platform.source,
+                identifier: platform.name,
+                scope: scope,
+                resources: resource.map { [$0] } ?? []
+            )
+            return audience.map { AddressedGrant(grant, fields: [("audience", $0)]) } ?? grant
         case (.refreshToken, _):
             guard let refreshToken else { break }
             return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))

@@ -51,6 +51,27 @@ struct ServerOptions: Sendable {
         ProfileMember(deviceEndpoint), ProfileMember(roots), ProfileMember(timeout),
     ]
 
+    /// The names of the options that also apply to a request without a token.
+    static let connectionOptions = [roots.definition.longName, timeout.definition.longName]
+
+    /// Returns a Boolean value that indicates whether an option names the server.
+    static func areGiven(in arguments: ParsedArguments) -> Bool {
+        arguments.contains(tokenEndpoint.definition) || arguments.contains(issuer.definition)
+    }
+
+    /// Returns the issuer identifier, if an option has it.
+    static func issuer(in arguments: ParsedArguments) throws(UsageError) -> String? {
+        try arguments.value(of: issuer)?.text
+    }
+
+    /// Returns the timeout for getting a token.
+    static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
+        .seconds(try arguments.value(of: timeout)?.seconds ?? 30)
+    }
+
+    /// The name of the timeout option, which also applies without a server.
+    static let timeoutOption = timeout.definition.longName
+
     /// The name of the server in messages.
     let name: String
     let timeout: Duration
@@ -79,7 +100,7 @@ struct ServerOptions: Sendable {
         authorizationEndpoint = try arguments.value(of: Self.authorizationEndpoint)?.url
         deviceEndpoint = try arguments.value(of: Self.deviceEndpoint)?.url
         roots = try arguments.value(of: Self.roots)
-        timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 30)
+        timeout = try Self.timeout(in: arguments)
     }
 
     /// Checks that the issuer is a URL, as required for discovery but not for other uses of an
@@ -119,6 +140,21 @@ struct ServerOptions: Sendable {
     /// - Throws: ``CommandFailure`` if the roots can't be read, or the system lacks a requirement
     ///   of the transport.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
+        try Self.transport(roots: roots, identity)
+    }
+
+    /// Returns the file with the trusted root certificates, if the command line has one.
+    static func roots(_ arguments: ParsedArguments) throws(UsageError) -> InputFile? {
+        try arguments.value(of: roots)
+    }
+
+    /// Returns a transport.
+    ///
+    /// - Throws: ``CommandFailure``, as for ``transport(_:)``.
+    static func transport(
+        roots: InputFile?,
+        _ identity: ClientIdentity? = nil
+    ) throws(CommandFailure) -> CurlTransport {
         let tls = TLSConfiguration(trustRoots: try RootsOption.roots(roots), clientIdentity: identity)
         do throws(NetworkError) {
             return try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))

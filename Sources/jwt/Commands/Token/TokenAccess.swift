@@ -1,5 +1,6 @@
 import Networking
 import OAuth2
+import WorkloadIdentity
 
 /// Access to tokens, from the cache or from the server.
 struct TokenAccess: Sendable {
@@ -169,7 +170,7 @@ extension CommandFailure {
             if error.isPossiblyLostRotation { message += "; a lost response may have rotated it" }
             advice = "; get a new one and replace the old one with it"
         case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
-            advice = "; choose another folder with --cache-dir FOLDER"
+            advice = "; choose another folder with --cache-dir FOLDER, or check the store of --store ADDRESS"
         case .serverUnreachable:
             if let cause = error.cause as? NetworkError { message += ": \(cause.message)" }
             if (error.cause as? NetworkError)?.tlsFailure == .untrustedChain {
@@ -178,6 +179,8 @@ extension CommandFailure {
         case .endpointMissing:
             message = String(error.message.prefix { $0 != ";" })
             advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
+        case .assertionFailed, .grantFailed:
+            if let cause = error.cause as? WorkloadIdentityError { message += ": \(cause.message)" }
         case .unsupportedTokenType: advice = "; use --dpop to bind tokens to a key"
         default: break
         }

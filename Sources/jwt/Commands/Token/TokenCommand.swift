@@ -62,6 +62,12 @@ struct TokenCommand {
                 line: "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem"
             ),
             .init(
+                purpose: "Authenticate with the identity of a pod, without a secret",
+                line: """
+                    jwt token --issuer https://id.example --client-id reports --from kubernetes:/var/run/secrets/tokens/as
+                    """
+            ),
+            .init(
                 purpose: "Sign in with a browser",
                 line: "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid"
             ),
@@ -81,7 +87,13 @@ struct TokenCommand {
         action: { try TokenCommand($0).run(on: $1) }
     )
 
-    private let options: TokenOptions
+    private enum Work {
+        case server(TokenOptions)
+        /// Without a server, the platform's own token.
+        case platform(PlatformOptions)
+    }
+
+    private let work: Work
     private let isForced: Bool
     private let isSignIn: Bool
     private let isSignOut: Bool
@@ -94,13 +106,45 @@ struct TokenCommand {
             throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
         }
         if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
-        options = try TokenOptions(arguments, others: RequestOptions.members)
+        let completed = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        if let platform = try Self.platform(completed.arguments) {
+            guard !isForced, !isSignIn, !isSignOut else {
+                throw arguments.usageError("the platform's token isn't cached; pass an authorization server")
+            }
+            work = .platform(platform)
+            return
+        }
+        let options = try TokenOptions(completed)
         if isSignIn, !options.isInteractive {
             throw arguments.usageError("--sign-in requires --grant device_code or authorization_code")
         }
+        work = .server(options)
+    }
+
+    /// Returns the options of the platform's token if it isn't for an authorization server.
+    private static func platform(_ arguments: ParsedArguments) throws(UsageError) -> PlatformOptions? {
+        guard arguments.contains(PlatformOptions.from.definition), !ServerOptions.areGiven(in: arguments) else {
+            return nil
+        }
+        let own = PlatformOptions.members.map(\.definition.longName) + [ServerOptions.timeoutOption]
+        if let other = TokenOptions.members.first(where: {
+            arguments.contains($0.definition) && !own.contains($0.definition.longName)
+        }) {
+            throw arguments.usageError(
+                "\(other.definition.spelling) requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
+            )
+        }
+        return try PlatformOptions(arguments, issuer: nil)
     }
 
     private func run(on console: Console) throws {
+        switch work {
+        case .server(let options): try run(options, on: console)
+        case .platform(let platform): try Self.print(try platform.identity(console).token, on: console)
+        }
+    }
+
+    private func run(_ options: TokenOptions, on console: Console) throws {
         let access = try options.access(console, isForced: isForced)
         if isSignOut {
             try access.signOut()
@@ -115,6 +159,10 @@ struct TokenCommand {
                 "the token is bound to a key in the token cache: call the API with jwt request, or use a key file with --dpop-key"
             )
         }
+        try Self.print(token, on: console)
+    }
+
+    private static func print(_ token: AccessToken, on console: Console) throws {
         guard console.writesJSON else { return try console.print(token.value.expose { $0 }) }
         var result: JSONObject = [
             "access_token": .string(token.value.expose { $0 }), "token_type": .string(token.type),

@@ -5,8 +5,8 @@ import OAuth2
 struct TokenOptions: Sendable {
     /// The token options that a profile can set.
     static let members =
-        ServerOptions.members + ClientOptions.members + GrantOptions.members + BindingOptions.members
-        + CacheOptions.members
+        ServerOptions.members + ClientOptions.members + PlatformOptions.members + GrantOptions.members
+        + BindingOptions.members + CacheOptions.members
 
     static let options =
         [ConfigurationFile.profile.definition, ConfigurationFile.option.definition] + members.map(\.definition)
@@ -21,8 +21,44 @@ struct TokenOptions: Sendable {
     let binding: BindingOptions
     private let client: ClientOptions
     private let grant: GrantOptions
+    private let platform: PlatformOptions?
     private let cache: CacheOptions
     private let warnings: [String]
+
+    /// A command line that is completed by its profile, if any.
+    struct Completed {
+        let arguments: ParsedArguments
+        let warnings: [String]
+        fileprivate let profiles: [String]
+
+        /// Reads the profile.
+        ///
+        /// - Parameters:
+        ///   - arguments: The command line.
+        ///   - others: Additional members that a profile can have.
+        /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
+        init(_ arguments: ParsedArguments, others: [ProfileMember]) throws {
+            let configuration = try arguments.value(of: ConfigurationFile.option)
+            guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
+                if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
+                (self.arguments, warnings, profiles) = (arguments, [], [])
+                return
+            }
+            let file = try ConfigurationFile(configuration)
+            let profile = try file.profile(name, members: TokenOptions.members + others)
+            self.arguments = arguments.completed(by: profile, alternatives: TokenOptions.alternatives)
+            warnings = [file.warning].compactMap(\.self)
+            profiles = [name]
+        }
+
+        /// A Boolean value that indicates whether an option says how to get a token.
+        var requestsToken: Bool {
+            TokenOptions.members.contains { member in
+                arguments.contains(member.definition)
+                    && !ServerOptions.connectionOptions.contains(member.definition.longName)
+            }
+        }
+    }
 
     /// Parses the command line and the profile, if any.
     ///
@@ -31,19 +67,14 @@ struct TokenOptions: Sendable {
     ///   - others: Additional members that a profile can have.
     /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
     init(_ arguments: ParsedArguments, others: [ProfileMember] = []) throws {
-        let configuration = try arguments.value(of: ConfigurationFile.option)
-        guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
-            if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
-            try self.init(arguments, [], warnings: [])
-            return
-        }
-        let file = try ConfigurationFile(configuration)
-        let profile = try file.profile(name, members: Self.members + others)
-        try self.init(
-            arguments.completed(by: profile, alternatives: Self.alternatives),
-            [name],
-            warnings: [file.warning].compactMap(\.self)
-        )
+        try self.init(Completed(arguments, others: others))
+    }
+
+    /// Parses a command line that is completed by its profile.
+    ///
+    /// - Throws: ``UsageError``.
+    init(_ completed: Completed) throws {
+        try self.init(completed.arguments, completed.profiles, warnings: completed.warnings)
     }
 
     /// Parses a profile that another profile refers to.
@@ -72,8 +103,13 @@ struct TokenOptions: Sendable {
         self.arguments = arguments
         self.warnings = warnings
         server = try ServerOptions(arguments)
-        grant = try GrantOptions(arguments, in: profiles)
-        client = try ClientOptions(arguments, isPublicByDefault: grant.kind.isInteractive)
+        platform = try PlatformOptions(arguments, issuer: ServerOptions.issuer(in: arguments))
+        grant = try GrantOptions(arguments, in: profiles, hasPlatform: platform != nil)
+        client = try ClientOptions(
+            arguments,
+            isPublicByDefault: grant.kind.isInteractive || grant.usesPlatform,
+            platform: grant.usesPlatform ? nil : platform
+        )
         binding = try BindingOptions(arguments)
         cache = try CacheOptions(arguments, needsStore: grant.needsStore)
         if standardInputReaders > 1 {
@@ -94,9 +130,11 @@ struct TokenOptions: Sendable {
     /// - Throws: ``CommandFailure`` if a key, secret, store or server is unusable.
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
-        let clientAuthentication = try client.authentication(for: server, console)
-        let grant = try self.grant.grant(console)
-        let store = try cache.store(console)
+        let identity = try platform?.identity(console)
+        let clientAuthentication = try client.authentication(for: server, platform: identity, console)
+        var grant = try self.grant.grant(console, platform: identity)
+        if client.usesPlatform, let identity { grant = IdentifiedGrant(grant, name: identity.name) }
+        let store = try cache.store(console) { () throws(CommandFailure) in try server.transport(nil) }
         let transport = try server.transport(client.identity(console))
         let asking = NetworkClient(
             transport: transport,

@@ -63,13 +63,13 @@ struct PolicyOptions {
         section: section,
         "The maximum time from iat to exp"
     )
-    private static let leeway = Option<TimeSpan>(
+    static let leeway = Option<TimeSpan>(
         "leeway",
         value: "DURATION",
         section: section,
         "The tolerance for clock differences (default: 60s)"
     )
-    private static let time = Option<Timestamp>(
+    static let time = Option<Timestamp>(
         "at",
         value: "TIME",
         section: section,
@@ -146,7 +146,11 @@ struct PolicyOptions {
 
     /// Returns advice or details that help explain why the token was rejected.
     static func advice(for error: TokenError, on token: String) -> String {
-        let claims = (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims
+        advice(for: error, in: (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims)
+    }
+
+    /// Returns advice or details that help explain why a token with the given claims was rejected.
+    static func advice(for error: TokenError, in claims: JSONObject?) -> String {
         switch error.code {
         case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
             return "; \(allowNoExpiration.definition.spelling) accepts such a token"

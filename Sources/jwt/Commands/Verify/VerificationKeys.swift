@@ -22,6 +22,9 @@ struct VerificationKeys {
     static let options =
         [key.definition] + KeySource.options + [algorithm.definition] + KeySetSource.options
 
+    /// The options of commands whose keys can't be shared secrets.
+    static let publicKeyOptions = options.filter { $0.longName != KeySource.secret.definition.longName }
+
     /// The exit codes for failures before the token is checked.
     static let exitStatuses: [CommandDefinition.ExitStatus] = [
         .init(code: 2, meaning: "The key is unusable, or a file, a pipe or the network failed"), .usage,
@@ -40,13 +43,19 @@ struct VerificationKeys {
     let algorithm: JWSAlgorithm?
     private let place: Place
 
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - advice: The options for keys, for the message if there isn't a key.
     /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    init(
+        _ arguments: ParsedArguments,
+        advice: String = "pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
+    ) throws(UsageError) {
         try self.init(
             arguments,
             key: KeySource(arguments, key: Self.key),
             algorithm: arguments.value(of: Self.algorithm)?.algorithm,
-            advice: "pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
+            advice: advice
         )
     }
 
@@ -55,12 +64,14 @@ struct VerificationKeys {
     /// - Parameters:
     ///   - arguments: The command line.
     ///   - key: The single key, if the command line has one.
+    ///   - option: The option for that key, for messages.
     ///   - algorithm: The algorithm for keys that don't state it.
     ///   - advice: The options for keys, for the message if there isn't a key.
     /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
     init(
         _ arguments: ParsedArguments,
         key: KeySource?,
+        named option: String = key.definition.spelling,
         algorithm: JWSAlgorithm?,
         advice: String
     ) throws(UsageError) {
@@ -70,7 +81,7 @@ struct VerificationKeys {
         switch (key, try KeySetSource(arguments)) {
         case (nil, let set?): place = .set(set)
         case (let key?, nil): place = .key(key)
-        default: throw arguments.usageError("--key, --jwks and --discover can't be combined")
+        default: throw arguments.usageError("\(option), --jwks and --discover can't be combined")
         }
     }
 
@@ -109,6 +120,19 @@ struct VerificationKeys {
         switch try keys(console, at: policy.currentDate()) {
         case .one(let key): JWTVerifier(key: key, policy: policy)
         case .set(let set, let selection): JWTVerifier(keys: set, selection: selection, policy: policy)
+        }
+    }
+
+    /// Reads or fetches the keys for a verifier of SD-JWTs.
+    ///
+    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
+    func selectiveVerifier(
+        _ policy: ValidationPolicy,
+        _ console: Console
+    ) throws(CommandFailure) -> SDJWTVerifier {
+        switch try keys(console, at: policy.currentDate()) {
+        case .one(let key): SDJWTVerifier(key: key, policy: policy)
+        case .set(let set, let selection): SDJWTVerifier(keys: set, selection: selection, policy: policy)
         }
     }
 

@@ -64,7 +64,7 @@ struct VerifyCommand {
         let verifier = try keys.verifier(options.policy, console)
         if isBatch { return try runBatch(verifier, console) }
         let token = try token.read()
-        if let error = EncryptedInput.refusal(token) { throw CommandFailure(.rejected, error) }
+        if let error = Self.refusal(token) { throw CommandFailure(.rejected, error) }
         let verified: VerifiedToken
         do throws(TokenError) {
             verified = try verifier.verify(token)
@@ -83,13 +83,18 @@ struct VerifyCommand {
         try BatchRun(input: .standardInput).run(on: console) { line in
             do {
                 let token = try BatchRun.token(in: line)
-                if let error = EncryptedInput.refusal(token) { throw error }
+                if let error = Self.refusal(token) { throw error }
                 return .object(Self.result(try verifier.verify(token)))
             } catch let error as TokenError {
                 let failure = CommandFailure(.rejected, options.explained(error))
                 return .refused(["valid": false, "error": .object(failure.report)])
             }
         }
+    }
+
+    /// Returns the error for a token of another kind.
+    private static func refusal(_ token: String) -> TokenError? {
+        EncryptedInput.refusal(token) ?? SDInput.refusal(token, SDInput.verificationAdvice)
     }
 
     static func result(_ token: VerifiedToken) -> JSONObject {

@@ -49,6 +49,22 @@ struct NestedCommandTests {
         #expect(report["encryptionHeader"]?.object?["alg"] == "ECDH-ES+A256KW")
     }
 
+    @Test("Names the option for the algorithm of a key that doesn't state it")
+    func algorithmOptions() throws {
+        try folder.write(KeyFixtures.rsa, to: "rsa.pem")
+        let signing = try shell("jwt encrypt -k public.pem --nested --sign-key rsa.pem --sub a --claim exp=4102444800")
+        #expect(signing.status == 2)
+        #expect(signing.errors.hasSuffix("; name the algorithm with --sign-alg\n"), "\(signing.errors)")
+        let verifying = try shell(
+            """
+            jwt encrypt -k public.pem --nested --sign-key sign.pem --sub a --claim exp=4102444800 |
+            jwt decrypt -k key.pem --nested --verify-key rsa.pem
+            """
+        )
+        #expect(verifying.status == 2)
+        #expect(verifying.errors.hasSuffix("; name the algorithm with --verify-alg\n"), "\(verifying.errors)")
+    }
+
     @Test("Reads claims from a file, and writes verified claims to a file")
     func files() throws {
         try folder.write(#"{"sub":"alice","exp":4102444800}"#, to: "claims")

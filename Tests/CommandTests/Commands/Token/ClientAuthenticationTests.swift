@@ -54,6 +54,30 @@ struct ClientAuthenticationTests {
         }
     }
 
+    @Test("Names the key's certificate in an assertion, with the type that Entra ID expects")
+    func assertionHeader() async throws {
+        let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
+        let key = try SigningKey(pem: issued.privateKeyPEM)
+        try await TokenScene.play { scene in
+            scene.authorization.register(.init(id: "keyed", key: key.verificationKey))
+            let file = try scene.home.write(issued.privateKeyPEM, to: "key.pem")
+            let certificate = try scene.home.write(issued.chainPEM, to: "cert.pem")
+            let command = ["token", "--issuer", scene.issuer, "--client-id", "keyed", "--key", file]
+            let result = try await scene.jwt(command + ["--assertion-cert", certificate])
+            #expect(result.status == 0, "\(result)")
+            let header = try UnverifiedToken(
+                try #require(scene.authorization.server.requests(for: "/token").first?.formValue("client_assertion"))
+            ).unverifiedHeader
+            #expect(header["typ"] == "JWT")
+            #expect(header["x5t#S256"]?.string?.count == 43)
+            let other = try scene.home.write(MockCertificateAuthority().certificatePEM, to: "other.pem")
+            let bad = try await scene.jwt(command + ["--refresh", "--assertion-cert", other])
+            #expect(bad.status == 2 && bad.errors.contains("\(other): "), "\(bad)")
+            let unsigned = try await scene.jwt(["token", "--assertion-cert", certificate] + scene.flags)
+            #expect(unsigned.errors.contains("--assertion-cert requires --key FILE"), "\(unsigned)")
+        }
+    }
+
     @Test("Reads a secret from standard input, and supports public clients")
     func standardInput() async throws {
         try await TokenScene.play { scene in
@@ -150,51 +174,50 @@ struct ClientAuthenticationTests {
 
     private static let base = ["--issuer", "https://x", "--client-id", "c"]
 
-    @Test(
-        "Rejects invalid options",
-        arguments: [
-            (
-                base + ["--sign-in", "--client-secret-env", "S"],
-                "--sign-in requires --grant device_code or authorization_code"
-            ),
-            (["--sign-in", "--refresh"], "--sign-in can't be combined with --refresh or --sign-out"),
-            (
-                base + ["--grant", "device_code", "--redirect-port", "1"],
-                "--redirect-port requires --grant authorization_code"
-            ),
-            (base + ["--grant", "device_code", "--no-browser"], "--no-browser requires --grant authorization_code"),
-            (
-                base + ["--client-secret-env", "S", "--sign-in-timeout", "1m"],
-                "--sign-in-timeout requires --grant device_code or authorization_code"
-            ),
-            (
-                base + ["--grant", "authorization_code", "--redirect-port", "0"],
-                "--redirect-port must be a port number from 1 to 65535"
-            ),
-            (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
-            (
-                base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],
-                "private_key_jwt needs a key: --key FILE or --key-env NAME"
-            ),
-            (base + ["--cert-key", "k"], "--cert-key requires --cert FILE"),
-            (
-                base + ["--auth-method", "none", "--client-secret-env", "S"],
-                "--auth-method none doesn't use credentials; remove the secret or key"
-            ),
-            (
-                base + ["--auth-method", "password"],
-                """
-                --auth-method must be one of client_secret_basic, client_secret_post, client_secret_jwt, \
-                private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none
-                """
-            ),
-            (
-                ["--issuer", "http://id.example", "--client-id", "c"],
-                "--issuer must be an https URL; http is allowed only for this machine"
-            ),
-            (["--issuer", "example"], "--issuer must be an https URL without a password or fragment"),
-        ]
-    )
+    private static let invalidOptions: [([String], String)] = [
+        (
+            base + ["--sign-in", "--client-secret-env", "S"],
+            "--sign-in requires --grant device_code or authorization_code"
+        ),
+        (["--sign-in", "--refresh"], "--sign-in can't be combined with --refresh or --sign-out"),
+        (
+            base + ["--grant", "device_code", "--redirect-port", "1"],
+            "--redirect-port requires --grant authorization_code"
+        ),
+        (base + ["--grant", "device_code", "--no-browser"], "--no-browser requires --grant authorization_code"),
+        (
+            base + ["--client-secret-env", "S", "--sign-in-timeout", "1m"],
+            "--sign-in-timeout requires --grant device_code or authorization_code"
+        ),
+        (
+            base + ["--grant", "authorization_code", "--redirect-port", "0"],
+            "--redirect-port must be a port number from 1 to 65535"
+        ),
+        (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
+        (
+            base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],
+            "private_key_jwt needs a key: --key FILE or --key-env NAME"
+        ),
+        (base + ["--cert-key", "k"], "--cert-key requires --cert FILE"),
+        (
+            base + ["--auth-method", "none", "--client-secret-env", "S"],
+            "--auth-method none doesn't use credentials; remove the secret or key"
+        ),
+        (
+            base + ["--auth-method", "password"],
+            """
+            --auth-method must be one of client_secret_basic, client_secret_post, client_secret_jwt, \
+            private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none
+            """
+        ),
+        (
+            ["--issuer", "http://id.example", "--client-id", "c"],
+            "--issuer must be an https URL; http is allowed only for this machine"
+        ),
+        (["--issuer", "example"], "--issuer must be an https URL without a password or fragment"),
+    ]
+
+    @Test("Rejects invalid options", arguments: invalidOptions)
     func usageErrors(arguments: [String], message: String) throws {
         let result = try BuiltProgram.jwt.run(["token"] + arguments)
         #expect(

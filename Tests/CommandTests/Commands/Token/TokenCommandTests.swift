@@ -188,6 +188,8 @@ struct TokenCommandTests {
     func privateKeyJWT() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.clockOffset = .seconds(-300)
+        // Without an issuer, the command uses the token endpoint as audience.
+        configuration.assertionAudience = .issuerOrTokenEndpoint
         try await TokenScene.play(configuration) { scene in
             let key = try SigningKey.generate(.es256)
             scene.authorization.register(.init(id: "signer", key: key.verificationKey))

@@ -148,8 +148,8 @@ struct TokenFailureTests {
         (
             base,
             """
-            missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE or \
-            --cert FILE
+            missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE, \
+            --cert FILE or --from SOURCE
             """
         ),
         (

@@ -68,7 +68,7 @@ struct DirectoryCheckTests {
             let store = try FileTokenStore(directory: URL(filePath: "\(open)/link"))
             #expect(unsafe unlink("\(open)/link") == 0)
             let record = TokenRecord(accessToken: Secret("a"))
-            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
             #expect(try await store.load("k")?.record == record)
         }
     }

@@ -26,7 +26,9 @@ struct ExactTextTests {
         let changes: [(inout TokenRecord, String) -> Void] = [
             { $0.accessToken = Secret($1) }, { $0.tokenType = $1 }, { $0.scope = $1 },
             { $0.refreshToken = Secret($1) }, { $0.proofKey = Secret($1) }, { $0.proofKeyThumbprint = $1 },
-            { $0.refreshAttempt = $1 },
+            { $0.refreshAttempt = RefreshAttempt(id: $1) }, { $0.epoch = $1 },
+            { $0.refreshAttempt = RefreshAttempt(id: "a", host: $1) },
+            { $0.refreshAttempt = RefreshAttempt(id: "a", earlier: [$1]) },
         ]
         let plain = TokenRecord(accessToken: Secret("t"))
         for change in changes {
@@ -40,7 +42,10 @@ struct ExactTextTests {
         let moment = Date(timeIntervalSince1970: 1)
         #expect(TokenRecord(accessToken: Secret("t"), expiration: moment) != plain)
         #expect(TokenRecord(accessToken: Secret("t"), obtained: moment) != plain)
-        #expect(TokenRecord(accessToken: Secret("t"), isSignedOut: true) != plain)
+        #expect(TokenRecord(accessToken: Secret("t"), end: .signedOut) != plain)
+        #expect(TokenRecord(accessToken: Secret("t"), generation: 1) != plain)
+        let pause = RefreshPause(duration: .seconds(1), end: moment)
+        #expect(TokenRecord(accessToken: Secret("t"), pause: pause) != plain)
         #expect(TokenRecord(accessToken: Secret("t")) == plain)
     }
 }

@@ -49,13 +49,17 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
         try await troubled { try await busy { try await base.load(key) } }
     }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         try await troubled {
             try await busy { try await base.compareAndSwap(key, expectedVersion: expectedVersion, record: record) }
         }
     }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await troubled { try await busy { try await base.remove(key, ifVersion: version) } }
     }
 

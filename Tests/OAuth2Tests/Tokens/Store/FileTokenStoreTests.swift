@@ -48,7 +48,10 @@ struct FileTokenStoreTests {
             for key in [nil, other] {
                 let store = try FileTokenStore(directory: directory, encryptionKey: key)
                 #expect(await failureCode { _ = try await store.load("k") } == .storeDamaged)
-                #expect(await failureCode { _ = try await store.remove("k", ifVersion: 1) } == .storeDamaged)
+                #expect(
+                    await failureCode { _ = try await store.remove("k", ifVersion: TokenRecordVersion("1")) }
+                        == .storeDamaged
+                )
             }
             #expect(try await store.load("k")?.record == record)
         }
@@ -71,7 +74,7 @@ struct FileTokenStoreTests {
             let file = try file(in: directory)
             let text = try String(contentsOf: file, encoding: .utf8)
             let version = try #require(try await store.load("k")?.version)
-            try text.replacingOccurrences(of: "\(version)", with: "\(version ^ 1)").write(
+            try text.replacingOccurrences(of: "\(version)", with: "\(version)1").write(
                 to: file,
                 atomically: false,
                 encoding: .utf8
@@ -88,12 +91,12 @@ struct FileTokenStoreTests {
 
     @Test(
         "Doesn't write a record that can't be read back, encrypted or not",
-        arguments: [(nil, 1_048_400), (Self.key, 786_300)]
+        arguments: [(nil, 1_048_390), (Self.key, 786_240)]
     )
     func largestRecord(key: Secret?, approximateSize: Int) async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory, encryptionKey: key)
-            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
             let version = try await store.load("k")?.version
             // The largest token that is written can be read back. The first one that can't leaves
             // the old record in place.
@@ -102,10 +105,10 @@ struct FileTokenStoreTests {
             while refused - written > 1 {
                 let size = (written + refused) / 2
                 let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: size)))
-                var version: Int?
+                var version: TokenRecordVersion?
                 do {
                     version = try await store.load("l")?.version
-                    #expect(try await store.compareAndSwap("l", expectedVersion: version, record: large))
+                    #expect(try await store.compareAndSwap("l", expectedVersion: version, record: large) != nil)
                     #expect(try await store.load("l")?.record == large)
                     written = size
                 } catch {
@@ -120,7 +123,7 @@ struct FileTokenStoreTests {
                 accessToken: Secret("a"),
                 expiration: Date(timeIntervalSinceReferenceDate: 800_000_000.123_456_7)
             )
-            #expect(try await store.compareAndSwap("f", expectedVersion: nil, record: fine))
+            #expect(try await store.compareAndSwap("f", expectedVersion: nil, record: fine) != nil)
             for odd in [
                 TokenRecord(accessToken: Secret("a"), expiration: Date(timeIntervalSince1970: .nan)),
                 TokenRecord(accessToken: Secret("a"), expiration: Date(timeIntervalSince1970: .infinity)),
@@ -147,8 +150,10 @@ struct FileTokenStoreTests {
                 let code = await failureCode { _ = try await store.load("k") }
                 #expect(code == .storeDamaged, "\(count) bytes")
             }
-            #expect(try await !store.compareAndSwap("k", expectedVersion: 1, record: record))
-            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            #expect(
+                try await store.compareAndSwap("k", expectedVersion: TokenRecordVersion("1"), record: record) == nil
+            )
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
             #expect(try await store.load("k")?.record == record)
             let aside = try #require(try names(in: directory).first { $0.contains(".damaged-") })
             #expect(try Data(contentsOf: directory.appending(path: aside)) == whole.dropLast())
@@ -183,15 +188,56 @@ struct FileTokenStoreTests {
             let store = try FileTokenStore(directory: directory)
             _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
             let file = try file(in: directory)
-            let newer = #"{"format":"swift-authenticated-client/token","version":2,"tokens":[]}"#
+            let newer = #"{"format":"swift-authenticated-client/token","version":3,"tokens":[]}"#
             try Data(newer.utf8).write(to: file)
             #expect(await failureCode { _ = try await store.load("k") } == .storeTooNew)
-            #expect(await failureCode { _ = try await store.remove("k", ifVersion: 1) } == .storeTooNew)
+            let removal = await failureCode { _ = try await store.remove("k", ifVersion: TokenRecordVersion("1")) }
+            #expect(removal == .storeTooNew)
             let code = await failureCode { [record] in
                 _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
             }
             #expect(code == .storeTooNew)
             #expect(try String(contentsOf: file, encoding: .utf8) == newer)
+        }
+    }
+
+    @Test("Reads the records of the first format, with their attempts and ends")
+    func firstFormat() async throws {
+        let cases: [(members: String, record: TokenRecord)] = [
+            (
+                #""access_token":"a","token_type":"Bearer","refresh_token":"r","is_being_refreshed":"0a@1000""#,
+                TokenRecord(
+                    accessToken: Secret("a"),
+                    refreshToken: Secret("r"),
+                    refreshAttempt: RefreshAttempt(id: "0a@1000", date: Date(timeIntervalSince1970: 1_000))
+                )
+            ),
+            (
+                #""access_token":"","token_type":"Bearer","expiration":"0.0","signed_out":"yes""#,
+                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .signedOut)
+            ),
+            (
+                #""access_token":"","token_type":"Bearer","expiration":"0.0","is_being_refreshed":"lost""#,
+                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .lost)
+            ),
+            (
+                #""access_token":"","token_type":"Bearer","expiration":"0.0""#,
+                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .revoked)
+            ),
+        ]
+        for (members, expected) in cases {
+            try await withTemporaryDirectory { directory in
+                let store = try FileTokenStore(directory: directory)
+                _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+                let text =
+                    #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"5","record":{"#
+                    + members + "}}"
+                try Data(text.utf8).write(to: file(in: directory))
+                let loaded = try #require(try await store.load("k"))
+                #expect(loaded == VersionedTokenRecord(record: expected, version: TokenRecordVersion("5")))
+                #expect(try await store.compareAndSwap("k", expectedVersion: loaded.version, record: expected) != nil)
+                #expect(try String(contentsOf: file(in: directory), encoding: .utf8).contains(#""version":2"#))
+            }
         }
     }
 
@@ -216,7 +262,7 @@ struct FileTokenStoreTests {
             let temporary = try file(in: directory).deletingPathExtension().appendingPathExtension("tmp")
             try Data("half".utf8).write(to: temporary)
             let version = try await store.load("k")?.version
-            #expect(try await store.compareAndSwap("k", expectedVersion: version, record: record))
+            #expect(try await store.compareAndSwap("k", expectedVersion: version, record: record) != nil)
             #expect(!FileManager.default.fileExists(atPath: temporary.path))
         }
     }

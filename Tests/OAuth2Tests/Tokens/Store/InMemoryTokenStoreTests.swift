@@ -17,9 +17,9 @@ struct InMemoryTokenStoreTests {
     @Test("An empty store has nothing to load or remove, and accepts a first record")
     func empty() {
         #expect(store.load("k") == nil)
-        #expect(!store.remove("k", ifVersion: 0))
-        #expect(!store.compareAndSwap("k", expectedVersion: 1, record: record("a")))
-        #expect(store.compareAndSwap("k", expectedVersion: nil, record: record("a")))
+        #expect(!store.remove("k", ifVersion: TokenRecordVersion("0")))
+        #expect(store.compareAndSwap("k", expectedVersion: TokenRecordVersion("1"), record: record("a")) == nil)
+        #expect(store.compareAndSwap("k", expectedVersion: nil, record: record("a")) != nil)
         #expect(store.load("k")?.record == record("a"))
     }
 
@@ -27,11 +27,11 @@ struct InMemoryTokenStoreTests {
     func versions() throws {
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record("a"))
         let first = try #require(store.load("k")).version
-        #expect(!store.compareAndSwap("k", expectedVersion: nil, record: record("b")))
-        #expect(store.compareAndSwap("k", expectedVersion: first, record: record("b")))
+        #expect(store.compareAndSwap("k", expectedVersion: nil, record: record("b")) == nil)
+        #expect(store.compareAndSwap("k", expectedVersion: first, record: record("b")) != nil)
         let second = try #require(store.load("k")).version
         #expect(second != first)
-        #expect(!store.compareAndSwap("k", expectedVersion: first, record: record("c")))
+        #expect(store.compareAndSwap("k", expectedVersion: first, record: record("c")) == nil)
         #expect(!store.remove("k", ifVersion: first))
         #expect(store.load("k")?.record == record("b"))
         #expect(store.remove("k", ifVersion: second))
@@ -69,7 +69,7 @@ struct InMemoryTokenStoreTests {
                         await Task.yield()
                         let count = Int(current?.record.access ?? "0") ?? 0
                         let next = TokenRecord(accessToken: Secret("\(count + 1)"))
-                        #expect(store.compareAndSwap("k", expectedVersion: current?.version, record: next))
+                        #expect(store.compareAndSwap("k", expectedVersion: current?.version, record: next) != nil)
                         journal.add("out")
                     }
                 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 /// An executor that runs all tasks of the process on one thread, one job at a time, and detects
 /// when all of them wait.

@@ -54,7 +54,11 @@ final class ProbedTokenStore: TokenStore {
         return store.load(key)
     }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         if record.refreshAttempt != nil {
             if takes(.mark) { throw Failure() }
             return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
@@ -66,13 +70,13 @@ final class ProbedTokenStore: TokenStore {
             try await ResponseGate().wait()
         }
         onWrite(record)
-        let isWritten = store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
-        if isWritten { state.withLock { $0.written.append(record) } }
+        let version = store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+        if version != nil { state.withLock { $0.written.append(record) } }
         if takes(.writeThenFail) { throw Failure() }
-        return isWritten
+        return version
     }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         if takes(.remove) { throw Failure() }
         state.withLock { $0.removals += 1 }
         return store.remove(key, ifVersion: version)

@@ -32,28 +32,30 @@ struct StoreFaultTests {
         return pairs.enumerated().filter { $0.element.count == 1 || $0.offset.isMultiple(of: 31) }.map(\.element)
     }()
 
-    @Test("Faults of an in-memory store, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
-    func inMemory(way: Way, rotation: Int) async {
-        await #expect(processExitsWith: .success) { [way = way as Way, rotation = rotation as Int] in
-            try await StoreFaultTests.play(StoreFaultTests.plans, way, after: rotation) { _, timeSource in
-                InMemoryTokenStore(timeSource: timeSource)
-            }
-        }
-    }
-
-    @Test("Faults of a file store, alone and in sequence, cost no family", arguments: Way.allCases)
-    func inFiles(way: Way) async {
-        await #expect(processExitsWith: .success) { [way = way as Way] in
-            let plans = StoreFaultTests.plans.filter { plan in
-                plan.count == 1 || (plan.keys.max() ?? 0) - (plan.keys.min() ?? 0) == 1
-            }
-            try await withTemporaryDirectory { directory in
-                try await StoreFaultTests.play(plans, way, after: 1) { number, timeSource in
-                    try FileTokenStore(directory: directory.appending(path: "\(number)"), timeSource: timeSource)
+    #if compiler(>=6.3)  // Swift 6.2 doesn't capture values in exit tests.
+        @Test("Faults of an in-memory store, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
+        func inMemory(way: Way, rotation: Int) async {
+            await #expect(processExitsWith: .success) { [way = way as Way, rotation = rotation as Int] in
+                try await StoreFaultTests.play(StoreFaultTests.plans, way, after: rotation) { _, timeSource in
+                    InMemoryTokenStore(timeSource: timeSource)
                 }
             }
         }
-    }
+
+        @Test("Faults of a file store, alone and in sequence, cost no family", arguments: Way.allCases)
+        func inFiles(way: Way) async {
+            await #expect(processExitsWith: .success) { [way = way as Way] in
+                let plans = StoreFaultTests.plans.filter { plan in
+                    plan.count == 1 || (plan.keys.max() ?? 0) - (plan.keys.min() ?? 0) == 1
+                }
+                try await withTemporaryDirectory { directory in
+                    try await StoreFaultTests.play(plans, way, after: 1) { number, timeSource in
+                        try FileTokenStore(directory: directory.appending(path: "\(number)"), timeSource: timeSource)
+                    }
+                }
+            }
+        }
+    #endif
 
     /// Runs a scene for each plan, each with its own store.
     private static func play(

@@ -12,11 +12,15 @@ extension TokenStoreWrapper {
 
     func load(_ key: String) async throws -> VersionedTokenRecord? { try await store.load(key) }
 
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
         try await store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
     }
 
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+    func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await store.remove(key, ifVersion: version)
     }
 

@@ -68,7 +68,7 @@ struct AccessTokenProfileTests {
     }
 
     @Test(
-        "An assertion's issuer equals its subject, its lifetime is short, and it has all claims of RFC 7523",
+        "An assertion is only for this server, short-lived, and has all claims, with equal issuer and subject",
         arguments: [
             ([:], nil), (["sub": "other"], .subjectMismatch), (["aud": "else"], .audienceMismatch),
             (["jti": nil], .missingClaim),
@@ -76,19 +76,18 @@ struct AccessTokenProfileTests {
             (["exp": nil], .missingClaim), (["exp": 1_700_000_360], nil), (["exp": 1_700_000_361], .lifetimeTooLong),
             (["exp": 1_700_000_361, "iat": 1_700_000_001], nil), (["iss": "x", "sub": "x"], nil),
             (["exp": 1_700_000_100, "iat": 1_699_999_700], .lifetimeTooLong),
-            (["aud": ["else", "https://as/token"]], nil),
+            (["aud": ["https://as"]], nil), (["aud": "https://as/token"], .audienceMismatch),
+            (["aud": ["https://as", "https://as/token"]], .audienceMismatch),
+            (["aud": ["https://as", "https://as"]], .audienceMismatch), (["aud": "https://as/"], .audienceMismatch),
         ] as [([String: JSONValue?], TokenError.Code?)]
     )
     func assertion(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
         var claims: JSONObject = ["iss": "c", "sub": "c", "aud": "https://as", "exp": 1_700_000_100, "jti": "j"]
         for (name, value) in changes { claims[name] = value }
-        let policy = ValidationPolicy.clientAssertion(
-            audiences: ["https://as", "https://as/token"],
-            clientID: .skipIssuerCheck
-        )
+        let policy = ValidationPolicy.clientAssertion(audience: "https://as", clientID: .skipIssuerCheck)
         let token = try Fixture.token(payload: claims.serialized())
         #expect(try refusal(of: token, by: policy) == expected)
-        let bound = ValidationPolicy.clientAssertion(audiences: ["https://as", "https://as/token"], clientID: "c")
+        let bound = ValidationPolicy.clientAssertion(audience: "https://as", clientID: "c")
         let isOther = claims["iss"] == "x"
         #expect(try refusal(of: token, by: bound) == (isOther ? .issuerMismatch : expected))
     }
@@ -101,7 +100,7 @@ struct AccessTokenProfileTests {
             ("dpop+jwt", .typeMismatch),
         ] as [(String, TokenError.Code?)] {
             let token = try Fixture.token(header: #"{"alg":"ES256","typ":"\#(type)"}"#, payload: claims)
-            let assertion = try Fixture.verifier(.clientAssertion(audiences: ["a"], clientID: .skipIssuerCheck))
+            let assertion = try Fixture.verifier(.clientAssertion(audience: "a", clientID: .skipIssuerCheck))
             let plain = try Fixture.verifier(.plain(issuer: "c", audience: "a"))
             #expect(code { try assertion.verify(token) } == expected)
             #expect(code { try plain.verify(token) } == expected)
@@ -109,7 +108,7 @@ struct AccessTokenProfileTests {
         let untyped = try Fixture.token(payload: claims)
         #expect(try refusal(of: untyped, by: .plain(issuer: "c", audience: "a")) == nil)
         let typed = try Fixture.token(header: #"{"alg":"ES256","typ":"client-authentication+jwt"}"#, payload: claims)
-        #expect(try refusal(of: typed, by: .clientAssertion(audiences: ["a"], clientID: .skipIssuerCheck)) == nil)
+        #expect(try refusal(of: typed, by: .clientAssertion(audience: "a", clientID: .skipIssuerCheck)) == nil)
     }
 
     private func refusal(of token: String, by policy: ValidationPolicy) throws -> TokenError.Code? {

@@ -246,6 +246,8 @@ final class CurlLoop {
         else { return }
         transfer.activity.runningLookups.add(-1)
         switch answer {
+        case .success(let addresses) where configuration.forbids(addresses):
+            end(transfer, .notPublic(transfer.origin))
         case .success(let addresses):
             transfer.nameLookup.note(addresses, of: name, at: loopState.now)
             drive(transfer, handle)

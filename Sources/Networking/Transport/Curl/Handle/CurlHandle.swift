@@ -1,4 +1,5 @@
 import CCurl
+internal import OpenSSLCrypto
 
 /// An easy handle, which runs one transfer after another on the engine's thread.
 ///
@@ -136,6 +137,15 @@ extension CurlHandle {
         return address.isEmpty ? nil : address
     }
 
+    /// The connection of the transfer, while it's open.
+    ///
+    /// libcurl doesn't wait for a kept connection whose response is there at once, so ``socket``
+    /// can be `nil`.
+    var connection: CountedConnection? {
+        let socket = unsafe socket ?? ccurl_easy_socket(easy)
+        return socketOwner?.connection(at: socket)
+    }
+
     /// Records that libcurl is about to connect a socket.
     func noteOpening(at socket: Int32) {
         if let connection = socketOwner?.connection(at: socket) { openings.append(connection) }
@@ -148,13 +158,16 @@ extension CurlHandle {
     }
 
     /// Counts the connection that the request is sent on as established, and ends its rivals.
-    func establish() {
+    ///
+    /// - Parameter version: The connection's TLS version, or `nil` if it has none.
+    func establish(_ version: TLSProtocolVersion?) {
         let opened = takeOpenings()
         let isAlone = opened.count == 1
         let port = isAlone ? nil : number(CCURL_INFO_LOCAL_PORT)
         for connection in opened {
             if isAlone || CurlSockets.localPort(of: connection.socket) == port {
                 connection.establish()
+                connection.version = version
                 connection.note(isBusy: true)
             } else {
                 socketOwner?.noteEnd(of: connection)

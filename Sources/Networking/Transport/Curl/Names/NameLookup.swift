@@ -104,15 +104,19 @@ extension CurlTransfer {
     ///   - text: libcurl's error message.
     /// - Returns: The name, or `nil` if it can't be determined.
     func wantedName(code: Int32, text: String) -> NameLookup.Name? {
-        switch CurlFailure.wantedHost(code: code, text: text) {
+        let proxy = proxyName
+        return switch CurlFailure.wantedHost(code: code, text: text, proxy: proxy) {
         case .origin: NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
-        case .proxy:
-            switch configuration.proxy.wrapped {
-            case .none: nil
-            case .server(let server): server.name
-            case .environment:
-                ProxyVariable.name(for: origin.scheme) { unsafe getenv($0).map { unsafe String(cString: $0) } }
-            }
+        case .proxy: proxy
+        }
+    }
+
+    private var proxyName: NameLookup.Name? {
+        switch configuration.proxy.wrapped {
+        case .none: nil
+        case .server(let server): server.name
+        case .environment:
+            ProxyVariable.name(for: origin.scheme) { unsafe getenv($0).map { unsafe String(cString: $0) } }
         }
     }
 

@@ -83,7 +83,14 @@ struct ResponseHeadReader {
         }
         self.status = status
         version = line.text(0..<space)
+        // libcurl with HTTP/3 accepts HTTP/3.0 over TCP.
+        guard Self.versions.contains(version) else {
+            throw NetworkError(.invalidResponse, "the response has an unsupported HTTP version")
+        }
     }
+
+    /// The versions that the transport negotiates.
+    private static let versions = ["HTTP/1.1", "HTTP/2", "HTTP/1.0"]
 
     private mutating func readField(_ line: Span<UInt8>) throws(NetworkError) {
         let colon = line.firstIndex(of: UInt8(ascii: ":"))

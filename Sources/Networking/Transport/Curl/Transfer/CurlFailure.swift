@@ -103,7 +103,7 @@ struct CurlFailure {
         case CCURL_RECV_ERROR: !isChunking && !isHTTP2Framing
         case CCURL_GOT_NOTHING: !isHTTP2
         // Code 16 is the result for a stream whose connection the server closes after GOAWAY.
-        case CCURL_SEND_ERROR, CCURL_PARTIAL_FILE, CCURL_SEND_FAIL_REWIND, CCURL_HTTP2, CCURL_AGAIN: true
+        case CCURL_SEND_ERROR, CCURL_PARTIAL_FILE, CCURL_SEND_FAIL_REWIND, CCURL_HTTP2, CCURL_AGAIN: !isHTTP2Shutdown
         case CCURL_HTTP2_STREAM: !isHTTP2Violation
         default: false
         }
@@ -116,6 +116,7 @@ struct CurlFailure {
         // With HTTP/2, libcurl closed the connection. A server that closes it causes another code.
         case CCURL_GOT_NOTHING: isHTTP2
         case CCURL_HTTP2_STREAM: isHTTP2Violation
+        case CCURL_SEND_ERROR, CCURL_HTTP2: isHTTP2Shutdown
         case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
         // libcurl 7.88 reports these for a header line over its limit, a header that begins with a
         // folded line, and an invalid chunk size.
@@ -142,6 +143,9 @@ struct CurlFailure {
             "before getting all response header fields",
         ].contains { text.contains($0) }
     }
+    /// A Boolean value that indicates whether libcurl 8.23 closed the connection because of a
+    /// violation.
+    private var isHTTP2Shutdown: Bool { text.contains("nghttp2 shuts down") && isHTTP2Violation }
     private var isHandshakeCut: Bool { text.contains("SSL_ERROR_SYSCALL") || text.contains("reset by peer") }
 }
 
@@ -152,13 +156,25 @@ extension CurlFailure {
     }
 
     /// Determines the host from the result of a transfer that was told to fail.
-    static func wantedHost(code: Int32, text: String) -> WantedHost {
+    ///
+    /// - Parameters:
+    ///   - code: libcurl's result.
+    ///   - text: libcurl's error message.
+    ///   - proxy: The proxy's name, or `nil` for no proxy.
+    /// - Returns: The host.
+    static func wantedHost(code: Int32, text: String, proxy: NameLookup.Name?) -> WantedHost {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_PROXY: .proxy
         // A SOCKS proxy from the environment may leave name resolution to the client.
         case CCURL_COULDNT_RESOLVE_HOST, CCURL_PROXY_HANDSHAKE: .origin
-        // libcurl 8.13 identifies the host only in its message.
-        default: text.contains("proxy") ? .proxy : .origin
+        // Since 8.13, libcurl identifies the host only in its message. 8.23 names it: “Error 42
+        // resolving proxy.example:3128”.
+        default:
+            if let start = text.firstRange(of: " resolving ")?.upperBound {
+                proxy.map { text[start...].lowercased() == "\($0.host):\($0.port)" } ?? false ? .proxy : .origin
+            } else {
+                text.contains("proxy") ? .proxy : .origin
+            }
         }
     }
 }

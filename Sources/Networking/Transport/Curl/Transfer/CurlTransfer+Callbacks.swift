@@ -227,20 +227,17 @@ extension CurlTransfer {
 // New connections.
 extension CurlTransfer {
     private func noteNewConnection() {
-        handle?.establish()
+        let session = handshake?.session
+        handle?.establish(session?.version)
         activity.openedConnections.add(1)
-        guard let session = handshake?.session else { return }
+        guard let session else { return }
         activity.handshakes.add(1)
         if session.isResumed { activity.resumedHandshakes.add(1) }
     }
 
     /// The TLS version of the connection, or `nil` if it's unknown or there's no TLS.
     var tlsVersion: TLSProtocolVersion? {
-        guard let handle, let socket = handle.socket else { return nil }
-        let connection = handle.socketOwner?.connection(at: socket)
-        guard connectionCount > 0, let version = handshake?.session?.version else { return connection?.version }
-        connection?.version = version
-        return version
+        connectionCount > 0 ? handshake?.session?.version : handle?.connection?.version
     }
 }
 

@@ -232,12 +232,14 @@ extension CurlTransfer {
         guard head.isComplete, !hasBegun else { return }
         hasBegun = true
         stream.begin { body in
-            HTTPTransportResponse(
+            var response = HTTPTransportResponse(
                 status: head.status,
                 version: head.version,
                 headers: fields(withoutCoding: isDecoded && mayHaveBody),
                 stream: body
             )
+            response.isDecoded = isDecoded && mayHaveBody
+            return response
         }
     }
 
@@ -250,6 +252,7 @@ extension CurlTransfer {
             trailers: HTTPHeaders(head.trailers)
         )
         response.isCut = isCut
+        response.isDecoded = isDecoded && receivedCount > 0
         return response
     }
 

@@ -1,0 +1,129 @@
+import Foundation
+import Networking
+
+/// The text that a signature is made over
+/// ([RFC 9421 §2.5](https://www.rfc-editor.org/rfc/rfc9421#section-2.5)).
+///
+/// It's a pure function of the message and the parameters. If a signature doesn't verify, compare
+/// the bases of the signer and the verifier. The ``description`` hides credentials:
+///
+/// ```swift
+/// let base = try SignatureBase(of: message, parameters: parameters)
+/// logger.debug("\(base)")
+/// ```
+public struct SignatureBase: Sendable {
+    /// A covered component with its value.
+    public struct Line: Hashable, Sendable {
+        /// The component's identifier.
+        public let component: ComponentIdentifier
+        /// The value, as in the signature base.
+        public let value: String
+    }
+
+    /// The covered components with their values, in order.
+    public let lines: [Line]
+    /// The parameters, which are the last line.
+    public let parameters: SignatureParameters
+    /// The whole text, which may contain credentials.
+    ///
+    /// Line feeds separate its lines, and the last line doesn't end with one.
+    public var text: String { String(decoding: octets, as: UTF8.self) }
+    /// The bytes of ``text``.
+    let octets: [UInt8]
+    /// The serialized ``parameters``.
+    let serializedParameters: String
+
+    /// Creates the base of a message's signature.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - parameters: The covered components and the parameters.
+    ///   - fieldTypes: The types of structured fields that aren't registered, by lowercase name.
+    ///     The default is empty.
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent`, `missingComponent`,
+    ///   `malformedComponent` or `tooLarge`.
+    public init(
+        of message: HTTPMessage,
+        parameters: SignatureParameters,
+        fieldTypes: [String: StructuredFieldType] = [:]
+    ) throws(HTTPSignatureError) {
+        guard parameters.components.count <= SignatureLimits.components else {
+            throw HTTPSignatureError(.tooLarge, "a signature covers at most \(SignatureLimits.components) components")
+        }
+        for (index, component) in parameters.components.enumerated() {
+            try component.validate()
+            // A set would take longer, even with the maximum number of components.
+            guard !parameters.components[..<index].contains(component) else {
+                throw component.invalid("is covered twice")
+            }
+        }
+        var reader = ComponentReader(message: message, fieldTypes: fieldTypes)
+        var lines: [Line] = []
+        lines.reserveCapacity(parameters.components.count)
+        var octets: [UInt8] = []
+        octets.reserveCapacity(512)
+        for component in parameters.components {
+            let line = Line(component: component, value: try reader.value(of: component))
+            lines.append(line)
+            component.append(to: &octets)
+            octets.append(contentsOf: ": ".utf8)
+            octets.append(contentsOf: line.value.utf8)
+            octets.append(UInt8(ascii: "\n"))
+            guard octets.count <= SignatureLimits.baseSize else {
+                throw HTTPSignatureError(.tooLarge, "the signature base exceeds \(SignatureLimits.baseSize) bytes")
+            }
+        }
+        serializedParameters = try parameters.serialized()
+        octets.append(contentsOf: "\"@signature-params\": ".utf8)
+        octets.append(contentsOf: serializedParameters.utf8)
+        self.lines = lines
+        self.parameters = parameters
+        self.octets = octets
+    }
+}
+
+extension SignatureBase: CustomStringConvertible, CustomReflectable {
+    /// The text for a log, in which the values of credentials are replaced.
+    ///
+    /// These are the values that `Redaction.standard` replaces, such as those of `Authorization`,
+    /// `Cookie` and `DPoP`.
+    public var description: String {
+        (lines.map { "\($0.component): \($0.shownValue)" } + ["\"@signature-params\": \(serializedParameters)"])
+            .joined(separator: "\n")
+    }
+
+    /// A mirror without credentials.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+extension SignatureBase.Line: CustomStringConvertible, CustomReflectable {
+    /// The line for a log, in which the value of a credential is replaced.
+    public var description: String { "\(component): \(shownValue)" }
+
+    /// A mirror without credentials.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+
+    /// The value for a log, in which the value of a credential is replaced.
+    package var shownValue: String {
+        switch component.name {
+        case "@target-uri", "@request-target", "@query": return Redaction.standard.redacted(target: value)
+        case "@query-param":
+            let prefix = "?\(component.text(of: "name") ?? "")="
+            return String(Redaction.standard.redacted(target: prefix + value).dropFirst(prefix.count))
+        case _ where component.isDerived: return value
+        default: break
+        }
+        let field = HTTPHeaders.Field(name: component.name, value: component.has("bs") ? plainText : value)
+        let redacted = Redaction.standard.redacted(HTTPHeaders([field]))[0].value
+        return component.has("bs") && redacted == field.value ? value : redacted
+    }
+
+    /// The text of the byte sequences.
+    private var plainText: String {
+        guard let list = try? StructuredField.List(parsing: [value]) else { return value }
+        return list.members.map { member in
+            guard case .item(let item) = member, case .byteSequence(let bytes) = item.value else { return "" }
+            return String(decoding: bytes, as: UTF8.self)
+        }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Networking
+
+/// The check of content against the `Content-Digest` that a signature covers.
+struct ContentCheck: Sendable {
+    /// The digest that the content must have; `nil` if none is covered.
+    let digest: HTTPDigest?
+    /// A Boolean value that indicates whether the content must be empty, because it isn't covered.
+    var mustBeEmpty = false
+
+    /// The progress of a check while content is read.
+    struct Progress: Sendable {
+        fileprivate let check: ContentCheck
+        fileprivate let hasher: HTTPDigest.Hasher?
+
+        /// Appends a part of the content.
+        ///
+        /// - Throws: ``HTTPSignatureError`` with the code `insufficientCoverage` if the content
+        ///   must be empty, or `undecided`.
+        func update(_ part: Data) throws(HTTPSignatureError) {
+            guard !part.isEmpty else { return }
+            guard !check.mustBeEmpty else {
+                throw HTTPSignatureError(
+                    .insufficientCoverage,
+                    "the message has content, which the signature must cover but doesn't"
+                )
+            }
+            do { try hasher?.update(part) } catch { throw ContentCheck.failure(error) }
+        }
+
+        /// Compares the digest of the content; don't use the value afterwards.
+        ///
+        /// - Throws: ``HTTPSignatureError`` with the code `digestMismatch` or `undecided`.
+        func finish() throws(HTTPSignatureError) {
+            let found: HTTPDigest?
+            do { found = try hasher?.finish() } catch { throw ContentCheck.failure(error) }
+            guard found == check.digest else {
+                throw HTTPSignatureError(.digestMismatch, "the content isn't the one that Content-Digest describes")
+            }
+        }
+    }
+
+    /// Starts the check of content that is read in parts.
+    func start() throws(HTTPSignatureError) -> Progress {
+        do { return Progress(check: self, hasher: try digest?.hasher()) } catch { throw Self.failure(error) }
+    }
+
+    /// Checks content in memory.
+    func check(_ content: Data) throws(HTTPSignatureError) {
+        let progress = try start()
+        try progress.update(content)
+        try progress.finish()
+    }
+
+    private static func failure(_ error: NetworkError) -> HTTPSignatureError {
+        HTTPSignatureError(.undecided, "the content can't be hashed", cause: error)
+    }
+}
+
+extension HTTPDigest {
+    /// Reads the supported members of `Content-Digest`.
+    ///
+    /// - Parameters:
+    ///   - keys: The members that a signature covers; `nil` for the whole field.
+    ///   - headers: The header fields.
+    /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the field is
+    ///   malformed, `unsupportedDigest` if it has no supported member.
+    init(covered keys: Set<String>? = nil, in headers: HTTPHeaders) throws(HTTPSignatureError) {
+        let found: HTTPDigest?
+        do throws(NetworkError) {
+            var lines = headers.values(for: "Content-Digest")
+            if let keys {
+                let members = try StructuredField.Dictionary(parsing: lines).filter { keys.contains($0.key) }
+                lines = [try StructuredField.Dictionary(members.map { ($0.key, $0.value) }).serialized()]
+            }
+            found = try HTTPDigest(parsing: lines)
+        } catch {
+            throw HTTPSignatureError(.malformedComponent, "Content-Digest isn't a dictionary of digests", cause: error)
+        }
+        guard let found else {
+            throw HTTPSignatureError(
+                .unsupportedDigest,
+                "the covered Content-Digest has no digest with SHA-256 or SHA-512"
+            )
+        }
+        self = found
+    }
+}

@@ -1,0 +1,121 @@
+public import Foundation
+import Networking
+public import OAuth2
+public import TokenGeneration
+
+/// The keys that a verifier trusts, looked up by `keyid`.
+///
+/// ```swift
+/// let keys = SignatureKeys { query in
+///     try await database.key(query.keyID)   // nil if it's unknown
+/// }
+/// ```
+///
+/// A key has exactly one algorithm, so nothing in a message can choose another
+/// ([RFC 9421 §7.3.6](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.6)).
+public struct SignatureKeys: Sendable {
+    /// The unverified description of the key that a signature names.
+    public struct Query: Sendable {
+        /// The key's ID, `keyid`: at most 256 bytes chosen by the sender; `nil` if it's missing.
+        ///
+        /// Don't use it as a path or a URL.
+        public let keyID: String?
+        /// The parameters of the signature.
+        public let parameters: SignatureParameters
+        /// The message, which isn't verified yet.
+        public let message: HTTPMessage
+        /// The URL of the signer's keys, if the signature covers a `Signature-Agent`.
+        ///
+        /// The sender chose it. Only ``SignatureAgentKeys`` should fetch it.
+        public let agent: URL?
+    }
+
+    /// Returns the key that a signature names.
+    public typealias Lookup = @Sendable (Query) async throws -> VerificationKey?
+
+    private let lookup: Lookup
+
+    /// Creates a source of keys that calls a closure.
+    ///
+    /// - Parameter lookup: Returns the key for a signature, or `nil` if it's unknown. A thrown
+    ///   ``HTTPSignatureError`` rejects the message with its code, such as `keyRefused`. Any other
+    ///   error is the cause of an `undecided`.
+    public init(_ lookup: @escaping Lookup) {
+        self.lookup = lookup
+    }
+
+    /// Creates a source of fixed keys.
+    ///
+    /// - Parameter keys: The keys. A signature's `keyid` selects the only key with that ID. A
+    ///   single key without an ID is used for any `keyid`.
+    public init(_ keys: VerificationKey...) {
+        self.init { query in
+            if keys.count == 1, keys[0].keyID == nil { return keys[0] }
+            guard let keyID = query.keyID else { return keys.count == 1 ? keys[0] : nil }
+            let matches = keys.filter { $0.keyID?.isExactly(keyID) ?? false }
+            return matches.count == 1 ? matches[0] : nil
+        }
+    }
+
+    /// Creates a source with the keys of a set, selected by `kid`.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - selection: The rules of key selection. For RSA keys without `alg`, pass the algorithm:
+    ///     `KeySelection(assumedAlgorithms: [.ps512])`.
+    public init(_ keys: JWKSet, selection: KeySelection = KeySelection()) {
+        self.init { query in
+            guard let keyID = query.keyID else { return nil }
+            return try Self.known { () throws(TokenError) in
+                try keys.verificationKey(withID: keyID, selection: selection)
+            }
+        }
+    }
+
+    /// Creates a source with the keys that a server publishes, selected by `kid`.
+    ///
+    /// An unknown `kid` makes the set fetch its keys again, within its cooldown.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - selection: The rules of key selection.
+    public init(_ keys: RemoteKeySet, selection: KeySelection = KeySelection()) {
+        self.init { query in
+            guard let keyID = query.keyID else { return nil }
+            do {
+                return try await keys.verificationKey(withID: keyID, selection: selection)
+            } catch let error as TokenError {
+                return try Self.known { () throws(TokenError) in throw error }
+            }
+        }
+    }
+
+    /// Returns the result of a closure, or `nil` if it throws because the key is unknown.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `unknownKey` if the key can't be used.
+    private static func known(_ find: () throws(TokenError) -> VerificationKey) throws -> VerificationKey? {
+        do { return try find() } catch {
+            guard error.code != .unknownKey else { return nil }
+            throw HTTPSignatureError(.unknownKey, "the signature's key can't be used: \(error.message)", cause: error)
+        }
+    }
+
+    /// Returns the key for a signature.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `unknownKey` or `undecided`, or the code of
+    ///   the closure.
+    func key(for query: Query) async throws(HTTPSignatureError) -> VerificationKey {
+        do {
+            if let key = try await lookup(query) { return key }
+        } catch let error as HTTPSignatureError {
+            throw error
+        } catch {
+            throw HTTPSignatureError(.undecided, "the signature's key couldn't be looked up", cause: error)
+        }
+        throw HTTPSignatureError(
+            .unknownKey,
+            query.keyID == nil
+                ? "the signature doesn't name its key" : "no key is known for the signature's “keyid”"
+        )
+    }
+}

@@ -1,0 +1,191 @@
+public import Foundation
+import Networking
+public import TokenGeneration
+
+/// A verifier of signed messages
+/// ([RFC 9421 §3.2](https://www.rfc-editor.org/rfc/rfc9421#section-3.2)).
+///
+/// ```swift
+/// let verifier = try MessageVerifier(
+///     profile: .standard,
+///     keys: SignatureKeys(keySet),
+///     replayCache: InMemoryReplayCache()
+/// )
+/// do {
+///     let verified = try await verifier.verify(message, body: body)
+///     return orders(of: verified.keyID)
+/// } catch {
+///     return Response(status: error.status, headers: error.headers)
+/// }
+/// ```
+///
+/// Create one verifier and share it. It checks, in this order:
+///
+/// 1. the sizes of the fields, and their syntax;
+/// 2. that a signature has the profile's tag; its label doesn't matter;
+/// 3. the types of its parameters, its time, and the required parameters;
+/// 4. that it covers all required components;
+/// 5. its key, and that the key's algorithm is accepted and agrees with `alg`;
+/// 6. the signature itself, over the base that is built from the message;
+/// 7. the content, if the signature covers `Content-Digest`;
+/// 8. the nonce, which is then remembered.
+public struct MessageVerifier: Sendable {
+    /// The agreement with the signers.
+    public let profile: SignatureProfile
+    /// The nonces that the server hands out in `Accept-Signature`, and that signatures must have.
+    ///
+    /// The default is `nil`: signers choose their nonces.
+    public var nonces: SignatureNonces?
+    /// A closure that returns the current time.
+    public var currentDate: @Sendable () -> Date = { Date() }
+
+    let keys: SignatureKeys
+    let replayCache: (any ReplayCache)?
+
+    /// Creates a verifier.
+    ///
+    /// - Parameters:
+    ///   - profile: The agreement with the signers. It must require components of every message.
+    ///   - keys: The keys of the signers.
+    ///   - replayCache: The store of used nonces. In a single process, all verifiers share one
+    ///     `InMemoryReplayCache`; servers behind a load balancer need a shared cache. `nil` is
+    ///     possible only if the profile doesn't require a nonce.
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the profile requires no
+    ///   component or no time, or a nonce without a cache.
+    public init(
+        profile: SignatureProfile,
+        keys: SignatureKeys,
+        replayCache: (any ReplayCache)?
+    ) throws(HTTPSignatureError) {
+        guard profile.requiresComponents else {
+            throw HTTPSignatureError(
+                .invalidProfile,
+                "the profile requires no components, so a signature could be moved to any message"
+            )
+        }
+        guard !profile.requiredParameters.isDisjoint(with: ["created", "expires"]) else {
+            throw HTTPSignatureError(
+                .invalidProfile,
+                "the profile requires neither “created” nor “expires”, so signatures would be valid forever"
+            )
+        }
+        guard profile.nonce != .required || replayCache != nil else {
+            throw HTTPSignatureError(.invalidProfile, "the profile requires a nonce; pass a replay cache")
+        }
+        self.profile = profile
+        self.keys = keys
+        self.replayCache = replayCache
+    }
+
+    /// Verifies a message with its content in memory.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - body: The content as received, before any content coding is removed; empty if there is
+    ///     none.
+    /// - Returns: The verified message.
+    /// - Throws: ``HTTPSignatureError`` with the code of the first check that fails. Of several
+    ///   signatures, it's that of the one that got furthest.
+    public func verify(_ message: HTTPMessage, body: Data) async throws(HTTPSignatureError) -> VerifiedMessage {
+        try await verify(message, Content(data: body)).message
+    }
+
+    /// Verifies a message whose content is received while it's read.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - body: The content as received, before any content coding is removed.
+    /// - Returns: The verified message, and the body to read instead. It throws at the end if the
+    ///   content isn't the one that was signed.
+    /// - Throws: ``HTTPSignatureError`` as ``verify(_:body:)`` does.
+    public func verify<Body: AsyncSequence & Sendable>(
+        _ message: HTTPMessage,
+        streaming body: Body
+    ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, body: DigestCheckedBody<Body>)
+    where Body.Element == Data {
+        let (verified, checks) = try await verify(message, Content(streamed: message.headers))
+        return (verified, DigestCheckedBody(body, checks))
+    }
+}
+
+extension MessageVerifier {
+    /// The content of a message, as far as it's known before it's read.
+    struct Content {
+        /// The content, or `nil` if it's streamed.
+        let data: Data?
+        /// A Boolean value that indicates whether the content isn't empty.
+        let isPresent: Bool
+        /// A Boolean value that indicates whether the transport removed a content coding.
+        var isDecoded = false
+        /// A Boolean value that indicates whether the content was abandoned and never delivered.
+        var isAbandoned = false
+
+        init(data: Data?, isPresent: Bool) {
+            self.data = data
+            self.isPresent = isPresent
+        }
+
+        init(data: Data) {
+            self.init(data: data, isPresent: !data.isEmpty)
+        }
+
+        /// Creates content that is streamed after the given header fields.
+        ///
+        /// In HTTP/2, both fields may be missing. Then content that must be covered but isn't fails
+        /// when it arrives.
+        init(streamed headers: HTTPHeaders) {
+            data = nil
+            isPresent =
+                headers["Transfer-Encoding"] != nil
+                || headers["Content-Length"].map { !$0.utf8.allSatisfy { $0 == UInt8(ascii: "0") } } ?? false
+        }
+    }
+
+    /// Verifies a message, and its content if it's in memory.
+    ///
+    /// - Returns: The verified message, and the checks that streamed content must pass.
+    func verify(
+        _ message: HTTPMessage,
+        _ content: Content
+    ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
+        let now = currentDate()
+        do {
+            let fields = try SignatureFields(message.headers)
+            return try await verify(fields, message, content, at: now)
+        } catch {
+            throw challenged(error, message, hasContent: content.isPresent, at: now)
+        }
+    }
+
+    private func verify(
+        _ fields: SignatureFields,
+        _ message: HTTPMessage,
+        _ content: Content,
+        at now: Date
+    ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
+        guard profile.signatureCount != .one || fields.count == 1 else {
+            throw HTTPSignatureError(.tooManySignatures, "the message must have exactly one signature")
+        }
+        let labels = fields.labels(withTag: profile.tag)
+        var furthest = SignatureFailure(
+            HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
+            at: .selection
+        )
+        var verified: [VerifiedSignature] = []
+        var checks: [ContentCheck] = []
+        for label in labels {
+            let check = SignatureCheck(verifier: self, fields: fields, label: label, message: message, now: now)
+            do {
+                let result = try await check.verify(content)
+                verified.append(result.signature)
+                checks.append(result.check)
+                if profile.signatureCount != .all { break }
+            } catch {
+                guard profile.signatureCount != .all else { throw error.error }
+                if error.step > furthest.step { furthest = error }
+            }
+        }
+        guard let first = verified.first else { throw furthest.error }
+        return (VerifiedMessage(first, Array(verified.dropFirst())), checks)
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+public import Networking
+public import OAuth2
+
+/// An interceptor that verifies the signatures of responses.
+///
+/// ```swift
+/// let client = NetworkClient(interceptors: [
+///     ResponseVerifier(verifier),
+///     RequestSigner(signer),
+/// ])
+/// ```
+///
+/// A response without a valid signature fails with the ``HTTPSignatureError`` of the verifier, and
+/// no caller or later interceptor sees it. Redirects are verified before they are followed. The
+/// components with `req` come from the request as it was sent.
+///
+/// The content must arrive as it was hashed, so the interceptor asks for `identity`, unless the
+/// request has an `Accept-Encoding`. If the transport decodes the content anyway, the response
+/// fails with ``HTTPSignatureError/Code/contentDecoded``. A streamed body is checked while
+/// it's read and throws a `NetworkError` with the code `digestMismatch` at its end.
+public struct ResponseVerifier: RequestInterceptor {
+    /// The verifier.
+    public let verifier: MessageVerifier
+    private let origins: ResourceRule?
+    private let observe: (@Sendable (VerifiedMessage) -> Void)?
+
+    /// Creates an interceptor.
+    ///
+    /// - Parameters:
+    ///   - verifier: The verifier, with a profile for responses.
+    ///   - origins: The origins whose responses must be signed. The default is `nil`, for all.
+    ///   - observe: A closure that receives each verified response, for logs.
+    public init(
+        _ verifier: MessageVerifier,
+        origins: ResourceRule? = nil,
+        observe: (@Sendable (VerifiedMessage) -> Void)? = nil
+    ) {
+        self.verifier = verifier
+        self.origins = origins
+        self.observe = observe
+    }
+
+    /// Asks for content without a content coding.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - redirects: The redirects that led to the request.
+    ///   - context: The context of the operation.
+    /// - Returns: The request.
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the origins are
+    ///   misconfigured.
+    public func completeRequest(
+        _ request: HTTPTransportRequest,
+        after redirects: [RedirectHop],
+        context: InterceptorContext
+    ) async throws -> HTTPTransportRequest {
+        guard try isVerified(request), request.headers["Accept-Encoding"] == nil else { return request }
+        var request = request
+        request.headers["Accept-Encoding"] = "identity"
+        return request
+    }
+
+    /// Verifies a response.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - request: The request as it was sent.
+    ///   - context: The context of the operation.
+    /// - Returns: The response, whose streamed body throws at its end if its digest is wrong.
+    /// - Throws: ``HTTPSignatureError`` as `MessageVerifier.verify(_:body:)` does, and with the
+    ///   codes `contentDecoded` and `invalidProfile`.
+    public func receiveResponse(
+        _ response: HTTPTransportResponse,
+        to request: HTTPTransportRequest,
+        context: InterceptorContext
+    ) async throws -> HTTPTransportResponse {
+        guard try isVerified(request) else { return response }
+        let sent = HTTPMessage(
+            method: request.method,
+            url: TargetURI.sent(request.url.absoluteString, host: request.headers["Host"]),
+            headers: request.headers
+        )
+        var message = HTTPMessage(
+            status: response.status,
+            headers: response.headers,
+            trailers: response.trailers,
+            request: sent
+        )
+        message.hasCombinedFields = response.hasCombinedFields
+        var content =
+            response.stream == nil
+            ? MessageVerifier.Content(data: response.body) : MessageVerifier.Content(streamed: response.headers)
+        content.isDecoded = response.isDecoded
+        content.isAbandoned = response.isCut
+        let (verified, checks) = try await verifier.verify(message, content)
+        observe?(verified)
+        guard let stream = response.stream else { return response }
+        var response = response
+        response.stream = Self.checked(stream, checks)
+        return response
+    }
+
+    private func isVerified(_ request: HTTPTransportRequest) throws(HTTPSignatureError) -> Bool {
+        guard let origins else { return true }
+        do { return try origins.covers(HTTPOrigin(request.url)) } catch {
+            throw HTTPSignatureError(
+                .invalidProfile,
+                "the origins of the verifier are empty, or one of them isn't a URL with a host",
+                cause: error
+            )
+        }
+    }
+
+    private static func checked(_ stream: HTTPResponseBody, _ checks: [ContentCheck]) -> HTTPResponseBody {
+        HTTPResponseBody { deliver in
+            do {
+                for try await part in DigestCheckedBody(stream, checks) { try await deliver(part) }
+            } catch let error as HTTPSignatureError {
+                throw NetworkError(
+                    .digestMismatch,
+                    "the response's content isn't the one that was signed; discard what was received",
+                    cause: error
+                )
+            }
+            return stream.trailers
+        }
+    }
+}

@@ -1,0 +1,74 @@
+public import Foundation
+import Networking
+public import TokenGeneration
+
+/// A message whose signatures a ``MessageVerifier`` has verified.
+///
+/// Only a verifier creates one. Use the values in it, and not those of the message, of which
+/// anything may be unsigned:
+///
+/// ```swift
+/// let verified = try await verifier.verify(message, body: body)
+/// let method = verified[.method]
+/// let account = accounts[verified.keyID]
+/// ```
+public struct VerifiedMessage: Sendable {
+    /// The verified signature, or the first of several.
+    public let signature: VerifiedSignature
+    /// All verified signatures: more than one only with `SignatureProfile.SignatureCount.all`.
+    public let signatures: [VerifiedSignature]
+
+    /// Creates a message; the array has at least one signature.
+    init(_ first: VerifiedSignature, _ others: [VerifiedSignature]) {
+        signature = first
+        signatures = [first] + others
+    }
+
+    /// The ID of the key that signed the message.
+    public var keyID: String? { signature.keyID }
+
+    /// Returns the value of a covered component.
+    ///
+    /// - Parameter component: The component.
+    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
+    public subscript(component: ComponentIdentifier) -> String? { signature[component] }
+}
+
+/// A verified signature.
+public struct VerifiedSignature: Sendable {
+    /// The key that verified the signature.
+    public let key: VerificationKey
+    /// The covered components with their values, in order.
+    public let lines: [SignatureBase.Line]
+    /// The parameters.
+    public let parameters: SignatureParameters
+    /// The URL of the signer's keys, if the signature covers a `Signature-Agent`.
+    public let agent: URL?
+
+    /// The ID of the key, `keyid`.
+    public var keyID: String? { parameters.keyID }
+    /// The application's tag, `tag`.
+    public var tag: String? { parameters.tag }
+    /// The time at which the signature was created, `created`.
+    public var created: Date? { parameters.created }
+    /// The covered components, in order.
+    public var components: [ComponentIdentifier] { parameters.components }
+
+    /// Returns the value of a covered component.
+    ///
+    /// - Parameter component: The component.
+    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
+    public subscript(component: ComponentIdentifier) -> String? {
+        lines.first { $0.component == component }?.value
+    }
+}
+
+extension VerifiedSignature: CustomStringConvertible, CustomReflectable {
+    /// The key's ID, the tag and the covered components, without their values.
+    public var description: String {
+        "signature by \(keyID ?? "a key without an ID") over \(components.map(\.description).joined(separator: " "))"
+    }
+
+    /// A mirror without the components' values.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,116 @@
+import Foundation
+
+/// The comparison of a response's content with digests.
+package struct ContentVerification: Sendable {
+    private enum Source {
+        /// The fields of the response that are about its content.
+        case response([HTTPDigest.Field], isRequired: Bool)
+        /// A digest from elsewhere, such as a signed one.
+        case known(HTTPDigest)
+    }
+
+    private let source: Source
+
+    /// Creates a verification of a response's own digests.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - method: The method of the request.
+    ///   - isRequired: Whether a missing digest is an error.
+    init(of response: HTTPResponse, method: String, isRequired: Bool) {
+        // A 206 has a part of the representation. A response to an unsafe method without content
+        // can have the digest of the changed resource (RFC 9530 §3.1).
+        let isWhole = response.status != 206 && (method == "GET" || response.mayHaveContent)
+        source = .response(isWhole ? [.content, .representation] : [.content], isRequired: isRequired)
+    }
+
+    /// Creates a verification with a known digest of the content.
+    package init(_ digest: HTTPDigest) {
+        source = .known(digest)
+    }
+
+    /// Verifies a response that is in memory, or returns one whose stream throws at its end if it
+    /// doesn't have the digests.
+    ///
+    /// - Parameter response: The response.
+    /// - Returns: The response.
+    /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
+    ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
+    ///   malformed.
+    package func verified(_ response: HTTPResponse) async throws -> HTTPResponse {
+        let early = try digests(in: response.headers)
+        guard let body = response.unread else {
+            let digests = try early.isEmpty ? self.digests(in: response.trailers) : early
+            guard !digests.isEmpty else { return try unlessRequired(response) }
+            try checkCoding(of: response)
+            let hasher = try HTTPDigest.Hasher(digests.algorithms)
+            try await HTTPBody.data(response.body).hash(hasher)
+            try Self.check(digests, try hasher.finish())
+            return response
+        }
+        // The trailer fields, which arrive after the content, may have any algorithm.
+        guard !early.isEmpty || isRequired || announcesDigest(response.headers) else { return response }
+        try checkCoding(of: response)
+        let algorithms = early.isEmpty ? HTTPDigest.Algorithm.allCases : early.algorithms
+        var response = response
+        response.unread = HTTPResponseBody(
+            source: VerifiedBody(body, hasher: try HTTPDigest.Hasher(algorithms)) { computed, trailers in
+                let digests = try early.isEmpty ? self.digests(in: trailers) : early
+                guard !digests.isEmpty else { return try unlessRequired(()) }
+                try Self.check(digests, computed)
+            }
+        )
+        return response
+    }
+
+    private var isRequired: Bool {
+        if case .response(_, let isRequired) = source { isRequired } else { false }
+    }
+
+    private func digests(in fields: HTTPHeaders) throws(NetworkError) -> [HTTPDigest] {
+        switch source {
+        case .known(let digest): return [digest]
+        case .response(let names, _): return try names.digests(in: fields)
+        }
+    }
+
+    /// Returns whether the trailer fields will have a digest
+    /// ([RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2)).
+    private func announcesDigest(_ headers: HTTPHeaders) -> Bool {
+        guard case .response(let names, _) = source else { return false }
+        return headers.values(for: "Trailer").contains { value in
+            value.asciiOnly.split(separator: ",").contains { announced in
+                names.contains { $0.rawValue.equalsIgnoringASCIICase(announced.trimmingHTTPWhitespace) }
+            }
+        }
+    }
+
+    private func unlessRequired<Value>(_ value: Value) throws(NetworkError) -> Value {
+        guard isRequired else { return value }
+        throw NetworkError(
+            .digestMissing,
+            "the response has no SHA-256 or SHA-512 digest, which is required; don't use its content"
+        )
+    }
+
+    private func checkCoding(of response: HTTPResponse) throws(NetworkError) {
+        guard response.isDecoded else { return }
+        throw NetworkError(
+            .digestUnverifiable,
+            "the response's digest is about its coded content, which was decoded; "
+                + "send “Accept-Encoding: identity” or disable decodesContent"
+        )
+    }
+
+    private static func check(_ digests: [HTTPDigest], _ computed: HTTPDigest) throws(NetworkError) {
+        guard !digests.allMatch(computed) else { return }
+        throw NetworkError(.digestMismatch, "the response's content doesn't match its digest; don't use it")
+    }
+}
+
+extension HTTPResponse {
+    /// A Boolean value that indicates whether the response has content, as far as is known.
+    fileprivate var mayHaveContent: Bool {
+        unread == nil ? !body.isEmpty : headers["Content-Length"].flatMap { Int($0) } != 0
+    }
+}

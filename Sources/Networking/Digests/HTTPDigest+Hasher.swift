@@ -1,0 +1,65 @@
+package import Foundation
+internal import OpenSSLCrypto
+import Synchronization
+
+extension HTTPDigest {
+    /// An incremental computation of a digest.
+    ///
+    /// ```swift
+    /// let hasher = try digest.hasher()
+    /// for part in parts { try hasher.update(part) }
+    /// let isIntact = try hasher.finish() == digest
+    /// ```
+    package final class Hasher: Sendable {
+        private let algorithms: [Algorithm]
+        private let states: Mutex<[HashState]>
+
+        /// Starts the computation.
+        ///
+        /// - Parameter algorithms: The algorithms, at least one.
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL doesn't offer
+        ///   one.
+        package init(_ algorithms: [Algorithm]) throws(NetworkError) {
+            self.algorithms = algorithms
+            do {
+                states = Mutex(try algorithms.map { try HashState($0.function) })
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        /// Appends bytes to the content.
+        ///
+        /// - Parameter part: The next bytes.
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
+        package func update(_ part: Data) throws(NetworkError) {
+            do {
+                try states.withLock { states in
+                    for state in states { try state.update(part.bytes) }
+                }
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        /// Returns the digest of all bytes; don't use the hasher afterwards.
+        ///
+        /// - Returns: The digest.
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
+        package func finish() throws(NetworkError) -> HTTPDigest {
+            do {
+                let hashes = try states.withLock { states in try states.map { Data(try $0.finish()) } }
+                return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
+            } catch {
+                throw Self.failure(error)
+            }
+        }
+
+        private static func failure(_ error: any Error) -> NetworkError {
+            NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+        }
+    }
+
+    /// Starts the computation of a digest with the same algorithms, to compare with this one.
+    package func hasher() throws(NetworkError) -> Hasher { try Hasher(algorithms) }
+}

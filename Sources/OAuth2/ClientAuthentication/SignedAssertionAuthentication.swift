@@ -1,0 +1,165 @@
+public import Foundation
+import Synchronization
+
+/// Client authentication with an assertion that another party signed, such as a JWT that the
+/// platform issues to the workload
+/// ([RFC 7521 §4.2](https://www.rfc-editor.org/rfc/rfc7521#section-4.2)).
+///
+/// ```swift
+/// let authentication = SignedAssertionAuthentication(
+///     clientID: "reports",
+///     assertion: KubernetesServiceAccountSource(
+///         audience: "https://as.example",
+///         path: "/var/run/secrets/tokens/as"
+///     )
+/// )
+/// ```
+///
+/// The client asks the source for each request. The issuer of the assertion chooses its audience,
+/// its lifetime and its `jti`, and the source decides when there's another one. A request isn't
+/// repeated because the client's clock is wrong, as it is with ``PrivateKeyJWT``.
+///
+/// Many platforms issue one assertion for minutes or hours. By default it's sent again in every
+/// request, including retries such as the one after `use_dpop_nonce`. If the server accepts each
+/// assertion only once, create the authentication with `isReusable: false`. A request for which
+/// the source has no other assertion then isn't sent, and fails with the code `assertionFailed`.
+public struct SignedAssertionAuthentication: ClientAuthentication {
+    /// The type of an assertion, `client_assertion_type`.
+    public struct AssertionType: Sendable, Hashable {
+        /// The URI of the type.
+        public let uri: String
+
+        /// A JWT ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+        public static let jwtBearer = Self(uri: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        /// A SPIFFE identity document, JWT-SVID
+        /// ([draft](https://datatracker.ietf.org/doc/draft-ietf-oauth-spiffe-client-auth/)).
+        public static let jwtSPIFFE = Self(uri: "urn:ietf:params:oauth:client-assertion-type:jwt-spiffe")
+    }
+
+    /// The client's identifier.
+    public let clientID: String
+    private let source: any TokenSource
+    private let type: AssertionType
+    private let sendsClientID: Bool
+    private let isReusable: Bool
+    private let sent = SentAssertions()
+
+    /// Creates the authentication.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier. If the server has none, choose a name without secrets
+    ///     that keeps the tokens of different clients apart, such as the SPIFFE ID.
+    ///   - assertion: The source of the assertions.
+    ///   - type: The type of the assertions. The default is a JWT.
+    ///   - sendsClientID: `false` to omit `client_id`, for a server that identifies the client by
+    ///     the assertion alone. The default is `true`.
+    ///   - isReusable: `false` if the server accepts each assertion only once. The default is
+    ///     `true`.
+    public init(
+        clientID: String,
+        assertion: any TokenSource,
+        type: AssertionType = .jwtBearer,
+        sendsClientID: Bool = true,
+        isReusable: Bool = true
+    ) {
+        self.clientID = clientID
+        source = assertion
+        self.type = type
+        self.sendsClientID = sendsClientID
+        self.isReusable = isReusable
+    }
+
+    /// Sets `client_assertion_type`, `client_assertion` and, unless it's omitted, `client_id`.
+    ///
+    /// - Parameters:
+    ///   - request: The request to complete.
+    ///   - date: Not used.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the source fails, or has only
+    ///   an assertion that was sent before and isn't reusable; `CancellationError` if the task is
+    ///   cancelled.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
+        let assertion = try await assertion()
+        let fingerprint = assertion.value.fingerprint
+        let isNew = sent.insert(fingerprint)
+        // Another request may have taken it meanwhile.
+        guard isNew || isReusable else { throw Self.spent }
+        request.assertionUse = AssertionUse(isRepeated: !isNew) { [sent] in
+            if isNew { sent.remove(fingerprint) }
+        }
+        if sendsClientID { request.set("client_id", clientID) }
+        request.set("client_assertion_type", type.uri)
+        request.set("client_assertion", assertion.value.expose { $0 })
+    }
+
+    private func assertion() async throws -> AccessToken {
+        let requirements = TokenRequirements { [isReusable, sent] in
+            !isReusable && sent.contains($0.fingerprint)
+        }
+        do {
+            return try await source.token(for: requirements)
+        } catch let error as any UnchangedTokenError where error.isUnchangedToken {
+            throw Self.spent
+        } catch let error as OAuth2Error {
+            // It isn't this server's answer, and mustn't be mistaken for one.
+            var failure = OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+            failure.retryAfter = error.retryAfter
+            throw failure
+        } catch {
+            if error is CancellationError { throw error }
+            throw OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+        }
+    }
+
+    private static var spent: OAuth2Error {
+        var error = OAuth2Error(
+            .assertionFailed,
+            """
+            the client's assertion was already sent, and its source has no other one yet; wait until the platform \
+            replaces it, or pass isReusable: true if the server accepts an assertion more than once
+            """
+        )
+        error.isSpentAssertion = true
+        return error
+    }
+}
+
+/// The use of an assertion that the client can't renew at will.
+struct AssertionUse: Sendable {
+    /// A Boolean value that indicates whether the assertion was sent before.
+    let isRepeated: Bool
+    /// Notes that the assertion wasn't sent after all.
+    let release: @Sendable () -> Void
+
+    /// Returns the error of the request, with the explanation that only the client knows.
+    func failure(_ error: OAuth2Error) -> OAuth2Error {
+        if !error.isAboutSentRequest { release() }
+        guard isRepeated, error.code == .invalidClient else { return error }
+        return error.adding(
+            "the assertion was sent before; if the server accepts each only once, pass isReusable: false"
+        )
+    }
+}
+
+/// The latest assertions that were sent, by their fingerprints.
+private final class SentAssertions: Sendable {
+    private static let limit = 64
+    private let fingerprints = Mutex<[[UInt8]]>([])
+
+    func contains(_ fingerprint: [UInt8]) -> Bool { fingerprints.withLock { $0.contains(fingerprint) } }
+
+    /// Adds an assertion.
+    ///
+    /// - Returns: `false` if it was sent before.
+    func insert(_ fingerprint: [UInt8]) -> Bool {
+        fingerprints.withLock { fingerprints in
+            guard !fingerprints.contains(fingerprint) else { return false }
+            fingerprints.append(fingerprint)
+            if fingerprints.count > Self.limit { fingerprints.removeFirst() }
+            return true
+        }
+    }
+
+    func remove(_ fingerprint: [UInt8]) {
+        fingerprints.withLock { $0.removeAll { $0 == fingerprint } }
+    }
+}

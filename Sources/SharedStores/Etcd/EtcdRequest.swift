@@ -1,0 +1,160 @@
+import Foundation
+import TokenGeneration
+
+/// A request of etcd's JSON gateway.
+///
+/// The gateway ignores members that it doesn't know, and a compare without its target matches an
+/// absent key. Requests are therefore only created from these types, never from free text.
+enum EtcdRequest {
+    /// A condition of a transaction.
+    enum Compare {
+        case absent(String)
+        case revision(String, Int64)
+        /// The key exists, and its value sorts before the given one.
+        case less(String, than: [UInt8])
+    }
+
+    enum Operation {
+        case put(String, [UInt8])
+        case get(String)
+        case delete(String)
+        /// Deletes the keys from the first to before the second.
+        case deleteRange(String, String)
+    }
+
+    case range(String)
+    case transaction(if: [Compare], then: [Operation], otherwise: [Operation])
+    case watch(String, from: Int64)
+    case authenticate(name: String, password: String)
+
+    var path: String {
+        switch self {
+        case .range: "/v3/kv/range"
+        case .transaction: "/v3/kv/txn"
+        case .watch: "/v3/watch"
+        case .authenticate: "/v3/auth/authenticate"
+        }
+    }
+
+    /// A Boolean value that indicates whether repeating the request can change anything.
+    var isWrite: Bool {
+        switch self {
+        case .range, .watch, .authenticate: false
+        case .transaction: true
+        }
+    }
+
+    var json: JSONObject {
+        switch self {
+        case .range(let key):
+            return ["key": Self.text(key)]
+        case .transaction(let conditions, let then, let otherwise):
+            return [
+                "compare": .array(conditions.map { .object($0.json) }),
+                "success": .array(then.map { .object($0.json) }),
+                "failure": .array(otherwise.map { .object($0.json) }),
+            ]
+        case .watch(let key, let revision):
+            return ["create_request": ["key": Self.text(key), "start_revision": .string(String(revision))]]
+        case .authenticate(let name, let password):
+            return ["name": .string(name), "password": .string(password)]
+        }
+    }
+
+    fileprivate static func text(_ key: String) -> JSONValue { bytes(Array(key.utf8)) }
+
+    fileprivate static func bytes(_ value: [UInt8]) -> JSONValue { .string(Data(value).base64EncodedString()) }
+}
+
+extension EtcdRequest.Compare {
+    fileprivate var json: JSONObject {
+        switch self {
+        case .absent(let key):
+            [
+                "key": EtcdRequest.text(key), "target": "CREATE", "result": "EQUAL",
+                "create_revision": "0",
+            ]
+        case .revision(let key, let revision):
+            [
+                "key": EtcdRequest.text(key), "target": "MOD", "result": "EQUAL",
+                "mod_revision": .string(String(revision)),
+            ]
+        case .less(let key, let value):
+            [
+                "key": EtcdRequest.text(key), "target": "VALUE", "result": "LESS",
+                "value": EtcdRequest.bytes(value),
+            ]
+        }
+    }
+}
+
+extension EtcdRequest.Operation {
+    fileprivate var json: JSONObject {
+        switch self {
+        case .put(let key, let value):
+            ["request_put": ["key": EtcdRequest.text(key), "value": EtcdRequest.bytes(value)]]
+        case .get(let key): ["request_range": ["key": EtcdRequest.text(key)]]
+        case .delete(let key): ["request_delete_range": ["key": EtcdRequest.text(key)]]
+        case .deleteRange(let first, let end):
+            ["request_delete_range": ["key": EtcdRequest.text(first), "range_end": EtcdRequest.text(end)]]
+        }
+    }
+}
+
+/// An answer of the gateway, which leaves out values that are false, zero or empty.
+struct EtcdResponse {
+    /// A key and its value.
+    struct Entry {
+        let value: [UInt8]
+        let revision: Int64
+    }
+
+    private let json: JSONObject
+
+    /// Reads an answer; `nil` if it isn't one of etcd's.
+    init?(_ body: Data) {
+        guard let json = try? JSONObject(parsing: body), json["header"]?.object != nil else { return nil }
+        self.json = json
+    }
+
+    /// The revision of the store after the request.
+    var revision: Int64? { Self.number(json["header"]?.object?["revision"]) }
+    var succeeded: Bool { json["succeeded"]?.bool ?? false }
+    /// The token of a login.
+    var token: String? { json["token"]?.string }
+
+    /// Returns the entry of a range request, or `nil` if there's none.
+    ///
+    /// - Throws: ``Malformed`` if the answer has an entry that can't be read.
+    func entry() throws(Malformed) -> Entry? { try Self.entry(json) }
+
+    /// Returns the entries that the range requests of a transaction found.
+    ///
+    /// - Throws: ``Malformed`` if the answer has an entry that can't be read.
+    func entries() throws(Malformed) -> [Entry?] {
+        guard let responses = json["responses"]?.array else { throw Malformed() }
+        var entries: [Entry?] = []
+        for response in responses {
+            guard let range = response.object?["response_range"]?.object else { throw Malformed() }
+            entries.append(try Self.entry(range))
+        }
+        return entries
+    }
+
+    private static func entry(_ json: JSONObject) throws(Malformed) -> Entry? {
+        guard let entries = json["kvs"] else { return nil }
+        guard let list = entries.array, let first = list.first?.object,
+            let revision = number(first["mod_revision"])
+        else { throw Malformed() }
+        guard let text = first["value"] else { return Entry(value: [], revision: revision) }
+        guard let value = text.string.flatMap({ Data(base64Encoded: $0) }) else { throw Malformed() }
+        return Entry(value: Array(value), revision: revision)
+    }
+
+    struct Malformed: Error {}
+
+    /// Reads a 64-bit number, which the gateway writes as text.
+    private static func number(_ value: JSONValue?) -> Int64? {
+        value?.string.flatMap(Int64.init) ?? value?.number?.integer.map(Int64.init)
+    }
+}

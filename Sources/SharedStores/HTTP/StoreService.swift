@@ -1,0 +1,163 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+
+/// A service that stores reach with HTTP requests, each sent once.
+struct StoreService: Sendable {
+    /// An answer with any status.
+    struct Answer {
+        let status: Int
+        let headers: HTTPHeaders
+        let body: [UInt8]
+    }
+
+    /// The ways in which services differ.
+    struct Access: Sendable {
+        /// Header fields for all requests.
+        var fields: [String: String] = [:]
+        var authenticator: (any URLRequestAuthenticator)?
+        /// A credential that a header field has after a prefix.
+        var credential: (field: String, prefix: String, value: StoreCredential)?
+        /// The remedy if the service answers 401 or 403.
+        var remedy = "check them"
+        /// A Boolean value that indicates whether an answer 429 means that the request had no
+        /// effect, so that it's sent again after the time in `Retry-After`.
+        var isUnprocessedIfLimited = false
+    }
+
+    static let maximumResponseSize = 4 << 20
+
+    private let base: URL
+    private let client: NetworkClient
+    private let access: Access
+    /// The timeout of one request.
+    let timeout: Duration
+    let timeSource: TimeSource
+
+    /// Creates a service.
+    ///
+    /// - Throws: `OAuth2Error` with the code `insecureTransport` or `storeFailed` if the URL isn't
+    ///   suitable.
+    init(
+        _ base: URL,
+        access: Access,
+        transport: (any HTTPTransport)?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) throws(OAuth2Error) {
+        guard let origin = HTTPOrigin(base), base.query == nil, base.fragment == nil, base.user == nil else {
+            throw OAuth2Error(
+                .storeFailed,
+                "the URL of a store must be an HTTP URL without a user, query and fragment; pass credentials separately"
+            )
+        }
+        guard origin.isConfidential else {
+            throw OAuth2Error(.insecureTransport, "a store on another machine must use https")
+        }
+        self.base = base
+        self.access = access
+        self.timeout = timeout
+        self.timeSource = timeSource
+        let options = NetworkClient.Options(timeSource: timeSource)
+        let interceptors: [any RequestInterceptor] = access.authenticator.map { [$0] } ?? []
+        // Without the caller's interceptors, which could repeat a write.
+        client =
+            transport.map { NetworkClient(transport: $0, interceptors: interceptors, options: options) }
+            ?? NetworkClient(interceptors: interceptors, options: options)
+    }
+
+    /// Sends a request once, and returns the answer with any status but one that leaves the outcome
+    /// unknown.
+    ///
+    /// - Throws: `OAuth2Error` with the code `storeUnavailable` if the outcome is unknown or the
+    ///   service is overloaded; `storeFailed` if the service rejects the credentials.
+    func answer(
+        _ method: String,
+        _ path: String,
+        query: [URLQueryItem] = [],
+        fields: [String: String] = [:],
+        body: [UInt8]? = nil,
+        timeout: Duration? = nil
+    ) async throws -> Answer {
+        var request = URLRequest(url: Self.url(base.appending(path: path), query: query))
+        request.httpMethod = method
+        if let body { request.httpBody = Data(body) }
+        for (name, value) in access.fields { request.setValue(value, forHTTPHeaderField: name) }
+        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+        if let credential = access.credential {
+            try credential.value.read().expose {
+                request.setValue(credential.prefix + $0, forHTTPHeaderField: credential.field)
+            }
+        }
+        let limit = timeout ?? self.timeout
+        var answer = try await send(request, timeout: limit)
+        if answer.status == 429, access.isUnprocessedIfLimited,
+            let delay = RetryAfter.delay(
+                answer.headers["Retry-After"],
+                responseDate: answer.headers["Date"],
+                now: timeSource.date()
+            ), delay <= limit
+        {
+            try await timeSource.sleep(delay)
+            answer = try await send(request, timeout: limit)
+        }
+        switch answer.status {
+        case 401, 403:
+            throw OAuth2Error(
+                .storeFailed,
+                "the store rejects the credentials, or they don't permit the request; \(access.remedy)",
+                status: answer.status
+            )
+        case 408, 425, 429, 500...:
+            throw OAuth2Error(
+                .storeUnavailable,
+                "the store didn't complete the request; it may have an effect later",
+                status: answer.status
+            )
+        default:
+            return answer
+        }
+    }
+
+    private func send(_ request: URLRequest, timeout: Duration) async throws -> Answer {
+        let options = RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: Self.maximumResponseSize)
+        do {
+            let response = try await client.response(for: request, options: options)
+            return Answer(status: response.status, headers: response.headers, body: Array(response.body))
+        } catch let error as ServerError {
+            return Answer(status: error.errorCode, headers: error.headers, body: Array(error.response ?? Data()))
+        } catch let error as NetworkError {
+            throw OAuth2Error(
+                .storeUnavailable,
+                "the store couldn't be reached or didn't respond in time; check its address and the network",
+                cause: error
+            )
+        }
+    }
+
+    /// The error for an answer that the service's interface doesn't have.
+    static func unexpected(_ answer: Answer, _ reason: String) -> OAuth2Error {
+        OAuth2Error(.storeUnavailable, reason, status: answer.status)
+    }
+
+    /// Returns a Boolean value that indicates whether a text is a path that needs no encoding and
+    /// that no server changes.
+    static func isPlainPath(_ path: String) -> Bool {
+        let segments = path.utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
+        return path.utf8.count <= 512
+            && segments.allSatisfy { segment in
+                !segment.isEmpty && !segment.elementsEqual(".".utf8) && !segment.elementsEqual("..".utf8)
+                    && segment.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
+                        default: false
+                        }
+                    }
+            }
+    }
+
+    private static func url(_ url: URL, query: [URLQueryItem]) -> URL {
+        query.isEmpty ? url : url.appending(queryItems: query)
+    }
+}

@@ -1,0 +1,144 @@
+public import Networking
+public import OAuth2
+
+/// A token store that any number of hosts share, on a service that never sees tokens.
+///
+/// The stores are ``EtcdTokenStore`` in an etcd cluster, ``ConsulTokenStore`` in Consul's
+/// key-value store, ``VaultTokenStore`` in a secrets engine of Vault or OpenBao,
+/// ``KubernetesTokenStore`` in the secrets of a namespace, and ``HTTPTokenStore`` at the URL of an
+/// HTTP server.
+///
+/// Records are encrypted before they leave the process, and their names are digests. A refresh is
+/// two writes and at most one read. If the service can't be reached or accepts no writes, no
+/// rotating refresh token is sent: another host may be using it. Tokens in memory remain usable
+/// until they expire.
+public struct SealedTokenStore<Place>: TokenStore {
+    /// Hosts share the records.
+    public var sharing: TokenStoreSharing { .hosts }
+
+    let storage: any ConditionalStorage
+    let keys: RecordKeys
+    let timeSource: TimeSource
+    private let coding: TokenRecordCoding
+    private let sections: ExclusiveSections
+
+    init(_ storage: any ConditionalStorage, keys: RecordKeys, timeSource: TimeSource) {
+        self.storage = storage
+        self.keys = keys
+        self.timeSource = timeSource
+        coding = TokenRecordCoding(cipher: keys.cipher)
+        sections = ExclusiveSections(timeSource: timeSource)
+    }
+
+    /// Reads the current record, past all caches and replicas.
+    ///
+    /// - Parameter key: The record's key.
+    /// - Returns: The record and its version, or `nil` if there isn't one.
+    /// - Throws: `OAuth2Error` with the code `storeUnavailable`, `storeFailed`, `storeDamaged` or
+    ///   `storeTooNew`.
+    public func load(_ key: String) async throws -> VersionedTokenRecord? {
+        let name = Self.name(key)
+        guard let (value, version) = try await storage.read(name) else { return nil }
+        return VersionedTokenRecord(
+            record: try coding.decodeRecord(value, key: name),
+            version: TokenRecordVersion(version)
+        )
+    }
+
+    /// Writes a record if the stored version is the expected one.
+    ///
+    /// - Parameters:
+    ///   - key: The record's key.
+    ///   - expectedVersion: The version to replace; `nil` if there must not be a record. A damaged
+    ///     record counts as none.
+    ///   - record: The new record.
+    /// - Returns: The new version; `nil` if the record wasn't written.
+    /// - Throws: `OAuth2Error` with the code `storeUnavailable` if the outcome is unknown,
+    ///   `storeFailed` if the service rejects the write, `storeTooNew`.
+    public func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
+        let name = Self.name(key)
+        let value = try coding.encode(record, key: name)
+        guard value.count <= storage.maximumSize, (try? coding.decodeRecord(value, key: name)) != nil else {
+            throw OAuth2Error(
+                .storeFailed,
+                "the record wasn't written because it couldn't be read back: its tokens are too large or not text"
+            )
+        }
+        let expected = expectedVersion?.description
+        if let version = try await storage.write(value, to: name, over: expected) { return TokenRecordVersion(version) }
+        // A record that can't be read counts as none: only a sign-in writes without a version.
+        guard expected == nil, let found = try await storage.read(name) else { return nil }
+        do {
+            _ = try coding.decodeRecord(found.value, key: name)
+            return nil
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+        }
+        return try await storage.write(value, to: name, over: found.version).map(TokenRecordVersion.init)
+    }
+
+    /// Removes a record if the stored version is the expected one.
+    ///
+    /// - Parameters:
+    ///   - key: The record's key.
+    ///   - version: The version to remove.
+    /// - Returns: `true` if the record was removed.
+    /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed`.
+    public func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
+        try await storage.delete(Self.name(key), version: version.description)
+    }
+
+    /// Runs a closure while no other task of this process runs one for the same key.
+    ///
+    /// - Parameters:
+    ///   - key: The key to lock.
+    ///   - timeout: The maximum time to wait for the lock.
+    ///   - body: The closure.
+    /// - Returns: The closure's result.
+    /// - Throws: Any error of the closure; `OAuth2Error` with the code `storeBusy` if the lock
+    ///   isn't available in time; `CancellationError` if the task is cancelled while it waits.
+    public func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await sections.withAccess(to: key, timeout: timeout, body)
+    }
+
+    /// Watches a record, or polls it if the service doesn't tell of changes.
+    ///
+    /// - Parameters:
+    ///   - key: The record's key.
+    ///   - version: The version that the caller has; `nil` if it found no record.
+    ///   - timeout: The maximum time to wait.
+    ///   - timeSource: The source of time.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    public func waitForChange(
+        of key: String,
+        after version: TokenRecordVersion?,
+        timeout: Duration,
+        timeSource: TimeSource
+    ) async throws {
+        let deadline = timeSource.now() + timeout
+        do {
+            let name = Self.name(key)
+            if try await storage.waitForChange(of: name, after: version?.description, timeout: timeout) { return }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // Polling notices the change as soon as the service can be reached again.
+        }
+        let left = deadline - timeSource.now()
+        guard left > .zero else { return }
+        try await pollForChange(of: key, after: version, timeout: left, timeSource: timeSource)
+    }
+
+    /// Returns the name of a record, which says nothing about the grant.
+    ///
+    /// Records contain it instead of their key, which may be a user's name.
+    private static func name(_ key: String) -> String { Secret(key).fingerprint.hexadecimal }
+}

@@ -1,0 +1,156 @@
+package import Foundation
+internal import Synchronization
+
+/// The record that a token has been used, made after the token was accepted.
+///
+/// The policy's last check reads what identifies the token. ``record(in:)`` remembers it once no
+/// other check can reject the token anymore.
+package final class SingleUse: Sendable {
+    /// A token that must be used only once.
+    private struct Token: Sendable {
+        let identifier: String
+        let signer: String
+        let rememberedUntil: Date
+        let date: Date
+    }
+
+    /// The maximum time to remember a token, if the policy doesn't limit its lifetime: a day.
+    private static let maximumLifetime = Duration.seconds(86_400)
+    /// The time in seconds for which a token is remembered after its last use could be accepted.
+    ///
+    /// It covers servers whose clocks differ and clocks that are set back slightly.
+    private static let margin: TimeInterval = 60
+
+    private let token = Mutex<Token?>(nil)
+
+    package init() {}
+
+    /// Returns a policy that also requires what identifies a token: `jti`, and an `exp` that isn't
+    /// too distant.
+    package func policy(_ policy: ValidationPolicy) -> ValidationPolicy {
+        let limit = policy.maximumLifetime
+        var policy = policy
+        policy.checks.append(
+            ClaimsCheck("jti") { [self] subject in
+                try read(
+                    subject.registered,
+                    signer: subject.key?.thumbprint ?? "",
+                    limit: limit,
+                    leeway: subject.leeway,
+                    at: subject.date
+                )
+                return true
+            }
+        )
+        return policy
+    }
+
+    /// Reads what identifies a token.
+    ///
+    /// - Parameters:
+    ///   - claims: The registered claims.
+    ///   - signer: The thumbprint of the key, or another name of the party that vouches for the
+    ///     token.
+    ///   - limit: The maximum time until `exp`, or `nil` for the default.
+    ///   - leeway: The policy's leeway.
+    ///   - date: The time of the verification.
+    /// - Throws: ``TokenError`` with the code `missingClaim`, `malformedClaim` or
+    ///   `lifetimeTooLong`.
+    package func read(
+        _ claims: RegisteredClaims,
+        signer: String,
+        limit: Duration?,
+        leeway: Duration,
+        at date: Date
+    ) throws(TokenError) {
+        guard let name = claims.jwtID else {
+            throw TokenError(.missingClaim, "the claim “jti” is missing, so a second use couldn't be detected")
+        }
+        guard !name.isEmpty else {
+            throw TokenError(.malformedClaim, "the claim “jti” is empty; it must identify the token")
+        }
+        guard let expiration = claims.expiration else {
+            throw TokenError(
+                .missingClaim,
+                "the claim “exp” is missing, so the token would have to be remembered forever"
+            )
+        }
+        let leeway = max(leeway, .zero) / .seconds(1)
+        let limit = (limit ?? Self.maximumLifetime) / .seconds(1)
+        guard expiration.timeIntervalSince(date) <= limit + leeway else {
+            throw TokenError(
+                .lifetimeTooLong,
+                "the token expires too late to be remembered until then; raise the policy's maximum lifetime"
+            )
+        }
+        let found = Token(
+            identifier: try Self.identifier(claims.issuer, signer, name),
+            signer: signer,
+            rememberedUntil: expiration.addingTimeInterval(leeway + Self.margin),
+            date: date
+        )
+        token.withLock { $0 = found }
+    }
+
+    /// Remembers the token that the policy has accepted.
+    ///
+    /// - Parameter cache: The store of used tokens.
+    /// - Throws: ``TokenError`` with the code `replayed` if the token has been used before, or the
+    ///   cache can't rule that out; as ``ReplayCache/isNew(_:signedBy:until:at:)`` does.
+    package func record(in cache: any ReplayCache) async throws {
+        guard let token = token.withLock({ $0 }) else {
+            throw TokenError(.replayCacheFailed, "the token wasn't read, so its use can't be recorded")
+        }
+        let isNew = try await cache.isNew(
+            token.identifier,
+            signedBy: token.signer,
+            until: token.rememberedUntil,
+            at: token.date
+        )
+        guard isNew else {
+            throw TokenError(.replayed, "the token has been used before, or the replay cache can't rule that out")
+        }
+    }
+
+    /// Returns a hash of the issuer, the key and `jti`.
+    ///
+    /// `jti` is unique for its issuer only ([RFC 7519
+    /// §4.1.7](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.7)). Each part has its size in
+    /// front, so that different tokens never have the same text. A DPoP proof's text has a
+    /// thumbprint at its start, which has no space.
+    private static func identifier(
+        _ issuer: String?,
+        _ signer: String,
+        _ name: String
+    ) throws(TokenError) -> String {
+        let issuer = issuer.map { "\($0.utf8.count):\($0)" } ?? "-"
+        return try DPoPAccessToken.hash(of: "once \(issuer) \(signer.utf8.count):\(signer) \(name)")
+    }
+}
+
+extension ReplayCache {
+    /// Remembers an identifier, with the cache's own errors as the cause of a ``TokenError``.
+    ///
+    /// - Throws: ``TokenError`` with the code `replayCacheFailed`, or the cache's own
+    ///   ``TokenError`` such as `replayCacheFull`; `CancellationError`.
+    func isNew(
+        _ identifier: String,
+        signedBy signer: String,
+        until expiration: Date,
+        at date: Date
+    ) async throws -> Bool {
+        do {
+            return try await remember(identifier, signedBy: signer, until: expiration, at: date)
+        } catch let error as TokenError {
+            throw error
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw TokenError(
+                .replayCacheFailed,
+                "the replay cache failed, so it's unknown whether the token has been used before",
+                cause: error
+            )
+        }
+    }
+}

@@ -1,0 +1,63 @@
+public import OAuth2
+
+/// A token source that uses the first platform that this process runs on.
+///
+/// ```swift
+/// let source = DefaultTokenSource([
+///     .gitHubActions(audience: audience),
+///     .kubernetes(audience: audience, path: "/var/run/secrets/tokens/as"),
+///     .google(audience: audience),
+/// ])
+/// ```
+///
+/// The source chooses when it's created, by variables and files, and sends no request for it. The
+/// choice is final: if the chosen platform fails later, the source fails, and never continues with
+/// another identity. ``choice`` and the errors say which platforms don't apply, and why.
+public struct DefaultTokenSource: TokenSource {
+    /// The chosen platform.
+    public struct Choice: Sendable {
+        /// The name of the platform; `nil` if none applies.
+        public let name: String?
+        /// The platforms before it in the list, with the reasons why they don't apply.
+        public let skipped: [(name: String, reason: String)]
+    }
+
+    /// The chosen platform.
+    public let choice: Choice
+    private let source: (any TokenSource)?
+
+    /// Creates a source, and chooses the platform.
+    ///
+    /// - Parameter platforms: The platforms, the preferred one first.
+    public init(_ platforms: [WorkloadPlatform]) {
+        var skipped: [(name: String, reason: String)] = []
+        for platform in platforms {
+            guard let reason = platform.obstacle() else {
+                choice = Choice(name: platform.name, skipped: skipped)
+                source = platform.source
+                return
+            }
+            skipped.append((platform.name, reason))
+        }
+        choice = Choice(name: nil, skipped: skipped)
+        source = nil
+    }
+
+    /// Returns a token of the chosen platform.
+    ///
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: The token.
+    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if no platform applies;
+    ///   otherwise the errors of the chosen platform's source.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        guard let source else {
+            let reasons = choice.skipped.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
+            throw WorkloadIdentityError(
+                .notConfigured,
+                .read,
+                "none of the platforms applies to this process (\(reasons)); add the one that it runs on"
+            )
+        }
+        return try await source.token(for: requirements)
+    }
+}

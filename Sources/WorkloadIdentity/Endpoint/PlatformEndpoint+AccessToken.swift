@@ -1,0 +1,118 @@
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
+
+extension PlatformEndpoint {
+    /// The names of members in a token response.
+    struct TokenMembers: Sendable {
+        var token = "access_token"
+        /// The number of seconds until the expiry.
+        var lifetime = "expires_in"
+        /// The expiry in seconds since 1970 or in the format of RFC 3339, which takes precedence.
+        var expiry: String?
+    }
+
+    /// Returns the bearer token in a response, with the lifetime that the response states.
+    ///
+    /// Numbers can be texts. The token is opaque: only its issuer and its audience interpret it.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - members: The names of its members.
+    ///   - requested: The time at which the token was requested.
+    ///   - requirements: The caller's requirements.
+    /// - Returns: The token.
+    /// - Throws: ``WorkloadIdentityError`` with the code `invalidResponse`, `malformedToken`,
+    ///   `tooLarge`, `expiredToken` or `rejectedToken`.
+    func accessToken(
+        in response: HTTPResponse,
+        _ members: TokenMembers = TokenMembers(),
+        requested: ContinuousClock.Instant,
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        guard let object = try? JSONObject(parsing: response.body), let value = object[members.token]?.string else {
+            throw invalid("didn't respond with JSON that has “\(members.token)”; check what answers at its address")
+        }
+        if let type = object["token_type"], type.string?.lowercased() != "bearer" {
+            throw invalid("responded with a token of another type than “Bearer”")
+        }
+        let rules = PlatformToken(
+            origin: "the response of \(name)",
+            step: .request,
+            form: .opaque,
+            type: AccessToken.bearer,
+            audience: nil,
+            audienceAdvice: ""
+        )
+        let expiry: ContinuousClock.Instant?
+        if let name = members.expiry, let text = object[name] {
+            let date = if let date = Self.timestamp(text.string ?? "") { date } else { try seconds(text, name) }
+            // The machine's clock may be wrong, but both of these are the platform's.
+            let now = environment.timeSource.date()
+            let sent = response.headers["Date"].flatMap { HTTPDate.parse($0, now: now) } ?? now
+            expiry = environment.timeSource.now() + Self.duration(date - sent.timeIntervalSince1970)
+        } else {
+            expiry = try object[members.lifetime].map { text throws(WorkloadIdentityError) in
+                requested + Self.duration(try seconds(text, members.lifetime))
+            }
+        }
+        return try rules.accessToken(
+            in: Array(value.utf8),
+            expiry: expiry,
+            requested: requested,
+            for: requirements,
+            environment.timeSource
+        )
+    }
+
+    private func seconds(_ value: JSONValue, _ name: String) throws(WorkloadIdentityError) -> Double {
+        let number = value.number ?? value.string.flatMap { JSONNumber(literal: $0) }
+        guard let seconds = number?.double else { throw invalid("responded with an invalid “\(name)”") }
+        return seconds
+    }
+
+    /// Returns the seconds since 1970 of a time in UTC
+    /// ([RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6)), without its fraction.
+    private static func timestamp(_ text: String) -> Double? {
+        guard text.utf8.count <= 40, text.last == "Z" else { return nil }
+        let whole = text.dropLast().split(separator: ".", maxSplits: 1)[0]
+        return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
+    }
+
+    /// Returns a duration of at most a century, because the conversion of an arbitrary number would
+    /// trap.
+    private static func duration(_ seconds: Double) -> Duration { .seconds(min(max(seconds, -3e9), 3e9)) }
+}
+
+extension PlatformToken {
+    /// Returns the token in a content, which isn't interpreted.
+    ///
+    /// - Parameters:
+    ///   - content: The content.
+    ///   - expiry: The expiry that the platform states.
+    ///   - requested: The time at which the token was requested.
+    ///   - requirements: The caller's requirements.
+    ///   - timeSource: The source of time.
+    /// - Returns: The token.
+    /// - Throws: ``WorkloadIdentityError`` if the content violates a rule.
+    func accessToken(
+        in content: [UInt8],
+        expiry: ContinuousClock.Instant?,
+        requested: ContinuousClock.Instant,
+        for requirements: TokenRequirements,
+        _ timeSource: TimeSource
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        guard content.count <= Self.maximumSize else {
+            throw failure(.tooLarge, "has a token of more than \(Self.maximumSize) bytes")
+        }
+        let token = AccessToken(value: Secret(try text(in: content)), type: type, expiry: expiry, requested: requested)
+        if let expiry, expiry <= timeSource.now() {
+            throw failure(.expiredToken, "has a token that has expired; \(expiryAdvice)")
+        }
+        guard !requirements.isUnwanted(token.value) else {
+            throw failure(.rejectedToken, "still has the token that the caller rejects; wait for the platform")
+        }
+        return token
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import FoundationNetworking
+import Networking
+public import OAuth2
+import TokenGeneration
+
+/// A token source for the ID token of a GitHub Actions job, or of a Forgejo Actions job
+/// ([GitHub](https://docs.github.com/en/actions/reference/security/oidc)).
+///
+/// ```swift
+/// let source = GitHubActionsSource(audience: "https://as.example")
+/// ```
+///
+/// Each call requests a new token, which is valid for about five minutes. Wrap the source in a
+/// `CachedTokenSource` only if the server accepts a token more than once.
+///
+/// The job needs `permissions: id-token: write`. Don't let child processes that don't need it
+/// inherit `ACTIONS_ID_TOKEN_REQUEST_TOKEN`.
+public struct GitHubActionsSource: TokenSource {
+    private static let urlVariable = "ACTIONS_ID_TOKEN_REQUEST_URL"
+    private static let tokenVariable = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+    private static let advice = """
+        the job needs “permissions: id-token: write”, which pull requests from forks don't get
+        """
+
+    private let audience: String?
+    private let environment: WorkloadEnvironment
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - audience: The audience to request. With `nil`, it's the URL of the repository's owner.
+    ///   - environment: The variables, clocks and network.
+    public init(audience: String?, environment: WorkloadEnvironment = WorkloadEnvironment()) {
+        self.audience = audience
+        self.environment = environment
+    }
+
+    /// Requests a token.
+    ///
+    /// The source repeats a request up to four times, for at most 30 seconds, if the endpoint can't
+    /// be reached, is overloaded or fails.
+    ///
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: A new token.
+    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `insecureEndpoint`,
+    ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
+    ///   `malformedToken`, `wrongAudience` or `expiredToken`; `CancellationError` if the task is
+    ///   cancelled.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        let address = try environment.value(of: Self.urlVariable, advice: Self.advice)
+        let secret = Secret(try environment.value(of: Self.tokenVariable, advice: Self.advice))
+        var request = URLRequest(url: try url(address))
+        let field = secret.expose { "Bearer \($0)" }
+        guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw WorkloadIdentityError(
+                .notConfigured,
+                .read,
+                "\(Self.tokenVariable) isn't a token; \(Self.advice)"
+            )
+        }
+        request.setValue(field, forHTTPHeaderField: "Authorization")
+        request.setValue("application/json", forHTTPHeaderField: "Accept")
+        let endpoint = PlatformEndpoint(name: "the endpoint in \(Self.urlVariable)", environment: environment)
+        let body = try await endpoint.body(of: request, until: requirements.deadline)
+        guard let value = (try? JSONObject(parsing: body))?["value"]?.string else {
+            throw endpoint.invalid("didn't respond with JSON that has a “value”; check what answers at its address")
+        }
+        let rules = PlatformToken(
+            origin: "the response of \(endpoint.name)",
+            step: .request,
+            form: .jwt,
+            audience: audience,
+            audienceAdvice: "the endpoint ignores the requested audience",
+            expiryAdvice: "check the clock of this machine"
+        )
+        return try rules.accessToken(in: Array(value.utf8), for: requirements, environment.timeSource)
+    }
+
+    /// Returns the URL with the audience, added to the query that it has already.
+    private func url(_ address: String) throws(WorkloadIdentityError) -> URL {
+        guard let base = URL(string: address), HTTPOrigin(base)?.scheme == "https", base.user == nil,
+            base.fragment == nil
+        else {
+            throw WorkloadIdentityError(
+                .insecureEndpoint,
+                .read,
+                "\(Self.urlVariable) isn't an https URL, so the job's credential isn't sent; check what sets it"
+            )
+        }
+        guard let audience else { return base }
+        guard let url = PlatformAddress.url(address, [("audience", audience)]) else {
+            throw WorkloadIdentityError(.insecureEndpoint, .read, "\(Self.urlVariable) isn't a URL")
+        }
+        return url
+    }
+}

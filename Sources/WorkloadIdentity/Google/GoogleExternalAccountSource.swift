@@ -1,0 +1,152 @@
+import Foundation
+import FoundationNetworking
+public import Networking
+public import OAuth2
+import TokenGeneration
+
+/// A token source for Google Cloud that exchanges another platform's token, as an
+/// `external_account` file describes
+/// ([Google](https://cloud.google.com/iam/docs/workload-identity-federation)).
+///
+/// ```swift
+/// let source = CachedTokenSource(try GoogleExternalAccountSource())
+/// ```
+///
+/// The source reads the platform's token from a file or an address, exchanges it at Google's
+/// security token service, and then impersonates the service account if the file names one.
+///
+/// Such a file decides where a token of this machine is sent. Only Google's own hosts are accepted
+/// for that. Subject tokens are requested only from the hosts that you name, and programs are never
+/// started.
+public struct GoogleExternalAccountSource: TokenSource {
+    private static let cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
+
+    private let file: GoogleExternalAccountFile
+    private let scopes: [String]
+    private let exchange: GrantTokenSource
+    private let environment: WorkloadEnvironment
+    /// The transport for requests to Google.
+    private let transport: any HTTPTransport
+
+    /// Creates a source from the file in `GOOGLE_APPLICATION_CREDENTIALS`.
+    ///
+    /// - Parameters:
+    ///   - scopes: The requested scopes. The default, an empty list, requests `cloud-platform`.
+    ///   - subjectHosts: The hosts from which subject tokens may be requested, for a file with
+    ///     `credential_source.url`. The default accepts none.
+    ///   - universe: The domain of Google's services. The default is `googleapis.com`.
+    ///   - client: The client for requests to Google. Requests for subject tokens use the
+    ///     environment's transport.
+    ///   - environment: The variables and clocks, and the network for subject tokens.
+    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if the variable or the
+    ///   file is missing; `unreadableFile`, `insecureFile` or `tooLarge`; `invalidConfiguration` if
+    ///   the file is malformed or of another kind; `insecureEndpoint` for a URL of another host.
+    public init(
+        scopes: [String] = [],
+        subjectHosts: Set<String> = [],
+        universe: String = "googleapis.com",
+        client: NetworkClient = NetworkClient(),
+        environment: WorkloadEnvironment = WorkloadEnvironment()
+    ) throws(WorkloadIdentityError) {
+        let advice = "set it to the path of an “external_account” file, without which Google Cloud isn't reachable here"
+        let path = try environment.value(of: "GOOGLE_APPLICATION_CREDENTIALS", advice: advice)
+        let content = try PlatformFile.read(path, missing: "GOOGLE_APPLICATION_CREDENTIALS names it")
+        let file = try GoogleExternalAccountFile(content, subjectHosts: subjectHosts, universe: universe)
+        self.file = file
+        self.scopes = scopes.isEmpty ? [Self.cloudPlatform] : scopes
+        self.environment = environment
+        transport = client.transport
+        let scope = file.impersonationURL == nil ? self.scopes.joined(separator: " ") : Self.cloudPlatform
+        let authentication: any ClientAuthentication =
+            if let client = file.client {
+                ClientSecretBasic(clientID: client.id, secret: client.secret)
+            } else {
+                UnnamedClient(clientID: file.audience)
+            }
+        exchange = GrantTokenSource(
+            server: AuthorizationServer(issuer: "https://sts.\(universe)", tokenEndpoint: file.tokenURL),
+            clientAuthentication: authentication,
+            grant: TokenExchangeGrant(
+                subject: GoogleSubjectSource(file: file, environment: environment),
+                subjectTokenType: file.subjectType,
+                identifier: file.audience,
+                audiences: [file.audience],
+                scope: scope,
+                requestedTokenType: .accessToken
+            ),
+            store: InMemoryTokenStore(timeSource: environment.timeSource),
+            client: client,
+            timing: OAuth2Timing(timeSource: environment.timeSource, random: environment.random)
+        )
+    }
+
+    /// Gets a token.
+    ///
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: The token of the security token service, or of the service account, with its
+    ///   expiry.
+    /// - Throws: `OAuth2Error` if the exchange fails, with the error of the subject token as its
+    ///   cause; ``WorkloadIdentityError`` with the code `platformUnavailable`, `platformRejected`,
+    ///   `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken` or `rejectedToken` if the
+    ///   impersonation fails; `CancellationError` if the task is cancelled.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        guard let url = file.impersonationURL else { return try await exchanged(for: requirements) }
+        let federated = try await exchanged(for: TokenRequirements(deadline: requirements.deadline))
+        do {
+            return try await impersonate(at: url, with: federated, for: requirements)
+        } catch let error as WorkloadIdentityError where error.code == .platformRejected && error.status == 401 {
+            // The federated token may have ended early, such as with its subject.
+            let other = try await exchanged(for: .replacing(federated, deadline: requirements.deadline))
+            return try await impersonate(at: url, with: other, for: requirements)
+        }
+    }
+
+    private func exchanged(for requirements: TokenRequirements) async throws -> AccessToken {
+        let token = try await exchange.token(for: requirements)
+        guard let expiry = token.expiry, expiry > environment.timeSource.now() else {
+            throw WorkloadIdentityError(
+                .invalidResponse,
+                .request,
+                "Google's security token service issued a token without a lifetime; try again later"
+            )
+        }
+        return token
+    }
+
+    private func impersonate(
+        at url: URL,
+        with token: AccessToken,
+        for requirements: TokenRequirements
+    ) async throws -> AccessToken {
+        let body: JSONObject = [
+            "scope": .array(scopes.map { .string($0) }), "lifetime": .string("\(file.lifetime)s"), "delegates": [],
+        ]
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        request.httpBody = body.serializedData()
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        request.setValue(token.value.expose { "Bearer \($0)" }, forHTTPHeaderField: "Authorization")
+        let endpoint = PlatformEndpoint(name: "Google's service account credentials API", environment: environment) {
+            $0.errorCode == 403 ? Self.denied : nil
+        }
+        let requested = environment.timeSource.now()
+        return try endpoint.accessToken(
+            in: try await endpoint.response(to: request, until: requirements.deadline, on: transport),
+            .init(token: "accessToken", expiry: "expireTime"),
+            requested: requested,
+            for: requirements
+        )
+    }
+
+    private static var denied: WorkloadIdentityError {
+        WorkloadIdentityError(
+            .platformRejected,
+            .request,
+            """
+            Google doesn't permit the workload to impersonate the service account; grant it \
+            roles/iam.workloadIdentityUser on that account, and enable iamcredentials.googleapis.com
+            """,
+            status: 403
+        )
+    }
+}

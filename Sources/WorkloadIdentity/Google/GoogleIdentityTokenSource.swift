@@ -1,0 +1,64 @@
+import Networking
+public import OAuth2
+
+/// A token source for the identity tokens of a Google Cloud machine's service account
+/// ([Google](https://cloud.google.com/compute/docs/instances/verifying-instance-identity)).
+///
+/// ```swift
+/// let source = GoogleIdentityTokenSource(audience: "https://as.example")
+/// ```
+///
+/// The token is a JWT of Google, valid for an hour, which other parties can verify. Use it as a
+/// client assertion or as the subject of a token exchange. For a service that accepts it in
+/// requests, such as Cloud Run, pass the type `accessToken` and wrap the source in a
+/// `CachedTokenSource`.
+public struct GoogleIdentityTokenSource: TokenSource {
+    private let audience: String
+    private let type: String
+    private let environment: WorkloadEnvironment
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - audience: The audience to request: the server or service that gets the token.
+    ///   - type: The type of the token. The default is an ID token. A token of the type
+    ///     `accessToken` can be sent in requests; others are only for token requests.
+    ///   - environment: The variables, clocks and network. `GCE_METADATA_HOST` replaces the
+    ///     server's host.
+    public init(
+        audience: String,
+        type: TokenType = .idToken,
+        environment: WorkloadEnvironment = WorkloadEnvironment()
+    ) {
+        self.audience = audience
+        self.type = type == .accessToken ? AccessToken.bearer : AccessToken.notApplicable
+        self.environment = environment
+    }
+
+    /// Requests a token.
+    ///
+    /// The source repeats a request up to four times, for at most 30 seconds, if the server can't
+    /// be reached, is overloaded or fails.
+    ///
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: The token.
+    /// - Throws: The errors of ``GoogleMetadataSource/token(for:)``, and ``WorkloadIdentityError``
+    ///   with the code `wrongAudience`.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        let (response, endpoint) = try await GoogleMetadataServer(environment: environment).response(
+            for: "identity",
+            [("audience", audience), ("format", "full"), ("licenses", "FALSE")],
+            until: requirements.deadline
+        )
+        let rules = PlatformToken(
+            origin: "the response of \(endpoint.name)",
+            step: .request,
+            form: .jwt,
+            type: type,
+            audience: audience,
+            audienceAdvice: "the server ignores the requested audience",
+            expiryAdvice: "check the clock of this machine"
+        )
+        return try rules.accessToken(in: response.body, for: requirements, environment.timeSource)
+    }
+}

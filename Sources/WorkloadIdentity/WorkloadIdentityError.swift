@@ -1,0 +1,119 @@
+public import Foundation
+import Networking
+import OAuth2
+
+/// A failure to get a credential from the platform.
+///
+/// An error's text never contains a token. It names the variable or the path, and at most the
+/// audience and the expiry of a token. Errors are equal if their codes are.
+public struct WorkloadIdentityError: Error, Sendable {
+    /// The kind of failure.
+    public let code: Code
+    /// The step that failed.
+    public let step: Step
+    /// A description of what failed and what to do about it.
+    public let message: String
+    /// The status code of the platform's response, if there was one.
+    public let status: Int?
+    /// The error that caused this one.
+    public let cause: (any Error)?
+
+    init(_ code: Code, _ step: Step, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.step = step
+        self.message = message
+        self.status = status
+        self.cause = cause
+    }
+
+    /// A Boolean value that indicates whether the same call may succeed later, unchanged.
+    public var isRetryable: Bool { code == .platformUnavailable }
+}
+
+extension WorkloadIdentityError: RetryableError, UnchangedTokenError {
+    package var isUnchangedToken: Bool { code == .rejectedToken }
+}
+
+extension WorkloadIdentityError {
+    /// A step on the way to a credential.
+    public struct Step: Hashable, Sendable, CustomStringConvertible {
+        private let name: String
+
+        /// A name from a bounded set, suitable as a metric label.
+        public var description: String { name }
+
+        /// Reading and checking a file or an environment variable.
+        public static let read = Self(name: "read")
+        /// A request to an endpoint of the platform, and checking its response.
+        public static let request = Self(name: "request")
+    }
+
+    /// The kind of failure.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Wrapped: String {
+            case notConfigured, unreadableFile, insecureFile, tooLarge, malformedToken, wrongAudience, expiredToken
+            case rejectedToken, insecureEndpoint, platformUnavailable, platformRejected, invalidResponse
+            case ambiguousIdentity, invalidConfiguration
+        }
+
+        private let wrapped: Wrapped
+
+        private init(_ wrapped: Wrapped) {
+            self.wrapped = wrapped
+        }
+
+        /// A name from a bounded set, suitable as a metric label.
+        public var description: String { wrapped.rawValue }
+
+        /// The platform doesn't offer the credential here: a variable or a file is missing.
+        public static var notConfigured: Self { Self(.notConfigured) }
+        /// The file exists but can't be read.
+        public static var unreadableFile: Self { Self(.unreadableFile) }
+        /// Other users can replace the file's content.
+        public static var insecureFile: Self { Self(.insecureFile) }
+        /// The file, variable or response is larger than 64 KiB.
+        public static var tooLarge: Self { Self(.tooLarge) }
+        /// The file, variable or response doesn't contain a token of the expected form.
+        public static var malformedToken: Self { Self(.malformedToken) }
+        /// The token is for another audience than the configured one.
+        public static var wrongAudience: Self { Self(.wrongAudience) }
+        /// The token has expired.
+        public static var expiredToken: Self { Self(.expiredToken) }
+        /// The server rejected the token, and the platform hasn't replaced it yet.
+        public static var rejectedToken: Self { Self(.rejectedToken) }
+        /// The platform's endpoint isn't a URL to which a credential may be sent.
+        public static var insecureEndpoint: Self { Self(.insecureEndpoint) }
+        /// The platform's endpoint couldn't be reached, is overloaded or failed.
+        public static var platformUnavailable: Self { Self(.platformUnavailable) }
+        /// The platform's endpoint rejected the request.
+        public static var platformRejected: Self { Self(.platformRejected) }
+        /// The response isn't one of the platform's endpoint.
+        public static var invalidResponse: Self { Self(.invalidResponse) }
+        /// The machine has several identities, and the configuration doesn't choose one.
+        public static var ambiguousIdentity: Self { Self(.ambiguousIdentity) }
+        /// The platform's configuration file is malformed, or requires what isn't supported.
+        public static var invalidConfiguration: Self { Self(.invalidConfiguration) }
+    }
+}
+
+extension WorkloadIdentityError: Equatable {
+    /// Returns a Boolean value that indicates whether two errors have the same code.
+    ///
+    /// - Parameters:
+    ///   - left: An error.
+    ///   - right: Another error.
+    /// - Returns: `true` if the codes are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}
+
+extension WorkloadIdentityError: CustomStringConvertible, LocalizedError {
+    /// A text for people: the step, the code, the message and the cause.
+    public var description: String {
+        var text = "\(step): \(code): \(message)"
+        if let cause { text += " (\(cause))" }
+        return text
+    }
+
+    /// The same text for Foundation's error APIs.
+    public var errorDescription: String? { description }
+}

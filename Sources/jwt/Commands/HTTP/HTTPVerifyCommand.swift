@@ -1,0 +1,181 @@
+import Foundation
+import HTTPSignatures
+import Networking
+import TokenGeneration
+
+/// The `jwt http verify` command: verifies the signatures of a recorded message.
+struct HTTPVerifyCommand {
+    private static let base = Flag(
+        "base",
+        "Print only the signature base, exactly as it was signed, with the credentials in it; with --json, add it"
+    )
+    private static let label = Option<NonEmptyText>(
+        "label",
+        value: "LABEL",
+        "The signature whose base is printed, if there are several; requires --base"
+    )
+
+    static let definition = CommandDefinition(
+        name: "verify",
+        summary: "Verify the HTTP message signatures of a recorded request or response",
+        discussion: [
+            """
+            Verifies the signatures (RFC 9421) of a message in a file, and its content if a signature covers the digest. \
+            The file is raw text, with LF or CRLF in the head, or a HAR file as browsers save it. Prints for each \
+            signature whether it's valid, its parameters, each covered component with its value, and what isn't covered. \
+            Credentials are replaced with REDACTED.
+            """,
+            """
+            A signature protects only what it covers, so you must say what is required: a profile or components. Labels \
+            aren't signed and don't matter. The key determines the algorithm, never the message. The command doesn't \
+            remember nonces, so it can't notice a replay.
+            """,
+        ],
+        options: VerificationKeys.signatureOptions + SignatureRules.options + MessageSource.options
+            + [base.definition, label.definition],
+        operands: [MessageSource.operand],
+        examples: [
+            .init(
+                purpose: "Verify a request that was signed with the default profile",
+                line: "jwt http verify -k public.pem --signature-profile standard request.http"
+            ),
+            .init(
+                purpose: "Require components, as of the time of the recording",
+                line: """
+                    jwt http verify --jwks keys.jwks --require @method --require @target-uri --at 2026-01-31T12:00:00Z \
+                    request.http
+                    """
+            ),
+            .init(
+                purpose: "Verify a response in a recording of a browser",
+                line: "jwt http verify -k public.pem --signature-profile standard --response --entry 3 session.har"
+            ),
+            .init(
+                purpose: "Print the signature base, to compare it with the signer's",
+                line: "jwt http verify -k public.pem --signature-profile standard --base request.http | xxd"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The message is valid"),
+            .init(code: 1, meaning: "The message was rejected, or isn't an HTTP message"),
+        ] + VerificationKeys.exitStatuses,
+        action: { try HTTPVerifyCommand($0).run(on: $1) }
+    )
+
+    private let keys: VerificationKeys
+    private let rules: SignatureRules
+    private let source: MessageSource
+    private let printsBase: Bool
+    private let label: String?
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        keys = try VerificationKeys(forSignatures: arguments)
+        rules = try SignatureRules(arguments)
+        source = try MessageSource(arguments)
+        printsBase = arguments.contains(Self.base)
+        label = try arguments.value(of: Self.label)?.text
+        if label != nil, !printsBase { throw arguments.usageError("--label requires --base") }
+        if keys.takesStandardInput, source.takesStandardInput {
+            throw arguments.usageError("the key and the message can't both come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let keys = try keys.signatureKeys(console, at: rules.date, usesThumbprints: rules.usesThumbprints)
+        let recorded = try source.read()
+        let profile = try rules.profile(for: recorded.message)
+        let (findings, rejection) = try outcome(recorded, profile, keys)
+        let report = SignatureReport(
+            recorded: recorded,
+            findings: findings,
+            rejection: rejection,
+            tag: profile.tag,
+            date: rules.date,
+            includesBases: printsBase
+        )
+        for remark in recorded.remarks where !console.writesJSON { console.note(remark) }
+        if console.writesJSON {
+            try console.print(report.json)
+        } else if printsBase {
+            try print(findings, on: console)
+        } else {
+            for line in report.lines { try console.print(line) }
+        }
+        guard let rejection else { return }
+        let parameters = findings.first { $0.isSelected && $0.result.failure == rejection }?.parameters
+        throw CommandFailure(
+            .rejected,
+            rejection.message + rules.advice(for: rejection, parameters),
+            cause: rejection
+        )
+    }
+
+    /// Verifies the message as a server or a client does, and then each signature for the report.
+    private func outcome(
+        _ recorded: RecordedMessage,
+        _ profile: SignatureProfile,
+        _ keys: SignatureKeys
+    ) throws -> (findings: [SignatureFinding], rejection: HTTPSignatureError?) {
+        let date = rules.date
+        return try AsynchronousWork.result {
+            // Each with its own nonces, which are used once.
+            func verifier() throws(HTTPSignatureError) -> MessageVerifier {
+                var verifier = try MessageVerifier(
+                    profile: profile,
+                    keys: keys,
+                    replayCache: profile.nonce == .none ? nil : InMemoryReplayCache()
+                )
+                verifier.currentDate = { date }
+                return verifier
+            }
+            var rejection: HTTPSignatureError?
+            do throws(HTTPSignatureError) {
+                _ = try await verifier().verify(recorded: recorded.message, content: recorded.content)
+            } catch {
+                rejection = recorded.explained(error)
+            }
+            let findings = try? await verifier().findings(in: recorded.message, content: recorded.content)
+            return (recorded.explained(findings ?? []), rejection)
+        }
+    }
+
+    /// Prints the base of the chosen signature without a line break at the end.
+    private func print(_ findings: [SignatureFinding], on console: Console) throws(CommandFailure) {
+        let candidates =
+            label.map { label in findings.filter { $0.label.utf8.elementsEqual(label.utf8) } }
+            ?? findings.filter(\.isSelected)
+        guard let finding = candidates.first, candidates.count == 1 || label != nil else {
+            if findings.isEmpty { return }
+            let labels = findings.map(\.label).joined(separator: ", ")
+            throw CommandFailure(.failed, "choose a signature with --label: \(labels)")
+        }
+        guard let base = finding.base else { return }
+        try console.show(content: Data(base.text.utf8), "signature base", advice: "use a pipe")
+    }
+}
+
+extension RecordedMessage {
+    /// Returns the error of a check, or a better one if the recording is the likely reason.
+    fileprivate func explained(_ error: HTTPSignatureError) -> HTTPSignatureError {
+        guard error.code == .digestMismatch, mayBeDecoded else { return error }
+        return HTTPSignatureError(
+            .contentDecoded,
+            "the recording has the content without its Content-Encoding, so its digest can't be checked",
+            cause: error
+        )
+    }
+
+    fileprivate func explained(_ findings: [SignatureFinding]) -> [SignatureFinding] {
+        findings.map { finding in
+            var finding = finding
+            if case .failure(let error) = finding.result { finding.result = .failure(explained(error)) }
+            return finding
+        }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}

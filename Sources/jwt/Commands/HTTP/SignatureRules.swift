@@ -1,0 +1,126 @@
+import Foundation
+import HTTPSignatures
+import Networking
+
+/// The options for what a signature must cover, and when.
+struct SignatureRules {
+    private static let section = "Checks"
+
+    static let profile = Option<SignatureProfileName>(
+        "signature-profile",
+        value: "NAME",
+        section: section,
+        """
+        The agreement with the signer, which says what a signature must cover, its parameters and its age: \
+        \(SignatureProfileName.names)
+        """
+    )
+    private static let required = Option<ComponentArgument>(
+        "require",
+        value: "COMPONENT",
+        isRepeatable: true,
+        section: section,
+        """
+        A component that the signature must cover, such as @method, content-digest, @method;req or \
+        @query-param;name=page; in addition to the profile, or instead of one
+        """
+    )
+    private static let allowsUnsignedContent = Flag(
+        "allow-unsigned-content",
+        section: section,
+        "With --require and without a profile: accept content that the signature doesn't cover"
+    )
+    private static let tag = Option<NonEmptyText>(
+        "tag",
+        value: "TEXT",
+        section: section,
+        "The required tag; signatures with another tag are ignored (default: the profile's tag, if any)"
+    )
+    private static let maximumAge = Option<TimeSpan>(
+        "max-age",
+        value: "DURATION",
+        section: section,
+        "The maximum time since the signature was created (default: the profile's, usually 5m)"
+    )
+    static let options = [
+        profile.definition, required.definition, allowsUnsignedContent.definition, tag.definition,
+        maximumAge.definition, PolicyOptions.leeway.definition, PolicyOptions.time.definition,
+    ]
+
+    /// The time of the checks.
+    let date: Date
+    private let name: SignatureProfileName?
+    private let required: [ComponentIdentifier]
+    private let allowsUnsignedContent: Bool
+    private let tag: String?
+    private let maximumAge: TimeSpan?
+    private let leeway: TimeSpan?
+
+    /// - Throws: ``UsageError`` unless the command line names a profile or components.
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        name = try arguments.value(of: Self.profile)
+        required = try arguments.values(of: Self.required).map(\.component)
+        allowsUnsignedContent = arguments.contains(Self.allowsUnsignedContent)
+        tag = try arguments.value(of: Self.tag)?.text
+        maximumAge = try arguments.value(of: Self.maximumAge)
+        leeway = try arguments.value(of: PolicyOptions.leeway)
+        date = try arguments.value(of: PolicyOptions.time)?.date ?? Date()
+        if name == nil, required.isEmpty {
+            throw arguments.usageError(
+                """
+                missing requirements; pass --signature-profile NAME or --require COMPONENT, because a signature protects \
+                only what it covers
+                """
+            )
+        }
+        if allowsUnsignedContent, name != nil {
+            throw arguments.usageError("--allow-unsigned-content and --signature-profile can't be combined")
+        }
+    }
+
+    /// A Boolean value that indicates whether `keyid` is the thumbprint of the key.
+    var usesThumbprints: Bool { name == .webBotAuth }
+
+    /// Returns the profile for a message.
+    ///
+    /// - Throws: ``CommandFailure`` if the profile isn't for responses.
+    func profile(for message: HTTPMessage) throws(CommandFailure) -> SignatureProfile {
+        var profile: SignatureProfile
+        if let name {
+            guard let found = message.isRequest ? name.request() : name.response else {
+                throw CommandFailure(
+                    .failed,
+                    "the profile \(name.rawValue) is only for requests; pass --require COMPONENT"
+                )
+            }
+            profile = found
+        } else {
+            profile = SignatureProfile(components: [])
+            profile.nonce = .none
+            profile.requiredParameters = ["created"]
+            if !allowsUnsignedContent { profile.components = [.ifContent("content-digest")] }
+        }
+        profile.components += required.map { .required($0) }
+        if let tag { profile.tag = tag }
+        if let maximumAge { profile.maximumAge = .seconds(maximumAge.seconds) }
+        if let leeway { profile.clockSkew = .seconds(leeway.seconds) }
+        return profile
+    }
+
+    /// Returns advice or details that help explain why a signature was rejected.
+    func advice(for error: HTTPSignatureError, _ parameters: SignatureParameters?) -> String {
+        switch error.code {
+        case .tooOld, .createdInFuture:
+            return Self.time("created", parameters?.created) + "; --at TIME checks as of another time"
+        case .expired: return Self.time("expires", parameters?.expires) + "; --at TIME checks as of another time"
+        case .insufficientCoverage where name == nil && error.message.contains("content-digest"):
+            return "; \(Self.allowsUnsignedContent.definition.spelling) accepts such a signature"
+        default: return ""
+        }
+    }
+
+    private static func time(_ name: String, _ date: Date?) -> String {
+        let time = date.flatMap { Timestamp(secondsSince1970: $0.timeIntervalSince1970) }
+        return time.map { " (\(name) is \($0.text))" } ?? ""
+    }
+}

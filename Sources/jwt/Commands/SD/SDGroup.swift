@@ -1,0 +1,37 @@
+/// The `jwt sd` command group: tokens with selective disclosure (SD-JWT).
+enum SDGroup {
+    static let definition = CommandDefinition(
+        name: "sd",
+        summary: "Issue, present and verify SD-JWTs",
+        discussion: [
+            """
+            An SD-JWT (RFC 9901) is a signed token whose holder shows each verifier only some of the claims. The issuer \
+            signs digests of the claims that can be hidden, and gives the holder the claims as disclosures. The holder \
+            presents the token with a selection of them, and can prove with a key binding that it's the holder.
+            """
+        ],
+        examples: [
+            .init(
+                purpose: "Issue an SD-JWT for a holder's key",
+                line: """
+                    jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json --disclosable name > sd-jwt
+                    """
+            ),
+            .init(
+                purpose: "Present the name to a verifier",
+                line: """
+                    jwt sd present --verify-key issuer.pub --disclose name -k holder.pem --nonce "$N" --kb-aud shop < sd-jwt
+                    """
+            ),
+            .init(
+                purpose: "Verify the presentation",
+                line: "jwt sd verify -k issuer.pub --nonce \"$N\" --kb-aud shop < presentation"
+            ),
+            .init(purpose: "Print the contents without verifying them", line: "jwt sd show < sd-jwt"),
+        ],
+        subcommands: [
+            SDIssueCommand.definition, SDPresentCommand.definition, SDVerifyCommand.definition,
+            SDShowCommand.definition,
+        ]
+    )
+}

@@ -1,0 +1,210 @@
+import TokenGeneration
+
+/// The `jwt sd issue` command: issues an SD-JWT.
+struct SDIssueCommand {
+    private enum Hash: String, CaseIterable, ArgumentValue {
+        case sha256 = "sha-256"
+        case sha384 = "sha-384"
+        case sha512 = "sha-512"
+
+        var algorithm: SDJWTHashAlgorithm {
+            switch self {
+            case .sha256: .sha256
+            case .sha384: .sha384
+            case .sha512: .sha512
+            }
+        }
+    }
+
+    private static let section = "Disclosures"
+    private static let defaultType = "sd-jwt"
+
+    private static let disclosable = Option<ClaimPathArgument>(
+        "disclosable",
+        short: "d",
+        value: "PATH",
+        isRepeatable: true,
+        section: section,
+        """
+        A claim that the holder can hide: name, address.locality, nationalities[0], nationalities[*] for every element, \
+        or a JSON array such as '["a.b",0,null]' for names with periods or brackets
+        """
+    )
+    private static let decoys = Option<DecoyCount>(
+        "decoys",
+        value: "NUMBER|MIN-MAX",
+        section: section,
+        """
+        The number of digests without a claim, in each object and array with claims that can be hidden, so that \
+        verifiers don't learn how many claims are hidden (default: 0)
+        """
+    )
+    private static let hash = Option<Hash>(
+        "hash",
+        value: "sha-256|sha-384|sha-512",
+        section: section,
+        "The hash algorithm of the digests (default: sha-256)"
+    )
+    private static let holderKey = Option<InputFile>(
+        "holder-key",
+        value: "FILE",
+        section: KeySource.section,
+        """
+        The holder's public key: PEM, DER, JWK or certificate; verifiers can then require a key binding, a proof that \
+        the presenter has the private key
+        """
+    )
+
+    static let definition = CommandDefinition(
+        name: "issue",
+        summary: "Issue an SD-JWT, some of whose claims the holder can hide",
+        discussion: [
+            """
+            Prints only the SD-JWT with all its disclosures, which is for the holder. Claims come from a file, from \
+            options, or both, as for jwt sign. Claims without --disclosable are visible to every verifier. If a claim \
+            and a claim inside it are disclosable, the holder can show the outer one alone.
+            """,
+            """
+            The claims iss, exp, nbf, cnf, status and vct, and aud as a whole, can't be hidden, because they control \
+            the validity. Without --holder-key, anyone who has a copy can present the token.
+            """,
+        ],
+        options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.keyPairOptions
+            + [holderKey.definition, disclosable.definition, decoys.definition, hash.definition] + headerOptions
+            + ClaimOptions.optionsForOneToken + SDForm.options,
+        examples: [
+            .init(
+                purpose: "Issue a token for a holder's key, whose name and nationalities can be hidden",
+                line: """
+                    jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json -d name -d 'nationalities[*]'
+                    """
+            ),
+            .init(
+                purpose: "Issue a token from options",
+                line:
+                    "jwt sd issue -k issuer.pem --iss https://id.example -c name=Alice -d name --expires-in 52w > sd-jwt"
+            ),
+            .init(
+                purpose: "Pipe in claims, and hide how many of them are hidden",
+                line: "jq .claims user.json | jwt sd issue -k issuer.pem --claims - -d address.locality --decoys 2-5"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The SD-JWT was printed"),
+            .init(code: 2, meaning: "A key or the claims are unusable, or standard output is closed"),
+            .usage,
+        ],
+        action: { try SDIssueCommand($0).run(on: $1) }
+    )
+
+    private static let headerOptions = HeaderOptions.options.map { option in
+        var option = option
+        if option.longName == "typ" {
+            option.summary = "The type: \(defaultType) (default), or one that ends with +sd-jwt, such as dc+sd-jwt"
+        }
+        return option
+    }
+
+    private let arguments: ParsedArguments
+    private let source: KeySource
+    private let algorithm: JWSAlgorithm?
+    private let holder: InputFile?
+    private let paths: [ClaimPath]
+    private let decoyCount: DecoyCount?
+    private let hashAlgorithm: SDJWTHashAlgorithm
+    private let header: HeaderOptions
+    private let type: String
+    private let claims: ClaimOptions
+    private let claimsFile: InputFile?
+    private let form: SDForm
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.arguments = arguments
+        guard let source = try KeySource(arguments, key: KeySource.file) else {
+            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
+        }
+        self.source = source
+        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        if let algorithm, algorithm.isSymmetric {
+            throw arguments.usageError(
+                "--alg \(algorithm) needs a shared secret, with which every verifier could issue SD-JWTs"
+            )
+        }
+        holder = try arguments.value(of: Self.holderKey)
+        paths = try arguments.values(of: Self.disclosable).map(\.path)
+        decoyCount = try arguments.value(of: Self.decoys)
+        hashAlgorithm = try arguments.value(of: Self.hash)?.algorithm ?? .sha256
+        header = try HeaderOptions(arguments, payloadAdvice: "the payload of an SD-JWT is always encoded")
+        type = try Self.type(in: header.parameters, arguments)
+        claims = try ClaimOptions(arguments)
+        claimsFile = try arguments.value(of: ClaimOptions.claims)
+        form = try SDForm.form(arguments)
+        if decoyCount != nil, paths.isEmpty {
+            throw arguments.usageError("--decoys needs --disclosable; decoys are added next to disclosable claims")
+        }
+        let readers = [
+            source.takesStandardInput, holder?.isStandardInput ?? false, claimsFile?.isStandardInput ?? false,
+        ]
+        if readers.count(where: { $0 }) > 1 {
+            throw arguments.usageError("only one of the keys and the claims can come from standard input")
+        }
+    }
+
+    private static func type(in parameters: JSONObject, _ arguments: ParsedArguments) throws(UsageError) -> String {
+        guard let value = parameters["typ"] else { return defaultType }
+        guard let type = value.string, TypeRule.isSDJWT(type) else {
+            throw arguments.usageError("--typ must be \(defaultType), or end with +sd-jwt, such as dc+sd-jwt")
+        }
+        return type
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read(warningOn: console)
+        try file.checkIsKeyPair(for: "the issuer's key")
+        let (key, keyID) = try file.signingKey(for: algorithm)
+        file.warn(on: console)
+        let holderFile = try holder.map { file throws(CommandFailure) in try KeyFile(file.name, file.read()) }
+        let holderKey = try holderFile?.holderKey()
+        holderFile?.warn(on: console)
+        let token: SDJWT
+        do {
+            let service = key.identified(by: header.keyID(of: key, own: keyID))
+            var issuer = try SDJWTIssuer(type: type, signingService: service)
+            issuer.hashAlgorithm = hashAlgorithm
+            if let decoyCount { issuer.decoys = decoyCount.range }
+            token = try issuer.issue(
+                readClaims(),
+                disclosable: paths,
+                holderKey: holderKey,
+                header: header.parameters
+            )
+        } catch let error as TokenError {
+            throw failure(error)
+        }
+        if paths.isEmpty {
+            console.warn("the holder can't hide any claim; choose claims with --disclosable PATH")
+        }
+        try form.print(token, on: console)
+    }
+
+    private func readClaims() throws -> JSONObject {
+        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
+        do {
+            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
+        } catch let error as ValueError {
+            throw arguments.usageError(error.message)
+        }
+    }
+
+    /// Returns an error of the command line if it alone is wrong, and a failure otherwise.
+    private func failure(_ error: TokenError) -> any Error {
+        let message = error.code == .missingClaim ? "--disclosable: \(error.message)" : error.message
+        switch error.code {
+        case .missingClaim, .prohibitedClaim, .malformedClaim:
+            guard let claimsFile else { return arguments.usageError(message) }
+            let place = error.code == .malformedClaim ? "\(claimsFile.name): " : ""
+            return CommandFailure(.failed, place + message, cause: error)
+        default: return CommandFailure(.failed, error)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import TokenGeneration
+
+/// The `jwt sd present` command: presents some claims of an SD-JWT.
+struct SDPresentCommand {
+    private static let section = "Disclosures"
+    private static let issuerSection = "Issuer"
+
+    private static let disclose = Option<ClaimPathArgument>(
+        "disclose",
+        short: "d",
+        value: "PATH",
+        isRepeatable: true,
+        section: section,
+        "A claim to show to the verifier, with the claims around it; jwt sd show prints the paths"
+    )
+    private static let everything = Flag("disclose-all", section: section, "Show every claim")
+    private static let type = Option<NonEmptyText>(
+        "typ",
+        value: "TYPE",
+        section: issuerSection,
+        "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)"
+    )
+    private static let unverified = Flag(
+        "unverified",
+        section: issuerSection,
+        "Don't verify the issuer's signature and the times, for an SD-JWT that you verified when you received it"
+    )
+
+    static let definition = CommandDefinition(
+        name: "present",
+        summary: "Present some claims of an SD-JWT to a verifier",
+        discussion: [
+            """
+            Prints only the presentation. It contains the claims that the issuer made visible, and those of --disclose. \
+            The issuer's signature is verified first, and an SD-JWT that has expired or isn't valid yet is rejected.
+            """,
+            """
+            With --key, --nonce and --kb-aud, the presentation has a key binding: a signature of the holder for one \
+            verifier and one transaction. Without them, anyone who gets a copy can present it again to verifiers that \
+            don't require a key binding.
+            """,
+        ],
+        options: [disclose.definition, everything.definition] + HolderBinding.options
+            + SignerKeys.options(section: issuerSection) + [type.definition, unverified.definition] + SDForm.options,
+        operands: [TokenInput.operand],
+        examples: [
+            .init(
+                purpose: "Present the name, with a key binding for a verifier's nonce",
+                line: """
+                    jwt sd present --verify-key issuer.pub -d name -k holder.pem --nonce "$N" --kb-aud https://shop.example < sd-jwt
+                    """
+            ),
+            .init(
+                purpose: "Present two nationalities without a key binding",
+                line: "jwt sd present --jwks issuer.jwks -d 'nationalities[0]' -d 'nationalities[2]' < sd-jwt"
+            ),
+            .init(
+                purpose: "Present an SD-JWT from your own storage without the issuer's key",
+                line: "jwt sd present --unverified -d address.locality < sd-jwt"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The presentation was printed"),
+            .init(code: 1, meaning: "The SD-JWT was rejected"),
+            .init(code: 2, meaning: "A key or a path doesn't fit the SD-JWT, or a file, a pipe or the network failed"),
+            .usage,
+        ],
+        action: { try SDPresentCommand($0).run(on: $1) }
+    )
+
+    private let token: TokenInput
+    private let paths: [ClaimPath]
+    private let disclosesAll: Bool
+    private let binding: HolderBinding?
+    /// The issuer's keys, or `nil` to verify nothing.
+    private let keys: VerificationKeys?
+    private let requiredType: TypeRule
+    private let form: SDForm
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        paths = try arguments.values(of: Self.disclose).map(\.path)
+        disclosesAll = arguments.contains(Self.everything)
+        if disclosesAll, !paths.isEmpty {
+            throw arguments.usageError("--disclose and --disclose-all can't be combined")
+        }
+        binding = try HolderBinding(arguments)
+        keys = try Self.keys(arguments)
+        requiredType = try arguments.value(of: Self.type).map { .exactly($0.text) } ?? .any
+        form = try SDForm.form(arguments)
+        token = try TokenInput(arguments)
+        let readers = [
+            token.isStandardInput, keys?.takesStandardInput ?? false, binding?.takesStandardInput ?? false,
+        ]
+        if readers.count(where: { $0 }) > 1 {
+            throw arguments.usageError("only one of the keys and the SD-JWT can come from standard input")
+        }
+    }
+
+    private static func keys(_ arguments: ParsedArguments) throws(UsageError) -> VerificationKeys? {
+        guard arguments.contains(unverified) else {
+            return try SignerKeys.keys(
+                arguments,
+                advice: """
+                    pass the issuer's with --verify-key FILE, --jwks FILE|URL or --discover ISSUER, or --unverified if you \
+                    have verified the SD-JWT before
+                    """
+            )
+        }
+        let other = arguments.contains(type.definition) ? type.definition : SignerKeys.firstOption(arguments)
+        if let other { throw arguments.usageError("--unverified and \(other.spelling) can't be combined") }
+        return nil
+    }
+
+    private func run(on console: Console) throws {
+        let key = try binding.map { binding throws(CommandFailure) in try binding.key(console) }
+        let verifier = try keys.map { keys throws(CommandFailure) in
+            try keys.selectiveVerifier(policy(of: keys), console)
+        }
+        let input = try SDInput(token, insteadOf: "jwt decode")
+        let holder: SDJWTHolder
+        do throws(TokenError) {
+            holder = try Self.holder(of: input, verifier)
+        } catch {
+            let claims = try? input.unverified().unverifiedPayload
+            throw CommandFailure(
+                .rejected,
+                error.message + PolicyOptions.advice(for: error, in: claims),
+                cause: error
+            )
+        }
+        let paths = disclosesAll ? holder.disclosablePaths : paths
+        do {
+            guard let binding, let key else {
+                return try form.print(holder.presentation(disclosing: paths), on: console)
+            }
+            let presentation = try holder.presentation(
+                disclosing: paths,
+                nonce: binding.nonce,
+                audience: binding.audience,
+                signingService: key
+            )
+            try form.print(presentation, on: console)
+        } catch let error as TokenError {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func holder(of input: SDInput, _ verifier: SDJWTVerifier?) throws(TokenError) -> SDJWTHolder {
+        switch (verifier, input.isJSON) {
+        case (let verifier?, false): try SDJWTHolder(input.text, verifiedBy: verifier)
+        case (let verifier?, true): try SDJWTHolder(json: input.data, verifiedBy: verifier)
+        case (nil, false): try SDJWTHolder(unverified: input.text)
+        case (nil, true): try SDJWTHolder(unverifiedJSON: input.data)
+        }
+    }
+
+    /// Returns the holder's policy: the times, and the issuer of the keys.
+    ///
+    /// Verifiers check the audience.
+    private func policy(of keys: VerificationKeys) -> ValidationPolicy {
+        ValidationPolicy(
+            issuer: keys.issuer.map { .exactly($0) } ?? .skipIssuerCheck,
+            audience: .skipAudienceCheck,
+            type: requiredType,
+            expiration: .optional
+        )
+    }
+
+    private static func failure(_ error: TokenError) -> CommandFailure {
+        switch error.code {
+        case .missingClaim:
+            CommandFailure(.failed, "--disclose: \(error.message); jwt sd show prints the paths", cause: error)
+        case .signatureInvalid, .algorithmMismatch:
+            CommandFailure(.failed, "the key isn't the holder's, which the SD-JWT has in “cnf”", cause: error)
+        case .confirmationMismatch:
+            CommandFailure(.failed, "\(error.message); present it without --key, --nonce and --kb-aud", cause: error)
+        default: CommandFailure(.failed, error)
+        }
+    }
+}

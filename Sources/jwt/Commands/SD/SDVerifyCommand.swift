@@ -1,0 +1,102 @@
+import TokenGeneration
+
+/// The `jwt sd verify` command: verifies a presented SD-JWT and prints its claims.
+struct SDVerifyCommand {
+    static let definition = CommandDefinition(
+        name: "verify",
+        summary: "Verify a presented SD-JWT and print its claims",
+        discussion: [
+            """
+            Verifies the issuer's signature and the disclosures, and validates the claims like jwt verify. A claim that \
+            the holder didn't disclose is absent, so name the claims that you need with --require. Prints the claims \
+            without digests if the presentation is valid, and otherwise one line on standard error.
+            """,
+            """
+            You decide whether the holder must prove that the SD-JWT is theirs. With --nonce and --kb-aud, the \
+            presentation must have a key binding that was made for this nonce and audience. Use a nonce once: the \
+            command doesn't remember it.
+            """,
+        ],
+        options: VerificationKeys.publicKeyOptions + KeyBindingOptions.options + policyOptions,
+        operands: [TokenInput.operand],
+        examples: [
+            .init(
+                purpose: "Verify a presentation with a key binding, and extract a claim",
+                line: """
+                    jwt sd verify -k issuer.pub --nonce "$N" --kb-aud https://shop.example --require name < presentation | jq -r .name
+                    """
+            ),
+            .init(
+                purpose: "Verify with the keys that an issuer publishes, without a key binding",
+                line: "jwt sd verify --discover https://id.example.org --allow-no-key-binding < presentation"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The presentation is valid"),
+            .init(code: 1, meaning: "The presentation was rejected"),
+        ] + VerificationKeys.exitStatuses,
+        action: { try SDVerifyCommand($0).run(on: $1) }
+    )
+
+    private static let policyOptions = PolicyOptions.options.map { option in
+        var option = option
+        switch option.longName {
+        case "aud":
+            option.summary = """
+                The required audience of the SD-JWT itself; without it, SD-JWTs with an audience are rejected (the \
+                audience of the key binding is --kb-aud)
+                """
+        case "typ":
+            option.summary = "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)"
+        default: break
+        }
+        return option
+    }
+
+    private let keys: VerificationKeys
+    private let token: TokenInput
+    private let options: PolicyOptions
+    private let binding: KeyBindingOptions
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        keys = try VerificationKeys(arguments)
+        binding = try KeyBindingOptions(arguments)
+        options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
+        token = try TokenInput(arguments)
+        if keys.takesStandardInput, token.isStandardInput {
+            throw arguments.usageError("the key and the token can't both come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let verifier = try keys.selectiveVerifier(options.policy, console)
+        let input = try SDInput(token, insteadOf: "jwt verify")
+        let verified: VerifiedSDJWT
+        do throws(TokenError) {
+            verified =
+                input.isJSON
+                ? try verifier.verify(json: input.data, keyBinding: binding.rule)
+                : try verifier.verify(input.text, keyBinding: binding.rule)
+        } catch {
+            throw CommandFailure(.rejected, explanation(of: error, input), cause: error)
+        }
+        guard console.writesJSON else { return try console.show(verified.claims.prettyPrinted()) }
+        try console.print(Self.result(verified))
+    }
+
+    private func explanation(of error: TokenError, _ input: SDInput) -> String {
+        // The policy's options don't apply to the key binding.
+        guard !error.message.contains("key binding") else { return error.message }
+        let claims = try? input.unverified().unverifiedPayload
+        return options.explained(error).message + PolicyOptions.advice(for: error, in: claims)
+    }
+
+    private static func result(_ verified: VerifiedSDJWT) -> JSONObject {
+        var result: JSONObject = [
+            "valid": true, "header": .object(verified.header), "claims": .object(verified.claims),
+            "disclosed": .array(verified.disclosedPaths.map { .string(ClaimPathArgument.text(of: $0)) }),
+        ]
+        result["keyBinding"] = verified.keyBinding.map { .object($0.claims) }
+        return result
+    }
+}

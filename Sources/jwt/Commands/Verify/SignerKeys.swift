@@ -1,0 +1,51 @@
+/// The options for a signer's keys, in commands whose `--key` is the user's own key.
+enum SignerKeys {
+    private static let section = "Signer"
+
+    private static let key = Option<InputFile>(
+        "verify-key",
+        value: "FILE",
+        section: section,
+        "The key of the signer: PEM, DER, JWK, certificate or JWK Set"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "verify-alg",
+        value: "ALG",
+        section: section,
+        "The signature algorithm, for keys that don't state it"
+    )
+
+    /// Returns the options under a heading of the help.
+    static func options(section: String) -> [OptionDefinition] {
+        ([key.definition, algorithm.definition] + KeySetSource.options).map { option in
+            var option = option
+            option.section = section
+            return option
+        }
+    }
+
+    /// Returns the first option that the command line has, if any.
+    static func firstOption(_ arguments: ParsedArguments) -> OptionDefinition? {
+        options(section: section).first { arguments.contains($0) }
+    }
+
+    /// Returns the keys that the command line specifies.
+    ///
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - advice: The options for keys, for the message if there isn't a key.
+    /// - Returns: The keys.
+    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
+    static func keys(_ arguments: ParsedArguments, advice: String) throws(UsageError) -> VerificationKeys {
+        let file = try arguments.value(of: key)
+        return try VerificationKeys(
+            arguments,
+            key: file.map { file throws(UsageError) in
+                try KeySource(arguments, file: file, algorithmOption: algorithm.definition.spelling)
+            },
+            named: key.definition.spelling,
+            algorithm: arguments.value(of: algorithm)?.algorithm,
+            advice: advice
+        )
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Networking
+import Testing
+import TokenGeneration
+
+@testable import HTTPSignatures
+
+@Suite(.serialized)
+struct AlgorithmTests {
+    @Test(
+        "maps the registered names",
+        arguments: [
+            ("rsa-pss-sha512", "PS512"), ("rsa-v1_5-sha256", "RS256"), ("hmac-sha256", "HS256"),
+            ("ecdsa-p256-sha256", "ES256"), ("ecdsa-p384-sha384", "ES384"), ("ed25519", "Ed25519"),
+        ]
+    )
+    func names(_ name: String, _ algorithm: String) throws {
+        let known = try #require(JWSAlgorithm(rawValue: algorithm))
+        #expect(known.httpSignatureName == name)
+        #expect(JWSAlgorithm(httpSignatureName: name) == known)
+        #expect(JWSAlgorithm(httpSignatureName: algorithm) == nil)
+        #expect(JWSAlgorithm(httpSignatureName: name.uppercased()) == nil)
+    }
+
+    @Test(
+        "signs and verifies with every algorithm, and sends a registered name only",
+        arguments: JWSAlgorithm.implemented
+    )
+    func roundTrip(_ algorithm: JWSAlgorithm) async throws {
+        var fixture = try SignatureFixture()
+        let key = try SigningKey.generate(algorithm).identified(by: "k1")
+        fixture.keys = SignatureKeys(key.verificationKey)
+        fixture.profile.sendsAlgorithm = true
+        let message = try await fixture.signed(by: key)
+        let verified = try await fixture.verifier().verify(message, body: SignatureFixture.body)
+        let isEdwards = algorithm == .edDSA
+        #expect(verified.signature.parameters.algorithm == (isEdwards ? "ed25519" : algorithm.httpSignatureName))
+        #expect(verified.signature.key.thumbprint == key.verificationKey.thumbprint)
+    }
+
+    @Test(
+        "rejects an alg that isn't the key's",
+        arguments: ["ecdsa-p256-sha256", "hmac-sha256", "EdDSA", "Ed25519", "ed25519 "]
+    )
+    func wrongName(_ name: String) async throws {
+        let fixture = try SignatureFixture()
+        let message = try await fixture.signed().changing("Signature-Input") { "\($0);alg=\"\(name)\"" }
+        #expect(try await fixture.error(message)?.code == .algorithmMismatch)
+    }
+
+    @Test(
+        "rejects any alg with an algorithm that isn't registered",
+        arguments: ["ES512", "ecdsa-p521-sha512", "ed25519"]
+    )
+    func unregistered(_ name: String) async throws {
+        var fixture = try SignatureFixture()
+        let key = try SigningKey.generate(.es512).identified(by: "k1")
+        fixture.keys = SignatureKeys(key.verificationKey)
+        let message = try await fixture.signed(by: key)
+        #expect(!(message.headers["Signature-Input"] ?? "").contains("alg="))
+        #expect(try await fixture.error(message) == nil)
+        let named = message.changing("Signature-Input") { "\($0);alg=\"\(name)\"" }
+        #expect(try await fixture.error(named)?.code == .algorithmMismatch)
+    }
+
+    @Test("a profile limits the algorithms of signers and verifiers")
+    func profileAlgorithms() async throws {
+        var fixture = try SignatureFixture()
+        let message = try await fixture.signed()
+        fixture.profile.algorithms = [.es256, .ps512]
+        #expect(try await fixture.error(message)?.code == .algorithmMismatch)
+        #expect(throws: HTTPSignatureError(.algorithmMismatch, "")) { _ = try fixture.signer() }
+        fixture.profile.algorithms = [.ed25519]
+        #expect(try await fixture.error(message) == nil)
+        // A key that is named “EdDSA” makes the same signatures.
+        let alias = try SigningKey.generate(.edDSA).identified(by: "k1")
+        fixture.keys = SignatureKeys(alias.verificationKey)
+        #expect(try await fixture.error(try await fixture.signed(by: alias)) == nil)
+        #expect(throws: HTTPSignatureError(.algorithmMismatch, "")) {
+            _ = try fixture.signer(try .generate(.ed448).identified(by: "k"))
+        }
+    }
+
+    @Test("rejects secrets shorter than 32 bytes, also if zeros pad them")
+    func shortSecrets() async throws {
+        let padded = Array(repeating: UInt8(7), count: 8) + Array(repeating: 0, count: 24)
+        for secret in [Array(repeating: UInt8(7), count: 31), padded] {
+            var fixture = try SignatureFixture()
+            let key = try SigningKey(unsafeShortSecret: secret, algorithm: .hs256).identified(by: "k1")
+            #expect(throws: HTTPSignatureError(.weakKey, "")) { _ = try fixture.signer(key) }
+            let message = try await fixture.signed()
+            fixture.keys = SignatureKeys(key.verificationKey)
+            #expect(try await fixture.error(message)?.code == .weakKey)
+        }
+        var fixture = try SignatureFixture()
+        let key = try SigningKey(secret: Array(repeating: UInt8(7), count: 32), algorithm: .hs256).identified(by: "k1")
+        fixture.keys = SignatureKeys(key.verificationKey)
+        #expect(try await fixture.error(try await fixture.signed(by: key)) == nil)
+    }
+
+    @Test("a public key is never the secret of an HMAC")
+    func confusion() async throws {
+        var fixture = try SignatureFixture()
+        let pair = try SigningKey.generate(.es256).identified(by: "k1")
+        let thumbprint = Array(pair.verificationKey.thumbprint.utf8)
+        let secret = try SigningKey(secret: thumbprint, algorithm: .hs256).identified(by: "k1")
+        fixture.keys = SignatureKeys(pair.verificationKey)
+        fixture.profile.sendsAlgorithm = true
+        #expect(try await fixture.error(try await fixture.signed(by: secret))?.code == .algorithmMismatch)
+        fixture.profile.sendsAlgorithm = false
+        #expect(try await fixture.error(try await fixture.signed(by: secret))?.code == .signatureInvalid)
+    }
+
+    private struct RemoteKey: RemoteSigningService {
+        let key: SigningKey
+        var isDamaged = false
+        var algorithm: JWSAlgorithm { key.algorithm }
+        var keyID: String? { key.keyID }
+        var verificationKey: VerificationKey? { key.verificationKey }
+
+        func sign(_ message: Data) async throws -> RemoteSignature {
+            await Task.yield()
+            var signature = try key.sign(data: message)
+            if isDamaged { signature[0] ^= 1 }
+            return .raw(signature)
+        }
+    }
+
+    private struct Device: SigningService {
+        struct Locked: Error {}
+        let algorithm = JWSAlgorithm.es256
+        func sign(data: Data) throws -> Data { throw Locked() }
+    }
+
+    @Test("signs with a remote service, and rejects its damaged signatures")
+    func remote() async throws {
+        let fixture = try SignatureFixture()
+        var signer = try MessageSigner(key: RemoteKey(key: fixture.other), profile: .standard)
+        signer.currentDate = { SignatureFixture.date }
+        let message = fixture.message
+        let signed = message.setting(try await signer.sign(message, body: .data(SignatureFixture.body)))
+        #expect(try await fixture.error(signed) == nil)
+        let damaged = try MessageSigner(key: RemoteKey(key: fixture.other, isDamaged: true), profile: .standard)
+        await #expect(throws: HTTPSignatureError(.signingFailed, "")) { _ = try await damaged.sign(message) }
+    }
+
+    @Test("a failing device's error is the cause")
+    func device() async throws {
+        let signer = try MessageSigner(key: Device(), keyID: "device", profile: .standard)
+        let error = await #expect(throws: HTTPSignatureError.self) {
+            _ = try await signer.sign(try SignatureFixture().get)
+        }
+        #expect(error?.code == .signingFailed)
+        #expect(error?.cause is Device.Locked)
+        #expect(throws: HTTPSignatureError(.invalidProfile, "")) {
+            _ = try MessageSigner(key: Device(), profile: .standard)
+        }
+    }
+}

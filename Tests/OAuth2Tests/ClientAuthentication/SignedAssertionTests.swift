@@ -1,0 +1,260 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("SignedAssertionAuthentication", .limitedConcurrency)
+struct SignedAssertionTests {
+    /// A source whose platform replaces the token now and then.
+    private final class Platform: TokenSource {
+        private let tokens: Mutex<[String]>
+        private let reads = Mutex(0)
+
+        init(_ tokens: String...) { self.tokens = Mutex(tokens) }
+
+        var count: Int { reads.withLock { $0 } }
+
+        func token(for requirements: TokenRequirements) async throws -> AccessToken {
+            reads.withLock { $0 += 1 }
+            // The next token takes the place of one that the caller can't use.
+            let value = tokens.withLock { tokens -> String in
+                if tokens.count > 1, requirements.isUnwanted(Secret(tokens[0])) { tokens.removeFirst() }
+                return tokens[0]
+            }
+            if requirements.isUnwanted(Secret(value)) { throw Unchanged() }
+            return AccessToken(value: Secret(value), type: "N_A", requested: .now)
+        }
+    }
+
+    private struct Unchanged: Error, UnchangedTokenError {
+        var isUnchangedToken: Bool { true }
+    }
+
+    private struct Outage: Error, RetryableError {
+        var isRetryable: Bool { true }
+    }
+
+    private static var nonce: MockTransport.Step {
+        .json(
+            #"{"error":"use_dpop_nonce"}"#,
+            status: 400,
+            headers: ["DPoP-Nonce": "n1"]
+        )
+    }
+
+    private func source(
+        _ fixture: OAuth2Fixture,
+        _ authentication: SignedAssertionAuthentication,
+        dpop: DPoPKey? = nil
+    ) -> GrantTokenSource {
+        GrantTokenSource(
+            server: OAuth2Fixture.server,
+            clientAuthentication: authentication,
+            grant: ClientCredentialsGrant(),
+            store: InMemoryTokenStore(timeSource: fixture.time.timeSource),
+            dpop: dpop,
+            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+            timing: OAuth2Timing(timeSource: fixture.time.timeSource, random: { 0 })
+        )
+    }
+
+    private func assertions(_ fixture: OAuth2Fixture) -> [String?] { fixture.forms.map { $0["client_assertion"] } }
+
+    @Test("Sends the source's assertion with its type, and the client's identifier unless it's omitted")
+    func form() async throws {
+        let prefix = "urn:ietf:params:oauth:client-assertion-type:"
+        let types: [(SignedAssertionAuthentication.AssertionType, String)] = [
+            (.jwtBearer, "jwt-bearer"), (.jwtSPIFFE, "jwt-spiffe"),
+        ]
+        for (type, name) in types {
+            for sendsClientID in [true, false] {
+                let authentication = SignedAssertionAuthentication(
+                    clientID: "spiffe://example.org/a",
+                    assertion: Platform("a.b.c"),
+                    type: type,
+                    sendsClientID: sendsClientID
+                )
+                #expect(authentication.clientID == "spiffe://example.org/a")
+                let fixture = OAuth2Fixture()
+                _ = try await source(fixture, authentication).token()
+                var expected = [
+                    "grant_type": "client_credentials", "client_assertion_type": prefix + name,
+                    "client_assertion": "a.b.c",
+                ]
+                expected["client_id"] = sendsClientID ? "spiffe://example.org/a" : nil
+                #expect(fixture.forms == [expected])
+                #expect(fixture.endpoint.requests[0].headers["Authorization"] == nil)
+            }
+        }
+    }
+
+    @Test("Asks the source once for each request")
+    func reads() async throws {
+        let platform = Platform("a")
+        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: platform)
+        let fixture = OAuth2Fixture(steps: [.status(503), .tokens("t1")])
+        let source = source(fixture, authentication)
+        let first = try await source.token()
+        #expect(platform.count == 2)
+        _ = try await source.token(for: .replacing(first))
+        #expect(platform.count == 3)
+        #expect(assertions(fixture) == ["a", "a", "a"])
+    }
+
+    @Test("Doesn't repeat a rejected request because of the clock, which the assertion's issuer sets")
+    func skew() async throws {
+        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        #expect(!authentication.usesAssertion)
+        let fixture = OAuth2Fixture(steps: [
+            .json(
+                #"{"error":"invalid_client"}"#,
+                status: 401,
+                headers: ["Date": "Sun, 09 Sep 2001 03:46:40 GMT"]
+            )
+        ])
+        let error = await #expect(throws: OAuth2Error.self) { try await source(fixture, authentication).token() }
+        #expect(error?.code == .invalidClient)
+        #expect(error?.message.contains("sent before") == false)
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A nonce request repeats a reusable assertion, and a rejection then says so")
+    func reusable() async throws {
+        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        let accepted = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
+        _ = try await source(accepted, authentication, dpop: .generated()).token()
+        #expect(assertions(accepted) == ["a", "a"])
+
+        let other = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        let rejected = OAuth2Fixture(steps: [Self.nonce, .error("invalid_client", status: 401)])
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await source(rejected, other, dpop: .generated()).token()
+        }
+        #expect(error?.code == .invalidClient)
+        #expect(error?.message.contains("the assertion was sent before") == true)
+        #expect(error?.message.contains("isReusable: false") == true)
+    }
+
+    @Test("Never sends a one-time assertion twice: a nonce request gets another one, or fails")
+    func oneTime() async throws {
+        let authentication = SignedAssertionAuthentication(
+            clientID: "reports",
+            assertion: Platform("a", "b"),
+            isReusable: false
+        )
+        let renewed = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
+        _ = try await source(renewed, authentication, dpop: .generated()).token()
+        #expect(assertions(renewed) == ["a", "b"])
+
+        let single = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"), isReusable: false)
+        let fixture = OAuth2Fixture(steps: [Self.nonce])
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await source(fixture, single, dpop: .generated()).token()
+        }
+        #expect(error?.code == .assertionFailed)
+        #expect(error?.message.contains("already sent") == true)
+        #expect((error?.cause as? OAuth2Error)?.serverCode == "use_dpop_nonce")
+        #expect(assertions(fixture) == ["a"])
+    }
+
+    @Test("Later requests don't send a one-time assertion again either")
+    func oneTimeLater() async throws {
+        let authentication = SignedAssertionAuthentication(
+            clientID: "reports",
+            assertion: Platform("a"),
+            isReusable: false
+        )
+        let fixture = OAuth2Fixture()
+        let source = source(fixture, authentication)
+        let token = try await source.token()
+        let error = await #expect(throws: OAuth2Error.self) { try await source.token(for: .replacing(token)) }
+        #expect(error?.code == .assertionFailed)
+        #expect(error?.cause == nil)
+        #expect(assertions(fixture) == ["a"])
+    }
+
+    @Test("A source that ignores the requirements doesn't get a one-time assertion sent twice")
+    func careless() async throws {
+        let careless = ClosureTokenSource { _ in AccessToken(value: Secret("a"), type: "N_A", requested: .now) }
+        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: careless, isReusable: false)
+        let fixture = OAuth2Fixture(steps: [Self.nonce])
+        #expect(
+            await failureCode { _ = try await source(fixture, authentication, dpop: .generated()).token() }
+                == .assertionFailed
+        )
+        #expect(assertions(fixture) == ["a"])
+    }
+
+    @Test("A temporary failure remains the error if there's no other one-time assertion for a retry")
+    func temporary() async throws {
+        let authentication = SignedAssertionAuthentication(
+            clientID: "reports",
+            assertion: Platform("a"),
+            isReusable: false
+        )
+        let fixture = OAuth2Fixture(steps: [.status(503, headers: ["Retry-After": "1"])])
+        let task = Task { try await source(fixture, authentication).token() }
+        try await fixture.time.waitForSleepers(count: 1)
+        while fixture.time.sleeperCount > 0 {
+            fixture.time.advance(by: .seconds(1))
+            await Task.yield()
+        }
+        let error = await #expect(throws: OAuth2Error.self) { try await task.value }
+        #expect(error?.code == .serverTransient)
+        #expect(error?.retryAfter == .seconds(1))
+        #expect(assertions(fixture) == ["a"])
+    }
+
+    @Test("An assertion of a request that was never sent can still be sent")
+    func unsent() async throws {
+        let authentication = SignedAssertionAuthentication(
+            clientID: "reports",
+            assertion: Platform("a"),
+            isReusable: false
+        )
+        let fixture = OAuth2Fixture(steps: [.failure(NetworkError(.cannotConnect, "refused")), .tokens("t1")])
+        #expect(try await source(fixture, authentication).token().value == Secret("t1"))
+        #expect(assertions(fixture) == ["a", "a"])
+    }
+
+    @Test("The error of a source is the cause, and decides whether the request is worth repeating")
+    func failingSource() async throws {
+        let failures: [(any Error, Bool)] = [
+            (Outage(), true), (POSIXError(.EIO), false), (OAuth2Error(.serverTransient, "busy"), true),
+            (OAuth2Error(.reauthenticationRequired, "over"), false),
+        ]
+        for (failure, isRetryable) in failures {
+            let fixture = OAuth2Fixture()
+            let authentication = SignedAssertionAuthentication(
+                clientID: "reports",
+                assertion: ClosureTokenSource { _ in throw failure }
+            )
+            let error = await #expect(throws: OAuth2Error.self) { try await source(fixture, authentication).token() }
+            #expect(error?.code == .assertionFailed)
+            #expect(error?.isRetryable == isRetryable)
+            #expect(error?.cause != nil)
+            #expect(fixture.endpoint.requests.isEmpty)
+        }
+    }
+
+    @Test("Other endpoints don't get a one-time assertion twice either")
+    func otherEndpoints() async throws {
+        let transport = MockTransport(.status(503), .json(#"{"active":true}"#))
+        let time = ManualTime(advancesWhenSleeping: true)
+        let client = OAuth2Client(
+            server: EndpointFixture.server,
+            clientAuthentication: SignedAssertionAuthentication(
+                clientID: "reports",
+                assertion: Platform("a"),
+                isReusable: false
+            ),
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+        )
+        #expect(await failureCode { _ = try await client.introspect(Secret("t")) } == .serverTransient)
+        #expect(transport.requests.count == 1)
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+
+/// Hosts that share the grant of one refresh token, and their server.
+final class SharedGrantFixture: Sendable {
+    let fixture: OAuth2Fixture
+    let base: InMemoryTokenStore
+    let stores: [HostStore]
+    let sources: [GrantTokenSource]
+
+    var time: ManualTime { fixture.time }
+    /// The refresh tokens that the server has been sent.
+    var sent: [String?] { fixture.forms.filter { $0["grant_type"] == "refresh_token" }.map { $0["refresh_token"] } }
+    /// The tokens that the server has been asked to revoke.
+    var revoked: [String?] { fixture.forms.filter { $0["token_type_hint"] != nil }.map { $0["token"] } }
+    var record: TokenRecord? { base.load("k")?.record }
+
+    init(
+        _ steps: [MockTransport.Step],
+        rotation: RefreshTokenRotation = .rotating(),
+        grant: any Grant = RefreshTokenGrant(refreshToken: Secret("r0"))
+    ) {
+        let fixture = OAuth2Fixture(steps: steps)
+        let base = InMemoryTokenStore(timeSource: fixture.time.timeSource)
+        let stores = [HostStore(base), HostStore(base)]
+        var server = OAuth2Fixture.server
+        server.revocationEndpoint = URL(string: "https://as.example/revoke")
+        self.fixture = fixture
+        self.base = base
+        self.stores = stores
+        sources = stores.map { [server] store in
+            GrantTokenSource(
+                server: server,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                grant: grant,
+                store: store,
+                client: NetworkClient(
+                    transport: fixture.endpoint,
+                    options: .init(timeSource: fixture.time.timeSource)
+                ),
+                timing: .init(
+                    attempts: 1,
+                    rotation: rotation,
+                    timeSource: fixture.time.timeSource,
+                    random: { 1 }
+                )
+            )
+        }
+    }
+
+    /// Writes a record as another host would.
+    func write(_ change: (inout TokenRecord) -> Void) {
+        let stored = base.load("k")
+        var record = stored?.record ?? TokenRecord(accessToken: Secret("old"), refreshToken: Secret("r0"))
+        change(&record)
+        _ = base.compareAndSwap("k", expectedVersion: stored?.version, record: record)
+    }
+
+    /// Gets a token on one host, while time passes.
+    func token(on host: Int, _ requirements: TokenRequirements = .init()) async throws -> String {
+        let source = sources[host]
+        return try await passingTime { try await source.token(for: requirements).value.expose { $0 } }
+    }
+
+    func code(on host: Int) async -> OAuth2Error? {
+        do {
+            _ = try await token(on: host)
+            return nil
+        } catch { return error as? OAuth2Error }
+    }
+
+    /// Runs an operation, and advances the clock whenever all tasks wait.
+    func passingTime<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let isOver = Mutex(false)
+        let task = Task {
+            defer { isOver.withLock { $0 = true } }
+            return try await body()
+        }
+        while !isOver.withLock({ $0 }) {
+            for _ in 1...200 where !isOver.withLock({ $0 }) { await Task.yield() }
+            if !isOver.withLock({ $0 }) { _ = time.advanceToNextSleeper() }
+        }
+        return try await task.value
+    }
+}

@@ -1,0 +1,309 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+
+@testable import SharedStores
+
+@Suite("ConsulTokenStore", .limitedConcurrency)
+struct ConsulTokenStoreTests {
+    @Test("Conforms, with a double that follows Consul's documentation")
+    func conformance() async throws {
+        try await TokenStoreConformance {
+            let consul = ConsulDouble()
+            return (try consul.store(), try consul.store())
+        }
+        .check()
+    }
+
+    @Test("Sends each write with its index and each read consistently, and no token in the clear")
+    func requests() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store(token: .secret(Secret("an-ACL-token")), prefix: "apps/reports/")
+        let first = try #require(
+            try await store.compareAndSwap("the grant of ada", expectedVersion: nil, record: .sample)
+        )
+        let second = try #require(
+            try await store.compareAndSwap("the grant of ada", expectedVersion: first, record: .sample)
+        )
+        #expect(try await store.load("the grant of ada")?.version == second)
+        #expect(try await store.remove("the grant of ada", ifVersion: second))
+        #expect(consul.requests.map(\.method) == [.put, .get, .put, .get, .get, .get, .delete])
+        #expect(
+            consul.queries == [
+                "cas=0", "consistent", "cas=\(first)", "consistent", "consistent", "consistent", "cas=\(second)",
+            ]
+        )
+        let names = Set(consul.requests.map(\.url.path))
+        #expect(names.count == 1 && names.first?.wholeMatch(of: /\/v1\/kv\/apps\/reports\/[0-9a-f]{32}/) != nil)
+        for request in consul.requests {
+            #expect(request.headers["X-Consul-Token"] == "an-ACL-token")
+            let body = String(decoding: request.body, as: UTF8.self)
+            for text in ["an access token", "a refresh token", "the grant of ada"] { #expect(!body.contains(text)) }
+        }
+    }
+
+    @Test("Never sends a version that Consul can't have given, such as 0, which means an absent key")
+    func versions() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        let count = consul.requests.count
+        for text in ["0", "-1", "1.0", "+1", "01", "", "99999999999999999999", "11&recurse"] {
+            let version = TokenRecordVersion(text)
+            #expect(try await store.compareAndSwap("k", expectedVersion: version, record: .sample) == nil)
+            #expect(try await !store.remove("k", ifVersion: version))
+        }
+        #expect(consul.requests.count == count)
+    }
+
+    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones")
+    func foreignRecords() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        let damages: [(inout Data) -> Void] = [
+            { $0[$0.count / 2] ^= 1 }, { $0 = Data() }, { $0 = Data("{}".utf8) }, { $0 = Data("key: value".utf8) },
+            { $0 = $0.dropLast(5) },
+        ]
+        for damage in damages {
+            consul.change(damage)
+            #expect(await code { _ = try await store.load("k") } == .storeDamaged)
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) != nil)
+            #expect(try await store.load("k")?.record == .sample)
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) == nil)
+        }
+        consul.change { $0 = Data(#"{"format":"swift-authenticated-client/token","version":3}"#.utf8) }
+        #expect(await code { _ = try await store.load("k") } == .storeTooNew)
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
+                == .storeTooNew
+        )
+    }
+
+    @Test("Rejects a record above Consul's limit before it's sent")
+    func sizes() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: 520 << 10)))
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: large) } == .storeFailed
+        )
+        #expect(consul.requests.isEmpty)
+    }
+
+    // MARK: Changes
+
+    @Test("Waits with a blocking query on the index of the record, and ends with its change")
+    func blocking() async throws {
+        let consul = ConsulDouble()
+        let (store, other) = (try consul.store(), try consul.store())
+        let first = try #require(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample))
+        let count = consul.requests.count
+        async let waiting: Void = store.waitForChange(
+            of: "k",
+            after: first,
+            timeout: .seconds(600),
+            timeSource: .system
+        )
+        #expect(try await eventually { consul.queries.last??.contains("index=") ?? false })
+        #expect(try await other.compareAndSwap("k", expectedVersion: first, record: .sample) != nil)
+        try await waiting
+        let queries = consul.queries.dropFirst(count)
+        #expect(queries.first == "consistent")
+        // The longest query is a minute, less what Consul adds.
+        #expect(queries.dropFirst().first == "consistent&index=\(first)&wait=56250ms")
+    }
+
+    @Test("Waits for the first record on the index of the answer without one")
+    func absent() async throws {
+        let consul = ConsulDouble()
+        let (store, other) = (try consul.store(), try consul.store())
+        async let waiting: Void = store.waitForChange(of: "k", after: nil, timeout: .seconds(600), timeSource: .system)
+        #expect(try await eventually { consul.queries.count == 2 })
+        #expect(consul.queries.last == "consistent&index=10&wait=56250ms")
+        #expect(try await other.compareAndSwap("k", expectedVersion: nil, record: .sample) != nil)
+        try await waiting
+    }
+
+    @Test("Notices a restored record at once, although its index is lower")
+    func restored() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        let first = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        consul.restore(to: 4)
+        let count = consul.requests.count
+        try await store.waitForChange(of: "k", after: first, timeout: .seconds(600), timeSource: .system)
+        #expect(Array(consul.queries.dropFirst(count)) == ["consistent"])
+    }
+
+    @Test("Drops an index that goes backwards, and asks without one")
+    func backwards() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        consul.service.fail { [weak consul] _ in
+            let count = consul?.requests.count ?? 4
+            let index = [9, 8, 8, 8][min(count, 4) - 1]
+            let version = count < 4 ? 4 : 5
+            return .entries(#"[{"ModifyIndex":\#(version),"Value":null}]"#, index: String(index))
+        }
+        let version = TokenRecordVersion("4")
+        try await store.waitForChange(of: "k", after: version, timeout: .seconds(600), timeSource: .system)
+        #expect(
+            consul.queries == [
+                "consistent", "consistent&index=9&wait=56250ms", "consistent", "consistent&index=8&wait=56250ms",
+            ]
+        )
+    }
+
+    @Test(
+        "Polls after a bounded number of queries that end early, or without a usable index",
+        arguments: [("7", 9), ("0", 1), ("-1", 1), ("x", 1), (nil, 1)]
+    )
+    func earlyAnswers(index: String?, queries: Int) async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        consul.service.fail { _ in .entries(#"[{"ModifyIndex":4,"Value":null}]"#, index: index) }
+        let time = ManualTime()
+        async let waiting: Void = store.waitForChange(
+            of: "k",
+            after: TokenRecordVersion("4"),
+            timeout: .seconds(10),
+            timeSource: time.timeSource
+        )
+        try await time.waitForSleepers(count: 1)
+        #expect(consul.requests.count == queries)
+        time.advance(by: .seconds(10))
+        try await waiting
+    }
+
+    @Test("Polls if a query fails")
+    func failedQuery() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        let first = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        _ = try await store.compareAndSwap("k", expectedVersion: first, record: .sample)
+        let count = consul.requests.count
+        consul.service.fail { [weak consul] _ in
+            if consul?.requests.count == count + 1 { throw NetworkError(.connectionLost, "cut") }
+            return nil
+        }
+        try await store.waitForChange(of: "k", after: first, timeout: .seconds(60), timeSource: .system)
+        #expect(consul.requests.count == count + 2)
+    }
+
+    // MARK: Faults
+
+    @Test(
+        "Takes an answer that isn't Consul's for an unknown outcome, not for an absent record",
+        arguments: [
+            "", "maybe", "TRUE", "<html>", "[]", "{}", "null", "[{}]", #"[{"ModifyIndex":0}]"#,
+            #"[{"ModifyIndex":"5"}]"#, #"[{"ModifyIndex":5.5}]"#, #"[{"ModifyIndex":5,"Value":"*"}]"#,
+            #"[{"ModifyIndex":5,"Value":5}]"#, #"[{"ModifyIndex":5},{"ModifyIndex":6}]"#, #"[{"ModifyIndex":5}"#,
+            #"[{"ModifyIndex":5}],"x":[]"#, #"[{"ModifyIndex":99999999999999999999}]"#,
+        ]
+    )
+    func foreignAnswers(text: String) async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        let version = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        consul.service.fail { _ in .text(text) }
+        #expect(await code { _ = try await store.load("k") } == .storeUnavailable)
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: version, record: .sample) }
+                == .storeUnavailable
+        )
+        // The removal gets past its read.
+        consul.service.fail { $0.method == .get ? nil : .text(text) }
+        #expect(await code { _ = try await store.remove("k", ifVersion: #require(version)) } == .storeUnavailable)
+    }
+
+    @Test("Takes a 404 with a text for a wrong address, not for an absent record")
+    func wrongAddress() async throws {
+        let consul = ConsulDouble()
+        consul.service.fail { _ in .text("404 page not found", status: 404) }
+        #expect(await code { _ = try await consul.store().load("k") } == .storeFailed)
+    }
+
+    @Test("Rejects the answer of a cluster that has no leader")
+    func noLeader() async throws {
+        let consul = ConsulDouble()
+        consul.service.fail { _ in HTTPTransportResponse(status: 404, headers: ["X-Consul-KnownLeader": "false"]) }
+        #expect(await code { _ = try await consul.store().load("k") } == .storeUnavailable)
+    }
+
+    @Test("A write that Consul acknowledges and forgets is an unknown outcome")
+    func forgotten() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        consul.service.fail { $0.method == .put ? .text("true") : nil }
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
+                == .storeUnavailable
+        )
+        #expect(consul.requests.map(\.method) == [.put, .get])
+    }
+
+    @Test("A write without an answer is an unknown outcome: it isn't repeated, and a read finds it")
+    func lostAnswer() async throws {
+        let consul = ConsulDouble()
+        let store = try consul.store()
+        consul.service.lose { $0.method != .get }
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
+                == .storeUnavailable
+        )
+        #expect(consul.requests.map(\.method) == [.put])
+        let found = try #require(try await store.load("k"))
+        #expect(found.record == .sample)
+        #expect(await code { _ = try await store.remove("k", ifVersion: found.version) } == .storeUnavailable)
+        #expect(try await store.load("k") == nil)
+        #expect(consul.requests.count { $0.method == .delete } == 1)
+    }
+
+    @Test(
+        "Names the cause of each error, and sends each request once",
+        arguments: [
+            (301, OAuth2Error.Code.storeFailed), (400, .storeFailed), (401, .storeFailed), (403, .storeFailed),
+            (405, .storeFailed), (408, .storeUnavailable), (413, .storeFailed), (429, .storeUnavailable),
+            (500, .storeUnavailable), (502, .storeUnavailable), (503, .storeUnavailable), (504, .storeUnavailable),
+        ]
+    )
+    func errors(status: Int, expected: OAuth2Error.Code) async throws {
+        let consul = ConsulDouble()
+        consul.service.fail { _ in
+            HTTPTransportResponse(
+                status: status,
+                headers: ["Location": "http://127.0.0.1:8500/", "Retry-After": "0"],
+                body: Data("rpc error: No cluster leader".utf8)
+            )
+        }
+        let store = try consul.store(token: .secret(Secret("an-ACL-token")))
+        let error = await #expect(throws: OAuth2Error.self) { try await store.load("k") }
+        #expect(error?.code == expected)
+        #expect(!"\(String(describing: error))".contains("an-ACL-token"))
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) } == expected
+        )
+        #expect(consul.requests.count == 2)
+    }
+
+    @Test("Rejects URLs and prefixes that aren't suitable")
+    func addresses() async {
+        #expect(await code { _ = try ConsulDouble().store("http://consul.example:8500") } == .insecureTransport)
+        for url in ["file:///tmp", "https://a.example/?dc=x", "https://u@a.example/", "https://a.example/#x"] {
+            #expect(await code { _ = try ConsulDouble().store(url) } == .storeFailed)
+        }
+        for prefix in ["", "/", "tokens", "/tokens/", "a//b/", "../", "a/./", "a?b/", "a%2F/", "ä/", "a b/"] {
+            #expect(await code { _ = try ConsulDouble().store(prefix: prefix) } == .storeFailed, "\(prefix)")
+        }
+    }
+}
+
+extension HTTPTransportResponse {
+    fileprivate static func entries(_ text: String, index: String?) -> Self {
+        Self(status: 200, headers: index.map { ["X-Consul-Index": $0] } ?? [:], body: Data(text.utf8))
+    }
+}

@@ -1,0 +1,266 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import TestSupport
+import Testing
+import TokenGeneration
+
+@testable import SharedStores
+
+@Suite("EtcdTokenStore", .limitedConcurrency)
+struct EtcdTokenStoreTests {
+    private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+
+    @Test("Conforms, with a double of etcd's gateway")
+    func conformance() async throws {
+        try await TokenStoreConformance {
+            let etcd = EtcdDouble()
+            return (try etcd.store(), try etcd.store())
+        }
+        .check()
+    }
+
+    @Test("Sends conditions in full, because the gateway ignores what it doesn't know")
+    func requests() {
+        let absent = EtcdRequest.transaction(if: [.absent("k")], then: [.put("k", [1])], otherwise: [.get("k")])
+        #expect(
+            absent.json.serialized()
+                == #"{"compare":[{"create_revision":"0","key":"aw==","result":"EQUAL","target":"CREATE"}],"#
+                + #""failure":[{"request_range":{"key":"aw=="}}],"#
+                + #""success":[{"request_put":{"key":"aw==","value":"AQ=="}}]}"#
+        )
+        let swap = EtcdRequest.transaction(if: [.revision("k", 7)], then: [.delete("k")], otherwise: [])
+        #expect(
+            swap.json.serialized()
+                == #"{"compare":[{"key":"aw==","mod_revision":"7","result":"EQUAL","target":"MOD"}],"#
+                + #""failure":[],"success":[{"request_delete_range":{"key":"aw=="}}]}"#
+        )
+        let less = EtcdRequest.transaction(if: [.less("k", than: [1])], then: [.deleteRange("a", "b")], otherwise: [])
+        #expect(
+            less.json.serialized()
+                == #"{"compare":[{"key":"aw==","result":"LESS","target":"VALUE","value":"AQ=="}],"failure":[],"#
+                + #""success":[{"request_delete_range":{"key":"YQ==","range_end":"Yg=="}}]}"#
+        )
+        #expect(
+            EtcdRequest.watch("k", from: 8).json.serialized()
+                == #"{"create_request":{"key":"aw==","start_revision":"8"}}"#
+        )
+        #expect(EtcdRequest.range("k").json.serialized() == #"{"key":"aw=="}"#)
+    }
+
+    @Test("Keeps tokens and the names of grants from etcd")
+    func sealed() async throws {
+        let etcd = EtcdDouble()
+        let record = TokenRecord(accessToken: Secret("an access token"), refreshToken: Secret("a refresh token"))
+        _ = try await etcd.store().compareAndSwap("the grant of ada", expectedVersion: nil, record: record)
+        var sent = etcd.requests.map { String(decoding: $0.body, as: UTF8.self) }.joined()
+        // Keys and values are base64.
+        for match in sent.matches(of: /"(?:key|value)":"([A-Za-z0-9+\/]+=*)"/) {
+            sent += String(decoding: try #require(Data(base64Encoded: String(match.1))), as: UTF8.self)
+        }
+        #expect(sent.contains("swift-authenticated-client/token"))
+        for text in ["an access token", "a refresh token", "the grant of ada"] {
+            #expect(!sent.contains(text) && !sent.contains(Data(text.utf8).base64EncodedString()))
+        }
+    }
+
+    @Test("Opens records with old keys, seals with the new one, and rejects foreign ones")
+    func keyRotation() async throws {
+        let etcd = EtcdDouble()
+        let new = Secret("ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=")
+        let record = TokenRecord(accessToken: Secret("a"))
+        let first = try await etcd.store().compareAndSwap("k", expectedVersion: nil, record: record)
+        let rotating = try etcd.store(RecordKeys(sealing: new, alsoOpening: [Self.key]))
+        #expect(try await rotating.load("k")?.record == record)
+        #expect(await code { _ = try await etcd.store(RecordKeys(sealing: new)).load("k") } == .storeDamaged)
+        #expect(try await rotating.compareAndSwap("k", expectedVersion: first, record: record) != nil)
+        #expect(try await etcd.store(RecordKeys(sealing: new)).load("k")?.record == record)
+        #expect(await code { _ = try await etcd.store().load("k") } == .storeDamaged)
+        // Only a sign-in, which writes without a version, replaces a record that can't be read.
+        #expect(try await etcd.store().compareAndSwap("k", expectedVersion: nil, record: record) != nil)
+        #expect(try await etcd.store().load("k")?.record == record)
+    }
+
+    @Test(
+        "Names the cause of each error, and doesn't repeat a write whose outcome is unknown",
+        arguments: [
+            (400, 3, "duplicate key given in txn request", OAuth2Error.Code.storeFailed, 1),
+            (400, 3, "user name is empty", .storeFailed, 1),
+            (400, 3, "authentication failed, invalid user ID or password", .storeFailed, 1),
+            (400, 11, "required revision has been compacted", .storeFailed, 1),
+            (401, 16, "invalid auth token", .storeFailed, 1), (403, 7, "permission denied", .storeFailed, 1),
+            (404, 5, "requested lease not found", .storeFailed, 1), (412, 9, "lease already exists", .storeFailed, 1),
+            (429, 8, "grpc: received message larger than max", .storeFailed, 1),
+            (429, 8, "etcdserver: mvcc: database space exceeded", .storeFailed, 1),
+            (429, 8, "etcdserver: too many requests", .storeUnavailable, 3),
+            (503, 14, "etcdserver: request timed out", .storeUnavailable, 1),
+            (503, 14, "etcdserver: leader changed", .storeUnavailable, 1),
+            (503, 14, "etcdserver: no leader", .storeUnavailable, 3),
+            (500, 2, "context deadline exceeded", .storeUnavailable, 1),
+            // Of a proxy, which has no gRPC code.
+            (502, 0, "Bad Gateway", .storeUnavailable, 1), (520, 0, "", .storeUnavailable, 1),
+            (408, 0, "", .storeUnavailable, 1), (413, 0, "", .storeFailed, 1), (302, 0, "", .storeFailed, 1),
+        ]
+    )
+    func errors(status: Int, grpc: Int, text: String, expected: OAuth2Error.Code, writes: Int) async throws {
+        let etcd = EtcdDouble()
+        etcd.fail { _ in
+            .json(#"{"error":"\#(text)","message":"\#(text)","code":\#(grpc)}"#, status: status)
+        }
+        let store = try etcd.store()
+        #expect(await code { _ = try await store.load("k") } == expected)
+        let reads = etcd.requests.count
+        let record = TokenRecord(accessToken: Secret("a"))
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) } == expected
+        )
+        #expect(etcd.requests.count - reads == writes)
+    }
+
+    @Test(
+        "Takes an answer that isn't etcd's for an unknown outcome",
+        arguments: ["", "<html>", "{}", "[]", #"{"header":5}"#, #"{"header":{},"succeeded":true}"#]
+    )
+    func foreignAnswers(text: String) async throws {
+        let etcd = EtcdDouble()
+        etcd.fail { _ in .text(text) }
+        let record = TokenRecord(accessToken: Secret("a"))
+        let store = try etcd.store()
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) }
+                == .storeUnavailable
+        )
+        #expect(etcd.requests.count == 1)
+    }
+
+    @Test(
+        "An entry that can't be read is an error, not an absent record",
+        arguments: [
+            #"{"header":{"revision":"5"},"kvs":[]}"#, #"{"header":{"revision":"5"},"kvs":[{}]}"#,
+            #"{"header":{"revision":"5"},"kvs":[{"mod_revision":"x"}]}"#,
+            #"{"header":{"revision":"5"},"kvs":[{"mod_revision":"5","value":"*"}]}"#,
+            #"{"header":{"revision":"5"},"kvs":[{"mod_revision":"5"}]}"#,
+        ]
+    )
+    func damagedEntries(text: String) async throws {
+        let etcd = EtcdDouble()
+        etcd.fail { _ in .text(text) }
+        let store = try etcd.store()
+        let found = await code { _ = try await store.load("k") }
+        #expect(found == .storeUnavailable || found == .storeDamaged)
+    }
+
+    @Test("Goes to another member if one can't be reached, but doesn't repeat a write that was sent")
+    func members() async throws {
+        let etcd = EtcdDouble()
+        let record = TokenRecord(accessToken: Secret("a"))
+        let store = try etcd.store(endpoints: ["http://127.0.0.1:1", "http://127.0.0.1:2"])
+        etcd.fail { request in
+            guard request.url.port == 1 else { return nil }
+            throw NetworkError(.cannotConnect, "refused", isUnprocessed: true)
+        }
+        #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
+        #expect(try await store.load("k")?.record == record)
+        etcd.fail { request in
+            guard request.url.port == 2 else { return nil }
+            throw NetworkError(.timedOut, "no response")
+        }
+        // The first write fails, and the next request goes to the other member.
+        let second = try #require(try await store.load("k")).version
+        etcd.fail { _ in throw NetworkError(.connectionLost, "cut") }
+        let count = etcd.requests.count
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: second, record: record) }
+                == .storeUnavailable
+        )
+        #expect(etcd.requests.count == count + 1)
+    }
+
+    @Test("Logs in once per member, and again when a token has expired")
+    func login() async throws {
+        let etcd = EtcdDouble(password: "s3cret")
+        let store = try etcd.store(user: "svc", password: Secret("s3cret"))
+        for _ in 1...3 { #expect(try await store.load("k") == nil) }
+        #expect(etcd.requests.count { $0.url.path == "/v3/auth/authenticate" } == 1)
+        etcd.expireTokens()
+        #expect(try await store.load("k") == nil)
+        #expect(etcd.requests.count { $0.url.path == "/v3/auth/authenticate" } == 2)
+        let wrong = try etcd.store(user: "svc", password: Secret("other"))
+        let error = await #expect(throws: OAuth2Error.self) { try await wrong.load("k") }
+        #expect(error?.code == .storeFailed)
+        #expect("\(String(describing: error))".contains("other") == false)
+        #expect(await code { _ = try await etcd.store().load("k") } == .storeFailed)
+    }
+
+    @Test("Writes at another member if the login at one has no answer, since the write wasn't sent")
+    func silentLogin() async throws {
+        let etcd = EtcdDouble(password: "s3cret")
+        let store = try etcd.store(
+            endpoints: ["http://127.0.0.1:1", "http://127.0.0.1:2"],
+            user: "svc",
+            password: Secret("s3cret")
+        )
+        let silent = Mutex<Int?>(nil)
+        etcd.fail { request in
+            // The member that's asked first, which is chosen at random.
+            let port = request.url.port
+            guard
+                silent.withLock({ first in
+                    if first == nil { first = port }
+                    return first == port
+                })
+            else { return nil }
+            throw NetworkError(.timedOut, "no response")
+        }
+        let record = TokenRecord(accessToken: Secret("a"))
+        #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
+        #expect(etcd.requests.map(\.url.path) == ["/v3/auth/authenticate", "/v3/auth/authenticate", "/v3/kv/txn"])
+    }
+
+    @Test("Rejects endpoints that aren't confidential or aren't URLs of servers")
+    func endpoints() async {
+        #expect(
+            await code { _ = try EtcdDouble().store(endpoints: ["http://etcd.example:2379"]) } == .insecureTransport
+        )
+        for endpoint in ["file:///tmp", "http://127.0.0.1?x", "http://u@127.0.0.1"] {
+            #expect(await code { _ = try EtcdDouble().store(endpoints: [endpoint]) } == .storeFailed)
+        }
+        #expect(await code { _ = try EtcdDouble().store(endpoints: []) } == .storeFailed)
+        #expect(await code { _ = try RecordKeys(sealing: Secret("short")) } == .storeFailed)
+    }
+
+    @Test("A record of a newer format is left alone, even by a sign-in")
+    func newerFormat() async throws {
+        let etcd = EtcdDouble()
+        let record = TokenRecord(accessToken: Secret("a"))
+        let store = try etcd.store()
+        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+        etcd.change { $0 = Array(#"{"format":"swift-authenticated-client/token","version":3}"#.utf8) }
+        #expect(await code { _ = try await store.load("k") } == .storeTooNew)
+        #expect(
+            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) } == .storeTooNew
+        )
+    }
+
+    @Test("A watch ends with a change, and polls if etcd cancels it or the stream ends")
+    func watch() async throws {
+        let events = #"{"result":{"created":true}}"# + "\n" + #"{"result":{"events":[{"kv":{}}]}}"# + "\n"
+        let cancelled = #"{"result":{"created":true,"canceled":true,"cancel_reason":"PermissionDenied"}}"# + "\n"
+        let created = #"{"result":{"created":true}}"# + "\n"
+        for (text, reads) in [(events, 0), (cancelled, 1), (created, 1), ("", 1), ("<html>", 1), ("{}\n", 1)] {
+            let etcd = EtcdDouble()
+            let store = try etcd.store()
+            let record = TokenRecord(accessToken: Secret("a"))
+            let version = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            etcd.fail { request in request.url.path == "/v3/watch" ? .text(text) : nil }
+            etcd.change { $0 += [0x20] }
+            let before = etcd.requests.count
+            try await store.waitForChange(of: "k", after: version, timeout: .seconds(30), timeSource: .system)
+            #expect(etcd.requests.count - before == 1 + reads, "\(text)")
+            let watch = try #require(etcd.requests.dropFirst(before).first)
+            #expect(watch.headers["Grpc-Metadata-Hasleader"] == "true")
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import Glibc
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+import TokenGeneration
+import WorkloadIdentity
+
+@Suite("FileTokenSource", .limitedConcurrency)
+struct FileTokenSourceTests {
+    private let folder: TokenFolder
+    private let time = ManualTime(advancesWhenSleeping: true)
+    private let token = SampleToken().text
+
+    init() throws { folder = try TokenFolder() }
+
+    private func source(type: TokenType = .jwt, audience: String? = "https://as.example") -> FileTokenSource {
+        FileTokenSource(
+            path: folder.path,
+            type: type,
+            audience: audience,
+            environment: WorkloadEnvironment(timeSource: time.timeSource)
+        )
+    }
+
+    @Test("Reads the file anew for each token, without the white space around it")
+    func reads() async throws {
+        try folder.write(" \t\r\n\(token)\u{B}\u{C}\n\n", mode: 0o644)
+        let first = try await source().token()
+        #expect(text(first) == token)
+        #expect(first.type == "N_A")
+        #expect(first.expiry == time.now + .seconds(600))
+        #expect(first.requested == time.now)
+        let other = SampleToken(["jti": "2"]).text
+        try folder.write(other)
+        #expect(text(try await source().token()) == other)
+        #expect(time.sleeps.isEmpty)
+    }
+
+    @Test("A token of the type accessToken can be sent in requests, and needs no form")
+    func opaque() async throws {
+        try folder.write("opaque-token")
+        let token = try await source(type: .accessToken, audience: nil).token()
+        #expect(text(token) == "opaque-token")
+        #expect(token.type == "Bearer")
+        #expect(token.expiry == nil)
+        #expect(text(try await source(type: .saml2, audience: nil).token()) == "opaque-token")
+        #expect(await failure(of: source(type: .accessToken))?.code == .malformedToken)
+        // An expiry is heeded even if the form doesn't matter.
+        try folder.write(SampleToken(["exp": 999_999_999]).text)
+        #expect(await failure(of: source(type: .accessToken, audience: nil))?.code == .expiredToken)
+    }
+
+    @Test("A missing file is read once more at once, and then names the path")
+    func missing() async throws {
+        let error = await failure(of: source())
+        #expect(error?.code == .notConfigured)
+        #expect(error?.step == .read)
+        #expect(error?.isRetryable == false)
+        #expect(error?.message.contains(folder.path) == true)
+        #expect((error?.cause as? POSIXError)?.code == .ENOENT)
+        #expect(time.sleeps.isEmpty)
+        let below = FileTokenSource(path: folder.path + "/token")
+        try folder.write(token)
+        #expect(await failure(of: below)?.code == .notConfigured)
+    }
+
+    @Test("An empty or half-written file is read once more after 100 milliseconds")
+    func halfWritten() async throws {
+        for text in ["", "\n", String(token.prefix(20)), String(token.prefix(token.count / 2)), "{\"svid\":\"a\"}"] {
+            try folder.write(text)
+            let time = ManualTime()
+            let source = FileTokenSource(
+                path: folder.path,
+                environment: WorkloadEnvironment(timeSource: time.timeSource)
+            )
+            async let read = source.token()
+            try await time.waitForSleepers(count: 1)
+            #expect(time.sleeps == [.milliseconds(100)])
+            try folder.write(token)
+            time.advance(by: .milliseconds(100))
+            #expect(try await read.value.expose { $0 } == token)
+
+            try folder.write(text)
+            let count = self.time.sleeps.count
+            let error = await failure(of: self.source())
+            #expect(error?.code == .malformedToken, "\(text)")
+            #expect(self.time.sleeps.count == count + 1)
+            #expect(error?.message.contains(String(token.prefix(20))) == false)
+        }
+    }
+
+    @Test("Cancellation ends the wait for a half-written file")
+    func cancellation() async throws {
+        try folder.write("")
+        let time = ManualTime()
+        let source = FileTokenSource(path: folder.path, environment: WorkloadEnvironment(timeSource: time.timeSource))
+        let task = Task { try await source.token() }
+        try await time.waitForSleepers(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test("Refuses a file of more than 64 KiB without reading all of it")
+    func huge() async throws {
+        try folder.write(String(repeating: "a", count: 64 << 10))
+        #expect(text(try await source(type: .accessToken, audience: nil).token()).utf8.count == 64 << 10)
+        try folder.write(String(repeating: "a", count: (64 << 10) + 1))
+        #expect(await failure(of: source(type: .accessToken, audience: nil))?.code == .tooLarge)
+        let isLarge = unsafe truncate(folder.path, 1 << 40) == 0
+        #expect(isLarge)
+        #expect(await failure(of: source())?.code == .tooLarge)
+        #expect(time.sleeps.isEmpty)
+    }
+
+    @Test("Refuses a file that the group or others may write to", arguments: [0o620, 0o602, 0o666, 0o664, 0o646])
+    func writable(mode: Int) async throws {
+        try folder.write(token, mode: mode)
+        let error = await failure(of: source())
+        #expect(error?.code == .insecureFile)
+        #expect(error?.message.contains("chmod go-w") == true)
+        try folder.write(token, mode: 0o644)
+        #expect(text(try await source().token()) == token)
+    }
+
+    @Test("Refuses a directory, and a pipe without blocking")
+    func otherFiles() async throws {
+        let isPipe = unsafe mkfifo(folder.path, 0o600) == 0
+        #expect(isPipe)
+        #expect(await failure(of: source())?.code == .unreadableFile)
+        #expect(await failure(of: FileTokenSource(path: folder.url.path))?.code == .unreadableFile)
+        let loop = folder.url.appending(path: "loop").path
+        try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
+        #expect(await failure(of: FileTokenSource(path: loop))?.code == .unreadableFile)
+    }
+
+    @Test("Says which user may not read the file", .enabled(if: geteuid() != 0))
+    func unreadable() async throws {
+        try folder.write(token, mode: 0o000)
+        #expect(await failure(of: source())?.code == .unreadableFile)
+    }
+
+    @Test(
+        "Refuses a token for another audience, and names both",
+        arguments: [
+            #""https://kubernetes.default.svc""#, #"["https://kubernetes.default.svc","b","c","d"]"#, "[]", "7", "[7]",
+            #""https://as.example/""#, #"["HTTPS://AS.EXAMPLE"]"#,
+        ]
+    )
+    func otherAudience(json: String) async throws {
+        try folder.write(SampleToken(["aud": try value(json)]).text)
+        let error = await failure(of: source())
+        #expect(error?.code == .wrongAudience)
+        #expect(error?.message.contains("“https://as.example”") == true)
+        if json.contains("kubernetes") { #expect(error?.message.contains("“https://kubernetes.default.svc”") == true) }
+        #expect(error?.description.contains("S3cr3t") == false)
+        #expect(text(try await source(audience: nil).token()).isEmpty == false)
+    }
+
+    @Test("Refuses a token without an audience if one is configured; accepts one of several")
+    func audiences() async throws {
+        try folder.write(SampleToken(["aud": nil]).text)
+        #expect(await failure(of: source())?.message.contains("no audience") == true)
+        for json in [#""https://as.example""#, #"["a","https://as.example"]"#] {
+            try folder.write(SampleToken(["aud": try value(json)]).text)
+            #expect(try await source().token().type == "N_A")
+        }
+        try folder.write(SampleToken(["aud": .string(String(repeating: "\u{1B}[2J", count: 9_000))]).text)
+        let message = try #require(await failure(of: source())?.message)
+        #expect(!message.contains("\u{1B}") && message.utf8.count < 500)
+    }
+
+    @Test("Refuses an expired token, from the second of its expiry on")
+    func expired() async throws {
+        for expiry in [SampleToken.now, SampleToken.now - 1, -5] {
+            try folder.write(SampleToken(["exp": .number(JSONNumber(expiry))]).text)
+            #expect(await failure(of: source())?.code == .expiredToken)
+        }
+        try folder.write(SampleToken(["exp": .number(JSONNumber(SampleToken.now + 1))]).text)
+        #expect(try await source().token().expiry == time.now + .seconds(1))
+        for literal in ["1e300", "-1e300", "9e99999"] {
+            try folder.write(SampleToken(["exp": .number(try #require(JSONNumber(literal: literal)))]).text)
+            // An absurd expiry must not trap.
+            _ = try? await source().token()
+        }
+        try folder.write(SampleToken(["exp": "soon"]).text)
+        #expect(await failure(of: source())?.code == .malformedToken)
+        try folder.write(SampleToken(["exp": nil]).text)
+        #expect(try await source().token().expiry == nil)
+    }
+
+    @Test("Refuses the token that the caller rejects, until the file has another one")
+    func rejected() async throws {
+        try folder.write(token)
+        #expect(source().canReplaceTokens)
+        let first = try await source().token()
+        #expect(await failure(of: source(), .replacing(first))?.code == .rejectedToken)
+        let other = SampleToken(["jti": "2"]).text
+        try folder.write(other)
+        #expect(text(try await source().token(for: .replacing(first))) == other)
+    }
+
+    @Test("Accepts only one token of visible ASCII characters", arguments: ["a b", "a\nb", "é", "a\0b", "a\u{7F}"])
+    func characters(content: String) async throws {
+        try folder.write(content)
+        #expect(await failure(of: source(type: .accessToken, audience: nil))?.code == .malformedToken)
+    }
+
+    private func value(_ json: String) throws -> JSONValue {
+        try #require(try JSONObject(parsing: "{\"v\":\(json)}")["v"])
+    }
+}

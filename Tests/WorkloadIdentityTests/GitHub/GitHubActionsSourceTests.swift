@@ -1,0 +1,197 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+import TokenGeneration
+import WorkloadIdentity
+
+@Suite("GitHubActionsSource", .limitedConcurrency)
+struct GitHubActionsSourceTests {
+    private static let url = "https://run.actions.example/idtoken/1?api-version=2.0"
+    private static let secret = "S3cr3t-request-token"
+
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func source(
+        _ transport: MockTransport,
+        audience: String? = "https://as.example",
+        url: String? = url,
+        token: String? = secret
+    ) -> GitHubActionsSource {
+        let variables = ["ACTIONS_ID_TOKEN_REQUEST_URL": url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": token]
+        return GitHubActionsSource(
+            audience: audience,
+            environment: WorkloadEnvironment(
+                variable: { variables[$0] ?? nil },
+                timeSource: time.timeSource,
+                transport: transport,
+                random: { 1 }
+            )
+        )
+    }
+
+    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
+        MockTransport(steps: steps, time: time.timeSource, handler: nil)
+    }
+
+    private static func issued(_ token: SampleToken = SampleToken()) -> MockTransport.Step {
+        .json(#"{"count":1,"value":"\#(token.text)"}"#)
+    }
+
+    @Test(
+        "Requests a new token for each call, with the audience in the query",
+        arguments: [
+            (url, "https://as.example", url + "&audience=https%3A%2F%2Fas.example"),
+            (url, "a b&c=é", url + "&audience=a%20b%26c%3D%C3%A9"),
+            ("https://forgejo.example/token", "a", "https://forgejo.example/token?audience=a"),
+            ("https://forgejo.example/token?", "a", "https://forgejo.example/token?audience=a"),
+            (url, nil, url),
+        ]
+    )
+    func request(url: String, audience: String?, expected: String) async throws {
+        let token = audience.map { SampleToken(["aud": .string($0)]) } ?? SampleToken()
+        let transport = transport(Self.issued(token), Self.issued(token))
+        let source = source(transport, audience: audience, url: url)
+        let first = try await source.token()
+        #expect(text(first) == token.text)
+        #expect(first.type == "N_A")
+        #expect(first.expiry == time.now + .seconds(600))
+        _ = try await source.token()
+        #expect(transport.requests.count == 2)
+        for request in transport.requests {
+            #expect(request.method == .get)
+            #expect(request.url.absoluteString == expected)
+            #expect(request.headers["Authorization"] == "Bearer \(Self.secret)")
+            #expect(request.headers["Accept"] == "application/json")
+            #expect(request.body.isEmpty)
+            #expect(request.limits.maximumBodySize == 128 << 10)
+        }
+    }
+
+    @Test("Missing variables name the workflow's permission")
+    func missing() async throws {
+        let transport = transport()
+        for source in [
+            source(transport, url: nil), source(transport, url: ""), source(transport, token: nil),
+            source(transport, token: "a\r\nb"),
+        ] {
+            let error = await failure(of: source)
+            #expect(error?.code == .notConfigured)
+            #expect(error?.step == .read)
+            #expect(error?.message.contains("ACTIONS_ID_TOKEN_REQUEST_") == true)
+            #expect(error?.message.contains("permissions: id-token: write") == true)
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(
+        "Sends the job's credential only to an https URL",
+        arguments: [
+            "http://run.actions.example/?a=b", "ftp://run.actions.example/", "run.actions.example", "https://",
+            "https://user@run.actions.example/", "https://run.actions.example/#a", "http://127.0.0.1/",
+        ]
+    )
+    func insecure(url: String) async throws {
+        let transport = transport()
+        #expect(await failure(of: source(transport, url: url))?.code == .insecureEndpoint)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("Repeats a request to an endpoint that's overloaded, failing or out of reach, with growing delays")
+    func retries() async throws {
+        let transport = transport(
+            .status(503),
+            .failure(NetworkError(.connectionLost, "lost")),
+            .status(429, headers: ["Retry-After": "7"]),
+            .status(500),
+            Self.issued()
+        )
+        #expect(text(try await source(transport).token()) == SampleToken().text)
+        #expect(transport.requests.count == 5)
+        #expect(time.sleeps == [.seconds(1), .seconds(2), .seconds(7), .seconds(8)])
+    }
+
+    @Test("Gives up after four retries, and says that the call is worth repeating", arguments: [429, 500, 503])
+    func outage(status: Int) async throws {
+        let transport = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: status) }
+        let error = await failure(of: source(transport))
+        #expect(error?.code == .platformUnavailable)
+        #expect(error?.step == .request)
+        #expect(error?.status == status)
+        #expect(error?.isRetryable == true)
+        #expect(transport.requests.count == 5)
+    }
+
+    @Test("A Retry-After beyond the time limit, a slow response and a lost network end within 30 seconds")
+    func slow() async throws {
+        let start = time.now
+        let patient = transport(.status(429, headers: ["Retry-After": "600"]))
+        #expect(await failure(of: source(patient))?.code == .platformUnavailable)
+        #expect(time.now == start)
+        let slow = transport(.never)
+        let error = await failure(of: source(slow))
+        #expect(error?.code == .platformUnavailable)
+        #expect(error?.isRetryable == true)
+        #expect(time.now == start + .seconds(30))
+        #expect(slow.requests.count == 1)
+        let late = transport(Self.issued().delayed(by: .seconds(20)))
+        let impatient = TokenRequirements(deadline: time.now + .seconds(5))
+        #expect(await failure(of: source(late), impatient)?.code == .platformUnavailable)
+        #expect(time.now == start + .seconds(35))
+    }
+
+    @Test("Doesn't repeat a request that the endpoint rejects", arguments: [400, 401, 403, 404])
+    func rejected(status: Int) async throws {
+        let transport = transport(.json(#"{"message":"S3cr3t"}"#, status: status))
+        let error = await failure(of: source(transport))
+        #expect(error?.code == .platformRejected)
+        #expect(error?.status == status)
+        #expect(error?.isRetryable == false)
+        #expect(transport.requests.count == 1)
+        #expect(error?.description.contains("S3cr3t") == false)
+    }
+
+    @Test("Doesn't follow a redirect, which would disclose the job's credential", arguments: [301, 302, 303, 307, 308])
+    func redirect(status: Int) async throws {
+        let transport = transport(.status(status, headers: ["Location": "https://elsewhere.example/"]), Self.issued())
+        let error = await failure(of: source(transport))
+        #expect(error?.code == .platformRejected)
+        #expect(error?.message.contains("redirects") == true)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("Refuses a response that isn't the endpoint's")
+    func otherResponses() async throws {
+        let cases: [(MockTransport.Step, WorkloadIdentityError.Code)] = [
+            (.text("<html>Sign in</html>"), .invalidResponse), (.json("{}"), .invalidResponse),
+            (.json(#"{"value":7}"#), .invalidResponse), (.json(#"{"value":"#), .invalidResponse),
+            (.status(204), .invalidResponse), (.json(#"{"value":""}"#), .malformedToken),
+            (.json(#"{"value":"opaque"}"#), .malformedToken),
+            (.json(#"{"value":"\#(String(repeating: "a", count: 65_537))"}"#), .tooLarge),
+            (.text(String(repeating: " ", count: (128 << 10) + 1)), .tooLarge),
+            (Self.issued(SampleToken(["aud": "https://github.com/o"])), .wrongAudience),
+            (Self.issued(SampleToken(["exp": 1])), .expiredToken),
+            (.failure(NetworkError(.tls, "untrusted")), .insecureEndpoint),
+        ]
+        for (step, code) in cases {
+            let transport = transport(step)
+            let error = await failure(of: source(transport))
+            #expect(error?.code == code)
+            #expect(error?.step == .request)
+            #expect(error?.isRetryable == false)
+            #expect(transport.requests.count == 1)
+        }
+    }
+
+    @Test("Cancellation ends a request")
+    func cancellation() async throws {
+        let transport = MockTransport(.never)
+        let source = source(transport)
+        let task = Task { try await source.token() }
+        try await transport.waitForRequests(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}
