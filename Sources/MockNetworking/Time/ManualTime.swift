@@ -82,12 +82,14 @@ public final class ManualTime: Sendable {
 
     /// Advances both clocks to the time at which the next task wakes, and wakes it.
     ///
-    /// - Returns: The duration of the advance, or `nil` if no task is sleeping.
+    /// - Parameter limit: The longest advance; with `nil`, the default, there is no limit.
+    /// - Returns: The duration of the advance, or `nil` if no task wakes within the limit.
     @discardableResult
-    package func advanceToNextSleeper() -> Duration? {
+    package func advanceToNextSleeper(within limit: Duration? = nil) -> Duration? {
         wake { state -> Duration? in
             guard let next = state.sleepers.values.map(\.wakes).min() else { return nil }
             let distance = next - state.now
+            if let limit, distance > limit { return nil }
             state.move(by: distance)
             return distance
         }

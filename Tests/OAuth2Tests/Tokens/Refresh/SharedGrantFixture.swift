@@ -72,7 +72,10 @@ final class SharedGrantFixture: Sendable {
         } catch { return error as? OAuth2Error }
     }
 
-    /// Runs an operation, and advances the clock whenever all tasks wait.
+    /// Runs an operation, and advances the clock whenever a task pauses.
+    ///
+    /// The pauses between two looks at the store, or two attempts to write, are under a second. All
+    /// longer sleeps are timeouts: they end only by what happens, however slow the machine is.
     func passingTime<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let isOver = Mutex(false)
         let task = Task {
@@ -81,7 +84,7 @@ final class SharedGrantFixture: Sendable {
         }
         while !isOver.withLock({ $0 }) {
             for _ in 1...200 where !isOver.withLock({ $0 }) { await Task.yield() }
-            if !isOver.withLock({ $0 }) { _ = time.advanceToNextSleeper() }
+            if !isOver.withLock({ $0 }) { time.advanceToNextSleeper(within: .seconds(1)) }
         }
         return try await task.value
     }
