@@ -55,5 +55,6 @@ extension AccessTokenVerifier {
         let policy = issuer.policy(audience: audience)
         self.init(policy, audience, keys: keys, introspection: nil, currentDate: currentDate)
         scopeClaim = issuer.scopeClaim
+        clientClaim = issuer.clientClaim
     }
 }

@@ -64,6 +64,8 @@ public struct AccessTokenVerifier: Sendable {
     ///
     /// The default is `scope`.
     public var scopeClaim = "scope"
+    /// The name of the claim with the client's ID, which comes before `client_id`.
+    var clientClaim = "client_id"
     /// The realm in challenges.
     public var realm: String?
     /// The URL of the API's metadata, for challenges
@@ -276,7 +278,11 @@ public struct AccessTokenVerifier: Sendable {
         let use = replayCache == nil ? nil : SingleUse()
         let verified = try await keys.verify(token.text, against: use?.policy(policy) ?? policy)
         return Verified(
-            token: try VerifiedAccessToken(try token.checked(verified), scopeClaim: scopeClaim),
+            token: try VerifiedAccessToken(
+                try token.checked(verified),
+                scopeClaim: scopeClaim,
+                clientClaim: clientClaim
+            ),
             statusLists: statusLists,
             use: use
         )

@@ -26,7 +26,8 @@ public struct VerifiedAccessToken: Sendable {
     public let issuer: String?
     /// `sub`: the user that the token represents, or the client itself if there is no user.
     public let subject: String?
-    /// `client_id`: the client that the token was issued to.
+    /// `client_id`, or the claim that a well-known issuer has instead: the client that the token
+    /// was issued to.
     public let clientID: String?
     /// `aud`: the audience of the token.
     public let audience: [String]
@@ -47,10 +48,10 @@ public struct VerifiedAccessToken: Sendable {
     /// Creates a token from a verified JWT.
     ///
     /// - Throws: `TokenError` with the code `malformedClaim`.
-    init(_ token: VerifiedToken, scopeClaim: String) throws(TokenError) {
+    init(_ token: VerifiedToken, scopeClaim: String, clientClaim: String) throws(TokenError) {
         issuer = token.registered.issuer
         subject = token.registered.subject
-        clientID = token.claims["client_id"]?.string
+        clientID = token.claims[clientClaim]?.string ?? token.claims["client_id"]?.string
         audience = token.registered.audience
         scope = try Self.scope(token.claims[scopeClaim], scopeClaim)
         expiration = token.registered.expiration

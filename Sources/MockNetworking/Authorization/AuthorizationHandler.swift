@@ -279,7 +279,8 @@ extension MockAuthorizationServer.Configuration {
             subject: client.id,
             scope: try client.grantedScope(request["scope"])
         )
-        authorization.resources = request.values("resource")
+        authorization.resources = dialect.resources(of: request)
+        authorization.roles = (client.scopes ?? []).filter { !$0.contains("/") }.sorted()
         for resource in authorization.resources {
             guard URL(string: resource)?.scheme != nil, !resource.contains("#"), resources?.contains(resource) ?? true
             else {

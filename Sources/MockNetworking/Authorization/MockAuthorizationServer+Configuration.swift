@@ -10,6 +10,8 @@ extension MockAuthorizationServer {
         public var tokenLifetime: Duration
         /// A Boolean value that indicates whether the server rotates refresh tokens: each use
         /// replaces the token, and using a replaced token revokes all tokens derived from it.
+        ///
+        /// In the dialects of Keycloak and Entra, a replaced token stays valid.
         public var rotatesRefreshTokens: Bool
         /// The time for which a replaced refresh token may be used again, for a client that has
         /// lost the response; the default is zero.
@@ -47,6 +49,9 @@ extension MockAuthorizationServer {
         public var clockOffset: Duration = .zero
         /// The resources that clients may request
         /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
+        ///
+        /// In the dialects of Keycloak and Okta, clients can't request a resource: these are the
+        /// audiences of all tokens.
         public var resources: Set<String>?
         /// The types of authorization details that clients may request
         /// ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
@@ -58,8 +63,9 @@ extension MockAuthorizationServer {
         public var deviceInterval: Duration?
         /// The valid audiences of client assertions; the default is only the issuer.
         public var assertionAudience: AssertionAudience = .issuer
-        /// The server's deviations from the standards; none by default.
-        public var dialect: Dialect = .standard
+        /// The authorization server that this one behaves like; by default it follows the
+        /// standards.
+        public var dialect: Dialect
         /// The TLS settings of a second port for clients with a certificate; with `nil`, the
         /// default, it doesn't exist
         /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
@@ -70,18 +76,27 @@ extension MockAuthorizationServer {
         /// Creates a configuration.
         ///
         /// - Parameters:
+        ///   - dialect: The authorization server to behave like. It determines the initial values
+        ///     of the other properties. The default is the standards.
         ///   - tokenLifetime: The lifetime of access tokens. The default is five minutes.
-        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it. The default
-        ///     is `true`.
+        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it. The default,
+        ///     `nil`, is that of the dialect, which is `true` for the standards.
         ///   - time: The time source.
         public init(
+            dialect: Dialect = .standard,
             tokenLifetime: Duration = .seconds(300),
-            rotatesRefreshTokens: Bool = true,
+            rotatesRefreshTokens: Bool? = nil,
             time: TimeSource = .system
         ) {
+            self.dialect = dialect
             self.tokenLifetime = tokenLifetime
-            self.rotatesRefreshTokens = rotatesRefreshTokens
+            self.rotatesRefreshTokens = rotatesRefreshTokens ?? dialect.rotatesRefreshTokens
             self.time = time
+            guard dialect.isOfVendor else { return }
+            signingAlgorithm = .rs256
+            dpop = dialect.supportsDPoP ? .optional : .none
+            requiresNonces = dialect == .okta
+            if dialect == .entra || dialect == .okta { assertionAudience = .issuerOrTokenEndpoint }
         }
     }
 
@@ -93,18 +108,6 @@ extension MockAuthorizationServer {
         /// The issuer or the token endpoint, optionally among others, as servers before RFC 10070
         /// accept.
         case issuerOrTokenEndpoint
-    }
-
-    /// The deviations of a server from the standards.
-    public enum Dialect: Sendable {
-        /// The behavior that the RFCs define.
-        case standard
-        /// The behavior of [GOV.UK One Login](https://docs.sign-in.service.gov.uk).
-        ///
-        /// An expired assertion gives `invalid_grant`, and any other invalid assertion gives
-        /// `invalid_client` with the status 400. All audiences of an assertion must be the issuer
-        /// or the token endpoint. A request without a `User-Agent` gets 403.
-        case govUKOneLogin
     }
 
     /// The support for tokens that are bound to keys.

@@ -13,7 +13,7 @@ extension MockAuthorizationServer {
         let algorithm = JSONValue.string(configuration.signingAlgorithm.rawValue)
         func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
         var document: JSONObject = [
-            "issuer": .string(server.baseURL.absoluteString),
+            "issuer": .string(server.baseURL.absoluteString + configuration.dialect.issuerPath),
             "token_endpoint": url(.token),
             "revocation_endpoint": url(.revocation),
             "introspection_endpoint": url(.introspection),

@@ -59,7 +59,7 @@ public final class MockAuthorizationServer: Sendable {
         var serverConfiguration = LoopbackServer.Configuration()
         serverConfiguration.time = configuration.serverTime
         server = try LoopbackServer.start(configuration: serverConfiguration)
-        let issuer = server.baseURL.absoluteString
+        let issuer = server.baseURL.absoluteString + configuration.dialect.issuerPath
         mutualTLSServer = try configuration.mutualTLS.map { tls in
             serverConfiguration.tls = tls
             return try LoopbackServer.start(configuration: serverConfiguration)
@@ -324,8 +324,12 @@ public final class MockAuthorizationServer: Sendable {
         }
         let encryptionKeys = configuration.decryptionKeys.map(\.encryptionKey.jwk)
         on(.get, .keys) { [signing] _ in .json(JWKSet(keys: signing.keys.keys + encryptionKeys).serialized()) }
-        for path in ["oauth-authorization-server", "openid-configuration"] {
-            on(.get, .metadata, path: "/.well-known/\(path)") { _ in .json(document) }
+        // Both specifications for issuers with a path, and the paths without it.
+        let issuerPath = configuration.dialect.issuerPath == "/" ? "" : configuration.dialect.issuerPath
+        for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+            for path in Set([path, path + issuerPath, issuerPath + path]) {
+                on(.get, .metadata, path: path) { _ in .json(document) }
+            }
         }
     }
 

@@ -22,9 +22,12 @@ struct TokenEndpointError: Error {
     let description: String
     var status = 400
     var headers: HTTPHeaders = [:]
+    /// Additional members of the response.
+    var members: JSONObject = [:]
 
     var response: LoopbackResponse {
-        let body: JSONObject = ["error": .string(code), "error_description": .string(description)]
+        var body: JSONObject = ["error": .string(code), "error_description": .string(description)]
+        for member in members { body[member.name] = member.value }
         return .json(body.serialized(), status: status, headers: headers)
     }
 }
@@ -40,6 +43,11 @@ struct TokenEndpointResponder: Sendable {
     let urls: [String]
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
+        let response = await unformattedTokenResponse(to: request)
+        return configuration.dialect.formatted(response, for: request)
+    }
+
+    private func unformattedTokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
         if let refusal = dialectRefusal(of: request) { return refusal }
         // Proofs come first, because a request without the required nonce must not use up its
         // refresh token.
@@ -52,10 +60,11 @@ struct TokenEndpointResponder: Sendable {
                 }
             )
         } catch { return error.response }
-        return answer {
+        let requested = try? Form(request)["grant_type"].flatMap(GrantType.init(rawValue:))
+        return answer(to: requested) {
             let form = try Form(request)
             let type = try form.required("grant_type")
-            let grant = GrantType(rawValue: type)
+            let grant = GrantType(rawValue: type).flatMap { configuration.dialect.supports($0) ? $0 : nil }
             guard grant != nil || handlers.assertions.answer(to: type) != nil else {
                 throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
             }
@@ -72,6 +81,7 @@ struct TokenEndpointResponder: Sendable {
                         description: "public clients can't use client_credentials"
                     )
                 }
+                try configuration.dialect.check(scope: form["scope"] ?? "", of: grant)
                 return tokenResponse(to: try configuration.authorization(client, form.request), bond)
             case .refreshToken:
                 let (authorization, successor) = try tokens.useRefreshToken(
@@ -154,16 +164,17 @@ struct TokenEndpointResponder: Sendable {
         if !authorization.details.isEmpty { body["authorization_details"] = .array(authorization.details) }
         body["refresh_token"] = refreshToken.map(JSONValue.string)
         for member in extra { body[member.name] = member.value }
+        configuration.dialect.adapt(tokens: &body)
         var headers: HTTPHeaders = ["Cache-Control": "no-store"]
         if bond.keyThumbprint != nil { headers["DPoP-Nonce"] = proofs.nonce(of: "token") }
         return .json(body.serialized(), headers: headers)
     }
 
-    func answer(_ body: () throws -> LoopbackResponse) -> LoopbackResponse {
+    func answer(to grant: GrantType? = nil, _ body: () throws -> LoopbackResponse) -> LoopbackResponse {
         do {
             return try body()
         } catch let error as TokenEndpointError {
-            return error.response
+            return configuration.dialect.adapted(error, of: grant).response
         } catch {
             return TokenEndpointError(code: "server_error", description: "\(error)", status: 500).response
         }

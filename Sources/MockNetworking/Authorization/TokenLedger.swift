@@ -20,6 +20,8 @@ struct Authorization: Sendable {
     var details: [JSONValue] = []
     /// The actors for the subject, outermost first.
     var actors: [String] = []
+    /// The roles of the client in the dialect of Entra.
+    var roles: [String] = []
 
     init(clientID: String, subject: String, scope: String) {
         self.clientID = clientID
@@ -84,7 +86,8 @@ final class TokenLedger: Sendable {
 
     // MARK: Access tokens
 
-    /// Issues a token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
+    /// Issues a token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), or of
+    /// the dialect.
     ///
     /// - Parameters:
     ///   - authorization: The token's permissions.
@@ -114,9 +117,16 @@ final class TokenLedger: Sendable {
             claim["act"] = inner
             return .object(claim)
         }
+        let dialect = configuration.dialect
+        dialect.adapt(&claims, of: authorization, audiences: configuration.resources?.sorted() ?? [])
         for (name, value) in changes { claims[name] = value }
-        let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signing.service)
-        var token = try generator.token()
+        var token: String
+        if let prefix = dialect.opaquePrefix(authorization) {
+            token = prefix + UUID().uuidString
+        } else {
+            let header = dialect.accessTokenHeader
+            token = try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
+        }
         if let recipient = configuration.accessTokenRecipient { token = try recipient.encrypt(signedToken: token) }
         let expiry = configuration.time.now() + lifetime
         state.withLock { state in
@@ -238,7 +248,7 @@ final class TokenLedger: Sendable {
             if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
                 return .success((refresh.authorization, used.successor))
             }
-            guard refresh.used == nil else {
+            guard refresh.used == nil || configuration.dialect.keepsReplacedRefreshTokens else {
                 state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
                 return .failure(Self.invalidGrant("the refresh token was already used; its token chain is revoked"))

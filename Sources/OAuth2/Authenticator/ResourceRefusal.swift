@@ -12,7 +12,8 @@ struct ResourceRefusal {
         case nonceNeeded
         case proofRejected
         /// The user must authenticate again, or more strongly
-        /// ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)).
+        /// ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)), or the token must
+        /// have other claims.
         case stepUpRequired
         case insufficientScope
         /// A 403 without a reason.
@@ -59,7 +60,8 @@ struct ResourceRefusal {
             }
         }
         switch (status, code) {
-        case (401, "insufficient_user_authentication"): self.init(.stepUpRequired, challenge)
+        case (401, "insufficient_user_authentication"), (401, ResourceDemand.claimsError):
+            self.init(.stepUpRequired, challenge)
         case (401, "insufficient_scope"), (403, "insufficient_scope"): self.init(.insufficientScope, challenge)
         case (403, _): self.init(.forbidden, challenge)
         case (400, _), (_, "invalid_request"): self.init(.unrelated, challenge)

@@ -10,6 +10,8 @@ struct RequestedAccess: Sendable, Hashable {
     /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
     var resources: [String] = []
     var details: [AuthorizationDetail] = []
+    /// Other parameters, such as the `audience` that some servers need.
+    var additionalParameters: [String: String] = [:]
 
     /// Returns the form's fields, with one `resource` for each resource.
     ///
@@ -25,8 +27,14 @@ struct RequestedAccess: Sendable, Hashable {
             fields.append(("resource", resource))
         }
         if !details.isEmpty { fields.append(("authorization_details", detailsText)) }
-        return fields
+        return fields + (try Self.additional(additionalParameters, besides: Self.ownNames))
     }
+
+    /// The parameters that a token request sets itself.
+    static let ownNames: Set = [
+        "grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
+        "authorization_details",
+    ]
 
     /// Returns additional parameters in a stable order.
     ///
@@ -47,6 +55,7 @@ struct RequestedAccess: Sendable, Hashable {
     /// The lines that distinguish tokens with this access from others.
     var identifier: [String] {
         resources.map { "resource=\($0)" } + (details.isEmpty ? [] : ["authorization_details=\(detailsText)"])
+            + additionalParameters.map { "\($0)=\($1)" }.sorted()
     }
 
     private var detailsText: String {

@@ -132,9 +132,12 @@ extension OAuth2Error {
             // The error code of an overloaded or failing server isn't about the grant.
             case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
                 (Code.serverTransient, "\(place) has failed temporarily")
-            case "invalid_client":
+            // Auth0 and GitHub have other codes for a client that isn't authenticated, and GitHub
+            // for a grant that isn't valid.
+            case "invalid_client", "incorrect_client_credentials",
+                "access_denied" where status == 401:
                 (Code.invalidClient, "\(place) rejects the client's authentication; check the client ID and key")
-            case "invalid_grant":
+            case "invalid_grant", "bad_refresh_token", "bad_verification_code":
                 (Code.reauthenticationRequired, "\(place) rejects the grant; it may have expired or been revoked")
             case "invalid_token":
                 (Code.accessTokenRejected, "\(place) rejects the access token; it may have expired or been revoked")
@@ -155,14 +158,15 @@ extension OAuth2Error {
     /// Returns a Boolean value that indicates whether the same request may succeed later.
     static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
 
-    /// The registered error codes, which are shown even if they contain a short secret.
+    /// The registered error codes and those of GitHub, which are shown even if they contain a short
+    /// secret.
     private static let registeredCodes: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
         "invalid_target", "invalid_authorization_details", "invalid_token", "insufficient_scope", "access_denied",
         "authorization_pending", "slow_down", "expired_token", "use_dpop_nonce", "invalid_dpop_proof", "server_error",
         "temporarily_unavailable", "unsupported_response_type", "login_required", "consent_required",
-        "interaction_required",
+        "interaction_required", "incorrect_client_credentials", "bad_refresh_token", "bad_verification_code",
     ]
 
     /// Returns a server's error code in a form that is safe to log.

@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+internal import TokenGeneration
 
 /// The requirements that a resource states in its challenge when it rejects a request.
 public struct ResourceDemand: Sendable, Hashable {
@@ -16,6 +17,10 @@ public struct ResourceDemand: Sendable, Hashable {
     /// The library never fetches it unasked, but with
     /// ``ProtectedResource/discover(after:client:timing:)``.
     public var resourceMetadata: URL?
+    /// The claims that the next token must have, as the JSON text of the parameter `claims` of an
+    /// authorization or token request ([claims
+    /// challenge](https://learn.microsoft.com/en-us/entra/identity-platform/claims-challenge)).
+    public var claims: String?
 
     /// Creates a demand.
     ///
@@ -25,16 +30,19 @@ public struct ResourceDemand: Sendable, Hashable {
     ///     empty.
     ///   - maxAge: The maximum time since the user authenticated. The default is `nil`.
     ///   - resourceMetadata: The URL of the resource's metadata. The default is `nil`.
+    ///   - claims: The claims, as JSON text. The default is `nil`.
     public init(
         scope: [String] = [],
         acrValues: [String] = [],
         maxAge: Duration? = nil,
-        resourceMetadata: URL? = nil
+        resourceMetadata: URL? = nil,
+        claims: String? = nil
     ) {
         self.scope = scope
         self.acrValues = acrValues
         self.maxAge = maxAge
         self.resourceMetadata = resourceMetadata
+        self.claims = claims
     }
 
     /// Creates a demand from a challenge, without anything that repeats the rejected token.
@@ -46,5 +54,17 @@ public struct ResourceDemand: Sendable, Hashable {
         maxAge = value("max_age").flatMap(UInt32.init).map { .seconds(Int64($0)) }
         resourceMetadata = value("resource_metadata").flatMap(URL.init(string:))
             .flatMap { HTTPOrigin($0) == nil ? nil : $0 }
+        if value("error") == Self.claimsError {
+            claims = value("claims").flatMap(Self.claims).flatMap { secrets.isFree($0) ? $0 : nil }
+        }
+    }
+
+    /// The error code of a claims challenge.
+    static let claimsError = "insufficient_claims"
+
+    /// Returns the JSON object in a parameter in base64, or `nil` for anything else.
+    private static func claims(_ parameter: String) -> String? {
+        guard let data = Data(base64Encoded: parameter), (try? JSONObject(parsing: data)) != nil else { return nil }
+        return String(data: data, encoding: .utf8)
     }
 }

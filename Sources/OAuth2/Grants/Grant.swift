@@ -114,13 +114,22 @@ public struct ClientCredentialsGrant: Grant {
     ///     ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
     ///   - authorizationDetails: The details of the requested access
     ///     ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
+    ///   - additionalParameters: Other parameters, such as the `audience` that Auth0 needs.
     public init(
         scope: String? = nil,
         resources: [String] = [],
-        authorizationDetails: [AuthorizationDetail] = []
+        authorizationDetails: [AuthorizationDetail] = [],
+        additionalParameters: [String: String] = [:]
     ) {
-        access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
+        access = RequestedAccess(
+            scope: scope,
+            resources: resources,
+            details: authorizationDetails,
+            additionalParameters: additionalParameters
+        )
     }
+
+    private init(_ access: RequestedAccess) { self.access = access }
 
     /// The grant's type and the requested access.
     public var identifier: String {
@@ -134,19 +143,25 @@ public struct ClientCredentialsGrant: Grant {
     ///
     /// - Parameter date: Not used.
     /// - Returns: `grant_type` and the requested access.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource,
+    ///   or an additional parameter that the request sets itself.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
-    /// Returns the same grant with the scope that a resource demands added to its own.
+    /// Returns the same grant with the scope or the claims that a resource demands.
     ///
     /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds no scope.
+    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        union(of: scope, and: demand).map {
-            ClientCredentialsGrant(scope: $0, resources: access.resources, authorizationDetails: access.details)
+        var access = access
+        if let claims = demand.claims {
+            access.additionalParameters["claims"] = claims
+        } else {
+            guard let scope = union(of: scope, and: demand) else { return nil }
+            access.scope = scope
         }
+        return ClientCredentialsGrant(access)
     }
 }
 

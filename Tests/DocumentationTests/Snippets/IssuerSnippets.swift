@@ -159,4 +159,52 @@ struct IssuerSnippets {
         verifier.replayCache = InMemoryReplayCache()
         #expect(verifier.scopeClaim == "scp")
     }
+
+    @Test("Protects an API with the rules of an authorization server")
+    func authorizationServers() throws {
+        let keycloak = AccessTokenVerifier(
+            .keycloak(issuer: "https://id.example/realms/shop"),
+            audience: "orders"
+        )
+        let auth0 = AccessTokenVerifier(
+            .auth0(issuer: "https://shop.eu.auth0.com/"),
+            audience: "https://orders.example"
+        )
+        let okta = AccessTokenVerifier(
+            .okta(issuer: "https://shop.okta.com/oauth2/default"),
+            audience: "api://default"
+        )
+        let cognito = AccessTokenVerifier(
+            .cognito(
+                issuer: "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbC",
+                clients: ["57cbishk4j24pabc1234567890"]
+            ),
+            audience: "https://orders.example"
+        )
+        #expect([keycloak, auth0, okta, cognito].map(\.scopeClaim) == ["scope", "scope", "scp", "scope"])
+
+        let grant = ClientCredentialsGrant(
+            additionalParameters: ["audience": "https://orders.example"]
+        )
+        #expect(try grant.parameters(at: Date())?.last?.name == "audience")
+    }
+
+    @Test("Tests an API against the double of an authorization server")
+    func dialect() async throws {
+        let server = try MockAuthorizationServer.start(
+            configuration: .init(dialect: .keycloak),
+            clients: [.init(id: "reports", secret: "s3cret-of-reports")]
+        )
+        let verifier = AccessTokenVerifier(
+            .keycloak(issuer: server.metadata.issuer),
+            audience: "account"
+        )
+        let token = try server.issueAccessToken(clientID: "reports", subject: "ada")
+        let headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+        let found = try await verifier.verify(
+            ProtectedRequest(method: .get, url: "https://api.example/", headers: headers)
+        )
+        await server.stop()
+        #expect(found.clientID == "reports")
+    }
 }

@@ -189,6 +189,33 @@ struct GrantFormTests {
         #expect(UserGrant(identifier: "a").answering(demand) == nil)
     }
 
+    @Test("A client's own grant has additional parameters, except those that the request sets itself")
+    func additionalParameters() async throws {
+        let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
+        let form = try #require(try grant.parameters(at: Date()))
+        #expect(form.map(\.name) == ["grant_type", "scope", "audience"])
+        #expect(form.last?.value == "https://api.example")
+        #expect(grant.identifier != ClientCredentialsGrant(scope: "read").identifier)
+        for name in ["grant_type", "client_id", "client_secret", "client_assertion", "scope", "resource"] {
+            let fixture = OAuth2Fixture()
+            let grant = ClientCredentialsGrant(additionalParameters: [name: "x"])
+            let code = await failureCode { _ = try await fixture.authenticator(grant: grant).accessToken() }
+            #expect(code == .malformedRequest)
+            #expect(fixture.endpoint.requests.isEmpty)
+        }
+    }
+
+    @Test("Adds demanded claims to a client's own grant")
+    func demandedClaims() throws {
+        let claims = #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#
+        let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
+        let wider = try #require(grant.answering(ResourceDemand(claims: claims)))
+        let form = try #require(try (wider as? ClientCredentialsGrant)?.parameters(at: Date()))
+        #expect(form.map(\.name) == ["grant_type", "scope", "audience", "claims"])
+        #expect(form.last?.value == claims)
+        #expect(wider.identifier != grant.identifier)
+    }
+
     private func exchange(
         _ source: any TokenSource,
         requested: TokenType? = nil,

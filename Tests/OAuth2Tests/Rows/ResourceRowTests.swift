@@ -128,6 +128,35 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
+    @Test("Requests a token with the claims that a resource demands")
+    func demandedClaims() async throws {
+        let claims = #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#
+        let parameter = Data(claims.utf8).base64EncodedString()
+        let challenge = #"Bearer realm="", error="insufficient_claims", claims="\#(parameter)""#
+        let fixture = OAuth2Fixture(answers: [.challenge(challenge)])
+        let client = fixture.client(fixture.authenticator())
+        #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
+        #expect(fixture.forms.map { $0["claims"] } == [nil, claims])
+        #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
+    }
+
+    @Test(
+        "Fails with the demand if the claims can't be read, and hides a token in them",
+        arguments: ["", "e30", "bm90IEpTT04=", "W10=", "e30=!", Data(#"{"a":"access-1"}"#.utf8).base64EncodedString()]
+    )
+    func unreadableClaims(parameter: String) async throws {
+        let challenge = #"Bearer error="insufficient_claims", claims="\#(parameter)""#
+        let fixture = OAuth2Fixture()
+        let action = try await RefusedCall(fixture).rawAction(401, challenge)
+        guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
+            Issue.record("not failed: \(action)")
+            return
+        }
+        #expect(error.code == .stepUpRequired)
+        #expect(error.demand == ResourceDemand())
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
     @Test("Fails if the step-up source can't meet a demand, or the resource repeats it")
     func row8SourceOnce() async throws {
         let demands = ["silver", "gold", "gold"].map {

@@ -44,5 +44,6 @@ extension TokenIssuer {
         self.init(policy, algorithms: [.rs256])
         keySetURL = tenants.keySetURL
         scopeClaim = "scp"
+        clientClaim = tenants.version.clientClaim
     }
 }

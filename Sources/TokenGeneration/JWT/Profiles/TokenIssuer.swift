@@ -36,6 +36,10 @@ public struct TokenIssuer: Sendable {
     package var metadataIssuer: String?
     /// The name of the claim with the scope.
     package var scopeClaim = "scope"
+    /// The name of the claim with the client's ID.
+    package var clientClaim = "client_id"
+    /// A Boolean value that indicates whether the issuer omits `aud` from some access tokens.
+    var mayLackAudience = false
 
     /// Creates an issuer.
     ///
@@ -57,7 +61,7 @@ public struct TokenIssuer: Sendable {
     /// - Returns: The policy.
     public func policy(audience: String) -> ValidationPolicy {
         var policy = policy
-        policy.audience = .contains(audience)
+        policy.audience = mayLackAudience ? .absentOrContains(audience) : .contains(audience)
         return policy
     }
 }

@@ -1,0 +1,109 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+/// The access tokens of a dialect.
+extension MockAuthorizationServer.Dialect {
+    /// Returns the resources that a client requests.
+    func resources(of request: RequestParameters) -> [String] {
+        switch self {
+        case .auth0: request.values("audience")
+        case .keycloak, .okta, .entra: []
+        default: request.values("resource")
+        }
+    }
+
+    /// Checks the scope that a client requests.
+    func check(scope: String, of grant: GrantType?) throws(TokenEndpointError) {
+        guard self == .okta || self == .entra, grant == .clientCredentials, scope.isEmpty else { return }
+        throw TokenEndpointError(
+            code: self == .okta ? "invalid_scope" : "invalid_request",
+            description: "the scope is missing"
+        )
+    }
+
+    /// Returns the prefix of an opaque access token, or `nil` for a JWT.
+    func opaquePrefix(_ authorization: Authorization) -> String? {
+        switch self {
+        case .google: "ya29."
+        case .gitHub: "ghu_"
+        case .auth0 where authorization.resources.isEmpty: ""
+        default: nil
+        }
+    }
+
+    /// The header of a JWT, without its algorithm and key.
+    var accessTokenHeader: JSONObject {
+        switch self {
+        case .standard, .govUKOneLogin: ["typ": "at+jwt"]
+        case .okta, .cognito, .google, .gitHub: [:]
+        case .keycloak, .entra, .auth0: ["typ": "JWT"]
+        }
+    }
+
+    /// Changes the claims of a token from those of RFC 9068.
+    func adapt(
+        _ claims: inout JSONObject,
+        of authorization: Authorization,
+        audiences: [String]
+    ) {
+        let names = authorization.scope.split(separator: " ").map(String.init)
+        let isOfClient = authorization.subject == authorization.clientID
+        func move(_ name: String, to other: String) {
+            claims[other] = claims[name]
+            claims[name] = nil
+        }
+        switch self {
+        case .standard, .govUKOneLogin, .google, .gitHub: break
+        case .keycloak:
+            move("client_id", to: "azp")
+            claims["aud"] = Self.audience(["account"] + audiences)
+            claims["typ"] = authorization.keyThumbprint == nil ? "Bearer" : "DPoP"
+            claims["realm_access"] = ["roles": ["offline_access", "uma_authorization"]]
+            if !isOfClient { claims["sid"] = .string(UUID().uuidString) }
+        case .entra:
+            move("client_id", to: "azp")
+            move("scope", to: "scp")
+            let parts = names.map { $0.split(separator: "/", omittingEmptySubsequences: false) }
+            let resource = parts.first { $0.count > 1 }?.dropLast().joined(separator: "/")
+            if let resource { claims["aud"] = .string(resource) }
+            if isOfClient {
+                claims["scp"] = nil
+                let roles = authorization.roles
+                if !roles.isEmpty { claims["roles"] = .array(roles.map(JSONValue.string)) }
+            } else {
+                let granted = parts.compactMap(\.last).map(String.init).filter { $0 != ".default" }
+                claims["scp"] = .string(granted.joined(separator: " "))
+            }
+            claims["tid"] = .string(Self.entraTenant)
+            claims["oid"] = claims["sub"]
+            claims["ver"] = "2.0"
+            claims["jti"] = nil
+        case .auth0:
+            move("client_id", to: "azp")
+            claims["jti"] = nil
+            if isOfClient {
+                claims["sub"] = .string("\(authorization.clientID)@clients")
+                claims["gty"] = "client-credentials"
+            } else if names.contains("openid"), let issuer = claims["iss"]?.string {
+                claims["aud"] = Self.audience(authorization.resources + [issuer + "userinfo"])
+            }
+        case .okta:
+            move("client_id", to: "cid")
+            move("scope", to: "scp")
+            claims["scp"] = .array(names.map(JSONValue.string))
+            claims["aud"] = Self.audience(audiences.isEmpty ? ["api://default"] : audiences)
+            claims["ver"] = 1
+            if !isOfClient { claims["uid"] = claims["sub"] }
+        case .cognito:
+            if authorization.resources.isEmpty { claims["aud"] = nil }
+            claims["token_use"] = "access"
+            claims["version"] = 2
+            if !isOfClient { claims["username"] = claims["sub"] }
+        }
+    }
+
+    private static func audience(_ names: [String]) -> JSONValue {
+        names.count == 1 ? .string(names[0]) : .array(names.map(JSONValue.string))
+    }
+}
