@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Compares the tables for operators with the codes, events and counters in the sources.
-@Suite("Docs/Operations.md and Docs/ErrorCodes.md")
+@Suite("Docs/Observability.md and Docs/ErrorCodes.md")
 struct OperationsTests {
     /// A table and the source file with the names that its first column must have.
     struct Vocabulary: Sendable, CustomTestStringConvertible {
@@ -60,14 +60,14 @@ struct OperationsTests {
             beginning: "    case "
         ),
         Vocabulary(
-            page: "Docs/Operations.md",
-            heading: "### Authenticator events",
+            page: "Docs/Observability.md",
+            heading: "## Token events",
             path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    case "
         ),
         Vocabulary(
-            page: "Docs/Operations.md",
-            heading: "### Authenticator counters",
+            page: "Docs/Observability.md",
+            heading: "## Token counters",
             path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    public var "
         ),
@@ -88,5 +88,18 @@ struct OperationsTests {
             .flatMap { $0.split(separator: "|")[0].matches(of: /`(\w+)`/).map { String($0.1) } }
         #expect(declared.count > 5)
         #expect(rows.sorted() == declared.sorted(), "left: \(vocabulary.page), right: \(vocabulary.path)")
+    }
+
+    @Test("The metric of each token event is its case in snake case")
+    func eventNames() throws {
+        let page = try #require(Repository.text("Docs/Observability.md"))
+        let section = try #require(page.components(separatedBy: "\n## Token events\n").dropFirst().first)
+            .components(separatedBy: "\n## ")[0]
+        let rows = section.matches(of: /(?m)^\| `(\w+)` \| `([\w.]+)` \|/)
+        #expect(rows.count > 10)
+        for row in rows {
+            let snake = row.1.map { $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
+            #expect(row.2 == "oauth2.token.\(snake)")
+        }
     }
 }

@@ -6,7 +6,9 @@ struct SnippetTests {
     /// The allowed info strings. `swift package` marks an excerpt of a user's Package.swift.
     private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]
 
-    private static let sources: [[String]] = Repository.paths(in: "Tests/DocumentationTests/Snippets")
+    /// The files whose lines are compiled: here, or with the package `Integrations`.
+    private static let sources: [[String]] = ["Tests/DocumentationTests/Snippets", "Integrations/Tests"]
+        .flatMap(Repository.paths(in:))
         .filter { $0.hasSuffix(".swift") }
         .compactMap { Repository.text($0).map { significantLines(of: $0) } }
 

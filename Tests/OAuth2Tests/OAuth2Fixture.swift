@@ -22,6 +22,8 @@ final class OAuth2Fixture: Sendable {
     let endpoint: MockTransport
     /// The API, which records its requests.
     let resource: MockTransport
+    /// The events of the authenticators.
+    let events = EventJournal()
     private let tokens: Tokens
 
     /// Creates a fixture.
@@ -85,7 +87,10 @@ final class OAuth2Fixture: Sendable {
             resources: resources,
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
             dpop: dpop,
-            client: NetworkClient(transport: endpoint, options: .init(timeSource: time.timeSource)),
+            client: NetworkClient(
+                transport: endpoint,
+                options: .init(timeSource: time.timeSource, observers: [events])
+            ),
             timing: .init(
                 attempts: attempts,
                 replicationDelay: replicationDelay,

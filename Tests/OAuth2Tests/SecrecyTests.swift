@@ -50,6 +50,7 @@ struct SecrecyTests {
                 folder: directory.appending(path: "resource"),
                 timeSource: fixture.time.timeSource
             )
+            let events = EventJournal()
             let authenticator = OAuth2Authenticator(
                 server: OAuth2Fixture.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
@@ -59,11 +60,10 @@ struct SecrecyTests {
                 client: NetworkClient(
                     transport: endpoint,
                     interceptors: [logging],
-                    options: .init(timeSource: fixture.time.timeSource)
+                    options: .init(timeSource: fixture.time.timeSource, observers: [events])
                 ),
                 timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
             )
-            let events = authenticator.events
             let client = NetworkClient(
                 transport: resource,
                 interceptors: [authenticator, logging],
@@ -76,9 +76,9 @@ struct SecrecyTests {
             }
             var written = journal.entries + Self.texts(of: try #require(error))
             try await authenticator.signOut()
-            for await event in events {
-                written += Self.texts(of: event)
-                if event == .signedOut { break }
+            #expect(events.tokenEvents.last == .signedOut)
+            for event in events.all {
+                written += Self.texts(of: event) + event.labels.values + event.details.values
             }
             let files = try #require(FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil))
             let names = files.allObjects.compactMap { ($0 as? URL)?.path }.filter { $0.hasSuffix(".har") }
@@ -141,7 +141,9 @@ struct SecrecyTests {
 
             basic, assertion,
             PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
-            authenticator.counters, OAuth2Event.signedOut, error, error.code, ResourceDemand(scope: ["a"]), grant,
+            authenticator.counters, OAuth2Event.signedOut,
+            KeySetEvent.refreshFailed(host: nil, .serverTransient, status: 503),
+            error, error.code, ResourceDemand(scope: ["a"]), grant,
             ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, granted,
             FallbackTokenSource(fixed), LimitedTokenSource(fixed),
             PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },

@@ -6,30 +6,6 @@ extension AttemptLoop {
     /// The limit on retries for authentication, so that an authenticator can't loop forever.
     private static let maximumAuthenticationRetries = 10
 
-    /// Reports the end of an attempt to the interceptors.
-    func report(
-        _ outcome: Result<Success, Failure>,
-        started: ContinuousClock.Instant,
-        metrics: MetricsBox?,
-        context: InterceptorContext
-    ) {
-        guard !chain.links.isEmpty else { return }
-        var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
-        attempt.exchanges = metrics?.all ?? []
-        switch outcome {
-        case .success(let success):
-            attempt.request = success.request
-            attempt.response = success.response
-        case .failure(let failure):
-            attempt.request = failure.request
-            attempt.response = failure.response
-            attempt.error = failure.error
-        }
-        // An interceptor that keeps the attempt must not keep the connection busy.
-        attempt.response?.unread = nil
-        chain.ended(attempt)
-    }
-
     /// Returns, after the delay, if the client makes another attempt; throws if it doesn't.
     ///
     /// - Returns: The cost of the next attempt in the retry budget, or `nil` if it's free.

@@ -9,6 +9,8 @@ struct AttemptLoop {
     let transport: any HTTPTransport
     let options: NetworkClient.Options
     let chain: InterceptorChain
+    /// The observers of the client and of the request.
+    let observers: [any ClientObserver]
     let requestOptions: RequestOptions
     let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
@@ -35,6 +37,7 @@ struct AttemptLoop {
         renewals = client.renewals
         compressionRefusals = client.compressionRefusals
         self.chain = chain
+        observers = client.options.observers.merging(requestOptions.additionalObservers)
         self.requestOptions = requestOptions
         self.traits = traits
         self.errorDecoding = errorDecoding
@@ -51,6 +54,7 @@ struct AttemptLoop {
         self.transport = transport
         self.options = options
         self.chain = chain
+        observers = options.observers.merging(requestOptions.additionalObservers)
         self.requestOptions = requestOptions
         self.traits = traits
         renewals = nil
@@ -85,11 +89,13 @@ struct AttemptLoop {
             )
             context.isRenewal = renewals == nil
             context.credentialFields = credentialFields
-            let metrics = chain.needsMetrics ? MetricsBox() : nil
+            if context.attempt == 1 { reportStart(context) }
+            let metrics = metricsBox()
             let outcome = await attempt(makeBase, context: &context, compression: &compression, metrics: metrics)
-            report(outcome, started: attemptStarted, metrics: metrics, context: context)
+            let reported = report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
             case .success(let success):
+                reportEnd(reported, started: started)
                 if success.response.isFromServer { options.retryBudget?.deposit(lastCost, success.request.url) }
                 return success.response
             case .failure(let failure) where compression.mustRepeatPlain(failure):
@@ -97,7 +103,12 @@ struct AttemptLoop {
                 state.latestError = failure.error
                 attemptStarted = options.timeSource.now()
             case .failure(let failure):
-                lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
+                do {
+                    lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
+                } catch {
+                    reportEnd(reported, error: error, started: started)
+                    throw error
+                }
                 attemptStarted = options.timeSource.now()
             }
         }
@@ -148,7 +159,7 @@ struct AttemptLoop {
         compression: inout BodyCompression,
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
-        let request: URLRequest
+        var request: URLRequest
         let stored: InterceptorChain.Answer?
         do {
             (request, stored) = try await makeRequest(makeBase, context: &context, compression: &compression)
@@ -160,6 +171,7 @@ struct AttemptLoop {
             if let stored {
                 answer = stored
             } else {
+                reportRequest(&request, context: context)
                 answer = try await exchange(request, context: context, metrics: metrics)
             }
         } catch let error as RedirectFollower.Incomplete {
@@ -301,12 +313,12 @@ struct AttemptLoop {
         }
         var message = try HTTPTransportRequest(request, body: context.body, userAgent: options.userAgent)
         message.observer = requestOptions.observer
-        metrics?.observe(&message)
         let follower = RedirectFollower(
             transport: transport,
             policy: requestOptions.redirects ?? options.redirects,
             interceptors: chain,
-            context: context
+            context: context,
+            metrics: metrics
         )
         var response = try await follower.send(message, limits: limits)
         if !context.isStreamed {

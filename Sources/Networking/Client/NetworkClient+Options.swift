@@ -34,6 +34,8 @@ extension NetworkClient {
         /// ``RequestOptions/requestCompression`` and ``HTTPEndpoint/requestCompression`` override
         /// it.
         public var requestCompression: RequestCompression
+        /// The observers of the client, for logs, metrics and traces; none by default.
+        public var observers: [any ClientObserver]
 
         /// Creates options.
         ///
@@ -48,6 +50,7 @@ extension NetworkClient {
         ///   - retryBudget: The retry budget shared by all operations.
         ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         ///   - requestCompression: The compression of request bodies. The default is `.none`.
+        ///   - observers: The observers of the client. The default is none.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -60,7 +63,8 @@ extension NetworkClient {
             errorDecoding: ErrorDecoding = .problemDetails,
             retryBudget: Retry.Budget? = Retry.Budget(),
             maximumTransfers: Int = 6,
-            requestCompression: RequestCompression = .none
+            requestCompression: RequestCompression = .none,
+            observers: [any ClientObserver] = []
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -72,6 +76,7 @@ extension NetworkClient {
             self.retryBudget = retryBudget
             self.maximumTransfers = maximumTransfers
             self.requestCompression = requestCompression
+            self.observers = observers
         }
     }
 }

@@ -33,6 +33,8 @@ public struct RequestOptions: Sendable {
     public var requestCompression: RequestCompression?
     /// Receives the events of every request of the operation, including redirects and retries.
     public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
+    /// The observers of the operation in addition to the client's.
+    package var additionalObservers: [any ClientObserver] = []
 
     /// Creates options.
     ///

@@ -7,23 +7,18 @@ public import FoundationNetworking
 ///     ClosureInterceptor.changingRequest {
 ///         $0.setValue("de", forHTTPHeaderField: "Accept-Language")
 ///     },
-///     ClosureInterceptor.observing { metrics.count($0.response?.status) },
 /// ])
 /// ```
 public struct ClosureInterceptor: RequestInterceptor {
     private enum Hook: Sendable {
         case request(@Sendable (inout URLRequest) async throws -> Void)
         case response(@Sendable (inout HTTPResponse) async throws -> Void)
-        case attempt(@Sendable (RequestAttempt) -> Void)
     }
 
     private let hook: Hook
-    /// A Boolean value that indicates whether the closure needs metrics.
-    public let needsMetrics: Bool
 
-    private init(_ hook: Hook, needsMetrics: Bool = false) {
+    private init(_ hook: Hook) {
         self.hook = hook
-        self.needsMetrics = needsMetrics
     }
 
     /// Returns an interceptor that changes each request before it's sent.
@@ -42,19 +37,6 @@ public struct ClosureInterceptor: RequestInterceptor {
     public static func changingResponse(_ change: @escaping @Sendable (inout HTTPResponse) async throws -> Void) -> Self
     {
         Self(.response(change))
-    }
-
-    /// Returns an interceptor that observes the outcome of each attempt.
-    ///
-    /// - Parameters:
-    ///   - needsMetrics: Whether to measure ``RequestAttempt/exchanges``. The default is `false`.
-    ///   - observe: Receives the attempt. Must return at once.
-    /// - Returns: The interceptor.
-    public static func observing(
-        needsMetrics: Bool = false,
-        _ observe: @escaping @Sendable (RequestAttempt) -> Void
-    ) -> Self {
-        Self(.attempt(observe), needsMetrics: needsMetrics)
     }
 
     /// Calls the closure if it changes requests.
@@ -89,12 +71,5 @@ public struct ClosureInterceptor: RequestInterceptor {
         var response = response
         if case .response(let change) = hook { try await change(&response) }
         return response
-    }
-
-    /// Calls the closure if it observes attempts.
-    ///
-    /// - Parameter attempt: The attempt.
-    public func attemptEnded(_ attempt: RequestAttempt) {
-        if case .attempt(let observe) = hook { observe(attempt) }
     }
 }

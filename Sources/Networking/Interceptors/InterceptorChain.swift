@@ -17,8 +17,6 @@ struct InterceptorChain: Sendable {
     let links: [Link]
     /// The header fields that the authenticators set.
     let credentialFields: Set<String>
-    /// A Boolean value that indicates whether an interceptor needs metrics.
-    let needsMetrics: Bool
     /// A Boolean value that indicates whether an interceptor is a cache.
     let hasCache: Bool
 
@@ -34,7 +32,6 @@ struct InterceptorChain: Sendable {
             guard let authenticator = link.interceptor as? any URLRequestAuthenticator else { return }
             names.formUnion(authenticator.credentialFields)
         }
-        needsMetrics = links.contains { $0.interceptor.needsMetrics }
         hasCache = links.contains { $0.interceptor is CacheInterceptor }
     }
 

@@ -6,7 +6,7 @@ public struct RequestAttempt: Sendable {
     /// The context of the operation, with this attempt's number.
     public let context: InterceptorContext
     /// The duration of the attempt, including interceptors but not the delays between attempts.
-    public let duration: Duration
+    public internal(set) var duration: Duration
     /// The request as sent; `nil` if it couldn't be created.
     public var request: URLRequest?
     /// The response, if any; the body of a streamed response is empty.
@@ -15,11 +15,11 @@ public struct RequestAttempt: Sendable {
     public var error: (any Error)?
     /// The metrics of each request on the wire; more than one if the client followed redirects.
     ///
-    /// Empty unless an interceptor of the operation has ``RequestInterceptor/needsMetrics`` and the
-    /// transport supports metrics.
+    /// Empty unless an observer of the client has ``ClientObserver/needsMetrics`` and the transport
+    /// supports metrics.
     public var exchanges: [HTTPTransportMetrics] = []
 
-    /// Creates an attempt, for testing interceptors.
+    /// Creates an attempt, for testing interceptors and observers.
     ///
     /// - Parameters:
     ///   - context: The context of the operation.
@@ -55,14 +55,29 @@ struct AttemptName: Hashable {
 /// A collector for the metrics of an attempt's requests.
 final class MetricsBox: Sendable {
     private let exchanges = Mutex<[HTTPTransportMetrics]>([])
+    private let observers: [any ClientObserver]
+
+    init(_ observers: [any ClientObserver] = []) {
+        self.observers = observers
+    }
 
     var all: [HTTPTransportMetrics] { exchanges.withLock { $0 } }
 
-    /// Observes a request in addition to any existing observer.
+    /// Observes a request in addition to any existing observer, and reports its connection.
     func observe(_ request: inout HTTPTransportRequest) {
         let other = request.observer
+        let url = request.url
         request.observer = { [self] event in
-            if case .finished(let metrics) = event { exchanges.withLock { $0.append(metrics) } }
+            switch event {
+            case .finished(let metrics):
+                exchanges.withLock { $0.append(metrics) }
+            case .connected:
+                guard let origin = HTTPOrigin(url) else { break }
+                observers.observe(
+                    ConnectionEvent.opened(scheme: origin.scheme, host: origin.plainHost, port: origin.port)
+                )
+            default: break
+            }
             other?(event)
         }
     }

@@ -138,16 +138,11 @@ public protocol RequestInterceptor: Sendable {
     /// Observes the outcome of an attempt, once per attempt.
     ///
     /// The attempt may also have been cancelled, or its request may not have been created. The
-    /// client calls this before ``evaluateFailedRequest(_:response:error:context:)``. Use it for
-    /// logs and metrics, and return at once.
+    /// client calls this before ``evaluateFailedRequest(_:response:error:context:)``. Return
+    /// at once. Logs and metrics need a ``ClientObserver`` instead.
     ///
     /// - Parameter attempt: The attempt.
     func attemptEnded(_ attempt: RequestAttempt)
-
-    /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges``.
-    ///
-    /// The default is `false`. Read once, when a client is created or a resource is fetched.
-    var needsMetrics: Bool { get }
 }
 
 /// The context of a running operation.
@@ -317,7 +312,4 @@ extension RequestInterceptor {
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {}
-
-    /// `false`.
-    public var needsMetrics: Bool { false }
 }

@@ -96,7 +96,7 @@ public struct LoggingInterceptor: RequestInterceptor {
         } else {
             line += " \(attempt.request == nil ? "not made" : "failed") after \(Self.text(attempt.duration))"
         }
-        if let error = attempt.error { line += ": \(Self.text(error))" }
+        if let error = attempt.errorDescription { line += ": \(error)" }
         var lines = [line]
         if let response = attempt.response {
             if level >= .headers { lines += headerLines(response.headers) }
@@ -110,11 +110,6 @@ public struct LoggingInterceptor: RequestInterceptor {
     private static func text(_ duration: Duration) -> String {
         let milliseconds = duration / .milliseconds(1)
         return milliseconds < 10 ? "\((milliseconds * 10).rounded() / 10) ms" : "\(Int(min(milliseconds, 1e15))) ms"
-    }
-
-    /// Returns the text of one of this package's errors; other errors could contain secrets.
-    private static func text(_ error: any Error) -> String {
-        (error as? any LoggableError)?.logText ?? "\(type(of: error))"
     }
 
     private func headerLines(_ headers: HTTPHeaders) -> [String] {

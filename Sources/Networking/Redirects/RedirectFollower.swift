@@ -7,6 +7,8 @@ struct RedirectFollower {
     /// The interceptors, which complete each request and receive each response.
     var interceptors = InterceptorChain()
     var context = InterceptorContext()
+    /// Receives the metrics of each request.
+    var metrics: MetricsBox?
 
     /// The error of an interceptor that couldn't complete a request, which wasn't sent.
     struct Incomplete: Error {
@@ -59,6 +61,7 @@ struct RedirectFollower {
             throw Incomplete(cause: error, isAfterRedirect: !redirects.isEmpty)
         }
         try await request.enforceDigests()
+        metrics?.observe(&request)
         var response = try await transport.send(request, limits: limits)
         for link in interceptors.links {
             response = try await link.interceptor.receiveResponse(response, to: request, context: context)

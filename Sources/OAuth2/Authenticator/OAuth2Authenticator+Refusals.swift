@@ -55,8 +55,8 @@ extension OAuth2Authenticator {
             source
         )
         switch action {
-        case .retry, .retryAfter: journal.count(\.retries)
-        case .noRetry: journal.count(\.refusals)
+        case .retry, .retryAfter: journal.add(.retried)
+        case .noRetry: journal.add(.refused)
         case .none: break
         }
         return action

@@ -101,7 +101,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         _ timing: OAuth2Timing,
         _ options: Options
     ) {
-        let journal = TokenJournal()
+        let journal = TokenJournal(client.options.observers)
         let endpoint = TokenEndpoint(
             location: location,
             clientAuthentication: clientAuthentication,
@@ -160,14 +160,10 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.resources = resources
     }
 
-    // MARK: Events
-
-    /// A new stream of the token events from now on, for logs and metrics.
-    ///
-    /// Each stream buffers 256 events, drops the oldest and ends with the authenticator.
-    public var events: AsyncStream<OAuth2Event> { journal.events() }
-
     /// The numbers of events so far.
+    ///
+    /// The observers of `client`, and those of each `NetworkClient` that has the authenticator
+    /// among its interceptors, receive every ``OAuth2Event``.
     public var counters: OAuth2Counters { journal.counters }
 
     // MARK: Sign-out
@@ -334,4 +330,10 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         let age = sent.map { timing.timeSource.now() - $0 }
         hints.note(response.headers, from: response.url, age: age ?? attempt.duration)
     }
+}
+
+extension OAuth2Authenticator: ObservableInterceptor {
+    /// Reports events to the observers of a client that has the authenticator among its
+    /// interceptors.
+    package func add(_ observers: [any ClientObserver]) { journal.add(observers) }
 }

@@ -99,7 +99,7 @@ extension OAuth2Client {
             client: client,
             timing: timing,
             dpop: key.dpop,
-            journal: TokenJournal(),
+            journal: TokenJournal(client.options.observers),
             hints: hints
         )
         endpoint.requestTimeout = timing.timeout

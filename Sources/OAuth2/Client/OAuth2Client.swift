@@ -50,7 +50,7 @@ public struct OAuth2Client: Sendable {
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.timing = timing
-        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
         key = ClientKey(dpop)
         refreshes = ClientRefreshes(timeSource: timing.timeSource)
     }

@@ -30,7 +30,7 @@ final class MetadataSource<Value: Sendable>: Sendable {
         self.client = client
         self.options = options
         self.parse = parse
-        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal(client.options.observers))
         // Each load has its own timeout. This one is for loads that ignore it.
         var policy = SingleFlightCache<String, (value: Value, lifetime: Duration)>.Policy(
             timeout: options.timing.timeout * (options.documents.count + 1)

@@ -137,7 +137,7 @@ struct TokenEndpoint: Sendable {
             request.assertionUse?.release()
             throw .tooLateToSend
         }
-        journal.count(\.tokenRequests)
+        journal.add(.requested)
         do throws(OAuth2Error) { return try await send(request, proof, timeout: limits?.timeout) } catch {
             var error = error
             error.isAboutSentRequest = (error.cause as? NetworkError)?.isUnprocessed != true
@@ -153,14 +153,13 @@ struct TokenEndpoint: Sendable {
         let requested = timeSource.now()
         do {
             // A redirect would carry the credentials in the body to another server.
-            let response = try await client.response(
-                for: try request.urlRequest,
-                options: RequestOptions(
-                    redirects: .never,
-                    timeout: timeout ?? requestTimeout,
-                    maximumBodySize: Self.maximumBodySize
-                )
+            var options = RequestOptions(
+                redirects: .never,
+                timeout: timeout ?? requestTimeout,
+                maximumBodySize: Self.maximumBodySize
             )
+            options.additionalObservers = journal.observers
+            let response = try await client.response(for: try request.urlRequest, options: options)
             note(response.headers, of: request, requested: requested)
             do throws(OAuth2Error) {
                 return .tokens(

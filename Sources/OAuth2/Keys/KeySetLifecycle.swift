@@ -125,13 +125,15 @@ struct KeySetLifecycle {
         return loaded
     }
 
-    /// Takes the failure of a refresh.
-    mutating func failed(_ refresh: Int, _ error: OAuth2Error, at now: ContinuousClock.Instant) {
-        guard self.refresh == refresh else { return }
+    /// Takes the failure of a refresh; returns `false` if the refresh isn't the pending one.
+    @discardableResult
+    mutating func failed(_ refresh: Int, _ error: OAuth2Error, at now: ContinuousClock.Instant) -> Bool {
+        guard self.refresh == refresh else { return false }
         self.refresh = nil
         attempted = now
         failure = error
         failureCount += 1
+        return true
     }
 
     private mutating func takeOff() -> Int {

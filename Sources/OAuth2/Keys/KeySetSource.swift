@@ -18,11 +18,12 @@ struct KeySetSource: Sendable {
 
     /// Fetches the keys.
     ///
-    /// - Parameter copy: The latest keys. If they have validators, the request is conditional.
+    /// - Parameters:
+    ///   - url: The URL of the keys.
+    ///   - copy: The latest keys. If they have validators, the request is conditional.
     /// - Returns: New keys, or the same keys with a new lifetime.
     /// - Throws: An error for `OAuth2Error(fetching:failure:at:)`.
-    func fetch(unlike copy: KeySetCopy?) async throws -> Response {
-        let url = try await locate()
+    func fetch(_ url: URL, unlike copy: KeySetCopy?) async throws -> Response {
         guard let origin = HTTPOrigin(url), origin.isConfidential else {
             throw OAuth2Error(
                 .insecureTransport,

@@ -30,6 +30,8 @@ public import TokenGeneration
 ///   retries after delays that grow to the cooldown. A response that isn't a key set never replaces
 ///   one.
 ///
+/// The observers of the client receive a ``KeySetEvent`` for each fetch.
+///
 /// The URL must be `https`, except for loopback addresses. Redirects aren't followed, because they
 /// would let another server choose the keys.
 public final class RemoteKeySet: Sendable {
@@ -219,32 +221,50 @@ public final class RemoteKeySet: Sendable {
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
         refreshes.task(for: id) { [self] in
+            var host: String?
             do {
-                return land(id, try await source.fetch(unlike: copy))
+                let url = try await source.locate()
+                host = url.host()
+                return land(id, try await source.fetch(url, unlike: copy), from: host ?? "")
             } catch {
                 let failure = OAuth2Error(fetching: "the key set", failure: error, at: options.timeSource.date())
-                fail(id, failure)
+                fail(id, failure, host: host)
                 throw failure
             }
         }
     }
 
-    private func land(_ id: Int, _ response: KeySetSource.Response) -> LoadedKeys {
+    private func land(_ id: Int, _ response: KeySetSource.Response, from host: String) -> LoadedKeys {
         let now = options.timeSource.now()
         // Compared outside the lock; there is only one refresh at a time.
         let latest = state.withLock { $0.document }
         let isSame = response.document == nil || response.document == latest
-        return state.withLock { state in
-            if state.lifecycle.refresh == id {
+        let (keys, isCurrent) = state.withLock { state in
+            let isCurrent = state.lifecycle.refresh == id
+            if isCurrent {
                 state.copy = response.copy
                 if let document = response.document { state.document = document }
             }
-            return state.lifecycle.landed(id, response.keys, isSame: isSame, lifetime: response.lifetime, at: now)
+            let keys = state.lifecycle.landed(
+                id,
+                response.keys,
+                isSame: isSame,
+                lifetime: response.lifetime,
+                at: now
+            )
+            return (keys, isCurrent)
         }
+        if isCurrent {
+            observers.observe(KeySetEvent.refreshed(host: host, keyCount: keys.keys.keys.count, isChanged: !isSame))
+        }
+        return keys
     }
 
-    private func fail(_ id: Int, _ error: OAuth2Error) {
+    private func fail(_ id: Int, _ error: OAuth2Error, host: String? = nil) {
         let now = options.timeSource.now()
-        state.withLock { $0.lifecycle.failed(id, error, at: now) }
+        guard state.withLock({ $0.lifecycle.failed(id, error, at: now) }) else { return }
+        observers.observe(KeySetEvent.refreshFailed(host: host, error.code, status: error.status))
     }
+
+    private var observers: [any ClientObserver] { source.client.options.observers }
 }

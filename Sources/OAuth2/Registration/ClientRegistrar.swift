@@ -37,7 +37,7 @@ public struct ClientRegistrar: Sendable {
         self.server = server
         self.client = client
         self.timing = timing
-        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
     }
 
     /// Registers a client.

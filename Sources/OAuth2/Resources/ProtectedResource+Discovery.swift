@@ -154,7 +154,7 @@ extension ProtectedResource {
             url: location.url,
             client: client,
             timing: timing,
-            hints: DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal())
+            hints: DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
         )
         return try await exchange.document { metadata, _ in
             let named = metadata["resource"]?.string ?? ""

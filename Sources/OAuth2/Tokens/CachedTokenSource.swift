@@ -67,7 +67,7 @@ public final class CachedTokenSource: TokenSource {
         case .fail(let error):
             throw error
         case .join(let task, let epoch):
-            journal.count(\.waits)
+            journal.add(.awaited)
             let token = try await result(of: task, until: requirements.deadline)
             guard lifecycle.withLock({ $0.epoch == epoch }) else { throw OAuth2Error.signedOut }
             return token

@@ -33,7 +33,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             client: client,
             timing: timing,
             dpop: dpop,
-            journal: TokenJournal()
+            journal: TokenJournal(client.options.observers)
         )
         self.init(
             TokenAcquirer(

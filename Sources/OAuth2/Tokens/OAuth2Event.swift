@@ -1,6 +1,16 @@
 /// An event in the life of a token, for logs and metrics, without the token itself.
+///
+/// A `ClientObserver` of the authenticator's clients receives it.
 @nonexhaustive
 public enum OAuth2Event: Sendable, Hashable {
+    /// A request to the token endpoint is about to be sent, for the first time or again.
+    case requested
+    /// A caller waits for a token.
+    case awaited
+    /// The client sends a rejected request again.
+    case retried
+    /// The client doesn't send a rejected request again.
+    case refused
     /// A request for a token to replace that of a generation started. If it's in the background,
     /// callers still use the old token.
     case refreshStarted(replacing: Int, isInBackground: Bool)

@@ -1,48 +1,35 @@
+import Networking
 import Synchronization
 
-/// The counters and event streams of an authenticator.
+/// The counters and observers of an authenticator.
 final class TokenJournal: Sendable {
     private struct State {
         var counters = OAuth2Counters()
-        var listeners: [Int: AsyncStream<OAuth2Event>.Continuation] = [:]
-        var nextListener = 0
+        var observers: [any ClientObserver]
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    /// Creates a journal for the observers of the client that sends the token requests.
+    init(_ observers: [any ClientObserver] = []) {
+        state = Mutex(State(observers: observers))
+    }
 
     var counters: OAuth2Counters { state.withLock { $0.counters } }
 
-    /// Returns a new stream of events, which buffers 256 events and drops the oldest.
-    func events() -> AsyncStream<OAuth2Event> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
-            let listener = state.withLock { state in
-                state.nextListener += 1
-                state.listeners[state.nextListener] = continuation
-                return state.nextListener
-            }
-            continuation.onTermination = { [weak self] _ in
-                self?.state.withLock { $0.listeners[listener] = nil }
-            }
-        }
+    var observers: [any ClientObserver] { state.withLock { $0.observers } }
+
+    /// Adds observers that aren't there yet.
+    func add(_ observers: [any ClientObserver]) {
+        state.withLock { $0.observers = $0.observers.merging(observers) }
     }
 
     func add(_ event: OAuth2Event) {
-        let listeners = state.withLock { state in
-            switch event {
-            case .refreshed(_, _, isFound: true): state.counters.found += 1
-            case .refreshed(_, _, isFound: false): state.counters.refreshes += 1
-            case .refreshFailed: state.counters.failures += 1
-            case .rotated: state.counters.rotations += 1
-            case .storeFailed: state.counters.storeFailures += 1
-            default: break
-            }
-            return Array(state.listeners.values)
+        let observers = state.withLock { state in
+            state.counters.count(event)
+            return state.observers
         }
-        for listener in listeners { listener.yield(event) }
-    }
-
-    func count(_ counter: any WritableKeyPath<OAuth2Counters, Int> & Sendable) {
-        state.withLock { $0.counters[keyPath: counter] += 1 }
+        observers.observe(event)
     }
 
     // MARK: Token events
@@ -63,8 +50,23 @@ final class TokenJournal: Sendable {
             add(.backoff(backoff, error.code))
         }
     }
+}
 
-    deinit {
-        for listener in state.withLock({ $0.listeners.values }) { listener.finish() }
+extension OAuth2Counters {
+    fileprivate mutating func count(_ event: OAuth2Event) {
+        switch event {
+        case .requested: tokenRequests += 1
+        case .awaited: waits += 1
+        case .retried: retries += 1
+        case .refused: refusals += 1
+        case .refreshed(_, _, isFound: true): found += 1
+        case .refreshed(_, _, isFound: false): refreshes += 1
+        case .refreshFailed: failures += 1
+        case .rotated: rotations += 1
+        case .storeFailed: storeFailures += 1
+        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .signedOut,
+            .signedIn:
+            break
+        }
     }
 }

@@ -359,28 +359,20 @@ struct OAuth2Snippets {
     @Test("Reports events as they occur")
     func events() async throws {
         try await withServers { server, _ async throws in
+            let codes = Mutex<[OAuth2Error.Code]>([])
+            let grantAlert = GrantAlert { code, _ in codes.withLock { $0.append(code) } }
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
                 grant: RefreshTokenGrant(refreshToken: Secret("unknown")),
                 resources: .everyHTTPSOrigin
             )
-            let codes = Mutex<[OAuth2Error.Code]>([])
-            let watching = Task {
-                let alert = { (code: OAuth2Error.Code, _: Bool) in codes.withLock { $0.append(code) } }
-                for await event in authenticator.events {
-                    if case .dead(let code, let isPossiblyLostRotation) = event {
-                        alert(code, isPossiblyLostRotation)
-                    }
-                }
-            }
-            // The event is sent once for an ended grant, and the task may not be listening yet.
-            while codes.withLock({ $0.isEmpty }) {
-                try await authenticator.signIn(with: Secret("unknown"))
-                _ = try? await authenticator.accessToken()
-            }
-            watching.cancel()
-            #expect(codes.withLock { $0.first } == .reauthenticationRequired)
+            let client = NetworkClient(
+                interceptors: [authenticator],
+                options: .init(observers: [grantAlert])
+            )
+            _ = try? await client.makeRequest(URLRequest(url: server.baseURL))
+            #expect(codes.withLock { $0 } == [.reauthenticationRequired])
         }
     }
 
@@ -440,4 +432,18 @@ func crossAppAccess(
         resources: [api]
     )
     return authenticator
+}
+
+final class GrantAlert: ClientObserver {
+    private let alert: @Sendable (OAuth2Error.Code, Bool) -> Void
+
+    init(_ alert: @escaping @Sendable (OAuth2Error.Code, Bool) -> Void) {
+        self.alert = alert
+    }
+
+    func observe(_ event: any ObservedEvent) {
+        if case .dead(let code, let isLost)? = event as? OAuth2Event {
+            alert(code, isLost)
+        }
+    }
 }

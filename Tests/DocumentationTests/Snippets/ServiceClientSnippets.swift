@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
@@ -44,24 +45,33 @@ struct ServiceClientSnippets {
     @Test("Reports token events as they occur")
     func watching() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "dashboard", secret: "s3cret")])
+        let alarms = Mutex<[String]>([])
+        let observer = TokenAlarm { text in alarms.withLock { $0.append(text) } }
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "dashboard", secret: Secret("s3cret")),
             grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin
+            resources: .everyHTTPSOrigin,
+            client: NetworkClient(options: .init(observers: [observer]))
         )
-        let events = authenticator.events
         _ = try await authenticator.accessToken()
-        var alarms: [String] = []
-        let alert = { (text: String) in alarms.append(text) }
-        try await authenticator.signOut()
-
-        for await event in events {
-            if case .dead(let code, _) = event { alert("sign in again: \(code)") }
-            if case .storeFailed = event { alert("the token store can't save tokens") }
-            if case .signedOut = event { break }
-        }
-        #expect(alarms.isEmpty)
+        #expect(alarms.withLock { $0.isEmpty })
+        observer.observe(OAuth2Event.storeFailed)
+        #expect(alarms.withLock { $0 } == ["the token store can't save tokens"])
         await authorization.stop()
+    }
+}
+
+final class TokenAlarm: ClientObserver {
+    let alert: @Sendable (String) -> Void
+
+    init(_ alert: @escaping @Sendable (String) -> Void) { self.alert = alert }
+
+    func observe(_ event: any ObservedEvent) {
+        switch event as? OAuth2Event {
+        case .dead(let code, _): alert("sign in again: \(code)")
+        case .storeFailed: alert("the token store can't save tokens")
+        default: break
+        }
     }
 }

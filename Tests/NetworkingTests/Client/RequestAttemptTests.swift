@@ -2,45 +2,33 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import Synchronization
 import TestSupport
 import Testing
 
 @Suite("RequestAttempt", .limitedConcurrency)
 struct RequestAttemptTests {
-    /// An interceptor that records the attempts.
-    private final class Observer: RequestInterceptor {
-        let attempts = Mutex<[RequestAttempt]>([])
-        let needsMetrics: Bool
-
-        init(needsMetrics: Bool = false) {
-            self.needsMetrics = needsMetrics
-        }
-
-        var all: [RequestAttempt] { attempts.withLock { $0 } }
-
-        func attemptEnded(_ attempt: RequestAttempt) {
-            attempts.withLock { $0.append(attempt) }
-        }
-    }
-
     private let request = URLRequest(url: URL(string: "http://a.example/things/42")!)
 
-    private func client(_ transport: MockTransport, _ interceptors: [any RequestInterceptor]) -> NetworkClient {
+    private func client(
+        _ transport: MockTransport,
+        _ interceptors: [any RequestInterceptor] = [],
+        observedBy observer: AttemptJournal
+    ) -> NetworkClient {
         let time = ManualTime(advancesWhenSleeping: true)
         return NetworkClient(
             transport: transport,
             interceptors: interceptors,
-            options: .init(timeout: nil, timeSource: time.timeSource)
+            options: .init(timeout: nil, timeSource: time.timeSource, observers: [observer])
         )
     }
 
     @Test("Reports each attempt once, with its number, request, response and error")
     func attempts() async throws {
-        let observer = Observer()
+        let observer = AttemptJournal()
         let transport = MockTransport(.status(401), .failure(NetworkError(.connectionLost, "cut")), .text("ok"))
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
-        _ = try await client(transport, [authenticator, Retry.Policy.maxRetries(2), observer]).makeRequest(request)
+        let client = client(transport, [authenticator, Retry.Policy.maxRetries(2)], observedBy: observer)
+        _ = try await client.makeRequest(request)
         let all = observer.all
         #expect(all.map(\.context.attempt) == [1, 2, 3])
         #expect(Set(all.map(\.context.operation)).count == 1)
@@ -54,8 +42,8 @@ struct RequestAttemptTests {
 
     @Test("Operations have different numbers")
     func operations() async throws {
-        let observer = Observer()
-        let client = client(MockTransport(.text("a"), .text("b")), [observer])
+        let observer = AttemptJournal()
+        let client = client(MockTransport(.text("a"), .text("b")), observedBy: observer)
         _ = try await client.makeRequest(request)
         _ = try await client.makeRequest(request)
         #expect(Set(observer.all.map(\.context.operation)).count == 2)
@@ -64,9 +52,9 @@ struct RequestAttemptTests {
     @Test("Reports an attempt without a request if the request can't be created")
     func notMade() async throws {
         struct Refusal: Error {}
-        let observer = Observer()
+        let observer = AttemptJournal()
         let refusing = RecordingInterceptor("a", makingRequest: { _ in throw Refusal() })
-        let client = client(MockTransport(), [refusing, observer])
+        let client = client(MockTransport(), [refusing], observedBy: observer)
         await #expect(throws: NetworkError.self) { try await client.makeRequest(request) }
         #expect(observer.all.count == 1)
         #expect(observer.all.first?.request == nil)
@@ -75,9 +63,9 @@ struct RequestAttemptTests {
 
     @Test("Reports a cancelled attempt with its request")
     func cancelled() async throws {
-        let observer = Observer()
+        let observer = AttemptJournal()
         let transport = MockTransport(.never)
-        let client = NetworkClient(transport: transport, interceptors: [observer], options: .init(timeout: nil))
+        let client = NetworkClient(transport: transport, options: .init(timeout: nil, observers: [observer]))
         var patient = request
         patient.timeoutInterval = .infinity
         let call = Task { [patient] in try await client.makeRequest(patient) }
@@ -93,11 +81,11 @@ struct RequestAttemptTests {
     func metrics(_ isNeeded: Bool) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/", .text("ok"))
-            let observer = Observer(needsMetrics: isNeeded)
+            let observer = AttemptJournal(needsMetrics: isNeeded)
             let heard = EventLog()
             let client = NetworkClient(
                 transport: URLSessionTransport(configuration: .ephemeral),
-                interceptors: [observer]
+                options: .init(observers: [observer])
             )
             let options = RequestOptions(observer: { if case .finished = $0 { heard.append("finished") } })
             _ = try await client.response(for: URLRequest(url: server.url(for: "/")), options: options)

@@ -23,12 +23,13 @@ struct RequestCompressionTests {
     private func client(
         _ transport: MockTransport,
         _ interceptors: [any RequestInterceptor] = [],
-        _ compression: RequestCompression = .gzip()
+        _ compression: RequestCompression = .gzip(),
+        observers: [any ClientObserver] = []
     ) -> NetworkClient {
         NetworkClient(
             transport: transport,
             interceptors: interceptors,
-            options: NetworkClient.Options(requestCompression: compression)
+            options: NetworkClient.Options(requestCompression: compression, observers: observers)
         )
     }
 
@@ -227,16 +228,11 @@ struct RequestCompressionTests {
     @Test("The repetition isn't a retry: policies keep theirs, and interceptors see another attempt")
     func counting() async throws {
         let transport = MockTransport(.status(415), .status(503), .text("ok"))
-        let attempts = Mutex<[Int]>([])
-        let states = Mutex<[Int]>([])
-        let counting = ClosureInterceptor.observing { attempt in
-            attempts.withLock { $0.append(attempt.context.attempt) }
-            states.withLock { $0.append(attempt.context.retryState.retryCount) }
-        }
-        let client = client(transport, [Retry.Policy.maxRetries(1, when: .always), counting])
+        let journal = AttemptJournal()
+        let client = client(transport, [Retry.Policy.maxRetries(1, when: .always)], observers: [journal])
         #expect(try await client.makeRequest(request()) == Data("ok".utf8))
-        #expect(attempts.withLock { $0 } == [1, 2, 3])
-        #expect(states.withLock { $0 } == [0, 0, 1])
+        #expect(journal.all.map(\.context.attempt) == [1, 2, 3])
+        #expect(journal.all.map(\.context.retryState.retryCount) == [0, 0, 1])
         #expect(transport.requests.map(isCompressed) == [true, false, false])
     }
 

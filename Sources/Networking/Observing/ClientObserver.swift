@@ -1,0 +1,115 @@
+public import FoundationNetworking
+
+/// An observer of clients, for logs, metrics and traces.
+///
+/// ```swift
+/// let client = NetworkClient(
+///     interceptors: [authenticator],
+///     options: .init(observers: [counter])
+/// )
+/// ```
+///
+/// A client's observers also observe the authenticators among its interceptors with their token
+/// requests, and the authenticators and key sets that it sends requests for.
+///
+/// Each method's default does nothing. Methods run on the thread of the request, of a token refresh
+/// or of the transport, and must return at once. Without observers, a client does no work for them.
+///
+/// For each operation, the client calls ``operationStarted(_:)``, then
+/// ``attemptStarted(_:context:)`` and ``attemptEnded(_:)`` for each attempt, and
+/// ``operationEnded(_:)``. ``InterceptorContext/operation`` and ``InterceptorContext/attempt`` tell
+/// them apart.
+public protocol ClientObserver: AnyObject, Sendable {
+    /// Observes the start of an operation, in the task of the caller.
+    ///
+    /// - Parameter context: The context of the operation's first attempt.
+    func operationStarted(_ context: InterceptorContext)
+
+    /// Observes a request that is about to be sent, and returns the header fields that pass a trace
+    /// on to the server.
+    ///
+    /// The client doesn't call this for attempts that send nothing: the request couldn't be made,
+    /// or a cache had the response.
+    ///
+    /// - Parameters:
+    ///   - request: The request, after all interceptors changed it.
+    ///   - context: The context of the operation.
+    /// - Returns: Header fields to add, such as `traceparent`. The client keeps the request's own
+    ///   fields and those of earlier observers with the same name.
+    func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders
+
+    /// Observes the outcome of an attempt, before the client decides whether to retry.
+    ///
+    /// - Parameter attempt: The attempt. Its request may not have been sent.
+    func attemptEnded(_ attempt: RequestAttempt)
+
+    /// Observes the outcome of an operation: the body of a collected response has been received, or
+    /// the header of a streamed one.
+    ///
+    /// - Parameter operation: The last attempt, with the duration of the whole operation and the
+    ///   error that the caller gets.
+    func operationEnded(_ operation: RequestAttempt)
+
+    /// Observes an event of a connection, a token or a key set.
+    ///
+    /// - Parameter event: The event, such as a ``ConnectionEvent``, or an `OAuth2Event` or
+    ///   `KeySetEvent` of OAuth2.
+    func observe(_ event: any ObservedEvent)
+
+    /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges`` and to report
+    /// each ``ConnectionEvent``.
+    ///
+    /// The default is `false`. Measuring costs the transport a few microseconds for each request.
+    var needsMetrics: Bool { get }
+}
+
+extension ClientObserver {
+    /// Does nothing.
+    ///
+    /// - Parameter context: The context of the operation's first attempt.
+    public func operationStarted(_ context: InterceptorContext) {}
+
+    /// Adds no header fields.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: The context of the operation.
+    /// - Returns: No fields.
+    public func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders { [:] }
+
+    /// Does nothing.
+    ///
+    /// - Parameter attempt: The attempt.
+    public func attemptEnded(_ attempt: RequestAttempt) {}
+
+    /// Does nothing.
+    ///
+    /// - Parameter operation: The last attempt.
+    public func operationEnded(_ operation: RequestAttempt) {}
+
+    /// Does nothing.
+    ///
+    /// - Parameter event: The event.
+    public func observe(_ event: any ObservedEvent) {}
+
+    /// `false`.
+    public var needsMetrics: Bool { false }
+}
+
+/// An interceptor with events of its own, which the observers of its clients receive.
+package protocol ObservableInterceptor: RequestInterceptor {
+    /// Reports events to observers from now on, in addition to earlier ones.
+    func add(_ observers: [any ClientObserver])
+}
+
+extension [any ClientObserver] {
+    /// Returns these observers and those of the others that aren't among them.
+    package func merging(_ others: [any ClientObserver]) -> Self {
+        others.isEmpty ? self : self + others.filter { other in !contains { $0 === other } }
+    }
+
+    /// Reports an event to each observer.
+    package func observe(_ event: any ObservedEvent) {
+        for observer in self { observer.observe(event) }
+    }
+}

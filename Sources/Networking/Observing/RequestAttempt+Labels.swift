@@ -1,0 +1,80 @@
+import Foundation
+import FoundationNetworking
+
+extension RequestAttempt: ObservedEvent {
+    /// `http.client.request`.
+    public var name: String { "http.client.request" }
+
+    /// The labels of
+    /// [OpenTelemetry's HTTP conventions](https://opentelemetry.io/docs/specs/semconv/http/).
+    ///
+    /// - `http.request.method`: a method of RFC 9110 or `PATCH`, else `_OTHER`;
+    /// - `url.scheme`, `server.address`, `server.port`: the request's origin;
+    /// - `http.response.status_code`: the status, if there is a response;
+    /// - `network.protocol.version`: `1.0`, `1.1`, `2` or `3`, if there is a response;
+    /// - `error.type`: ``errorType``, if the attempt failed.
+    public var labels: [String: String] {
+        let origin = request?.url.flatMap(HTTPOrigin.init)
+        return [
+            "http.request.method": request.map { Self.known($0.httpMethod ?? "GET") } ?? Self.noLabel,
+            "url.scheme": origin?.scheme ?? Self.noLabel,
+            "server.address": origin?.plainHost ?? Self.noLabel,
+            "server.port": origin.map { String($0.port) } ?? Self.noLabel,
+            "http.response.status_code": response.map { Self.statusLabel($0.status) } ?? Self.noLabel,
+            "network.protocol.version": response.flatMap { Self.versions[$0.version] } ?? Self.noLabel,
+            "error.type": errorType ?? Self.noLabel,
+        ]
+    }
+
+    /// `url.full` without secrets, `http.request.resend_count` after the first attempt, the size of
+    /// the body, the use of the cache, redirects and ``errorDescription``.
+    public var details: [String: String] {
+        var details: [String: String] = [:]
+        details["url.full"] = request?.url.map(Redaction.standard.redacted)
+        if context.attempt > 1 { details["http.request.resend_count"] = String(context.attempt - 1) }
+        if let response {
+            details["http.response.body.size"] = String(response.body.count)
+            if let use = response.cacheUse { details["cache"] = "\(use)" }
+            if !response.redirects.isEmpty { details["redirects"] = String(response.redirects.count) }
+        }
+        details["error.message"] = errorDescription
+        return details
+    }
+
+    /// `debug`, or `info` if the attempt failed: the caller gets the error.
+    public var severity: EventSeverity { error == nil ? .debug : .info }
+
+    /// The kind of the error, one of few values; `nil` if the attempt succeeded.
+    ///
+    /// It's the status of a ``ServerError``, the name of a ``NetworkError/Code`` or, for errors of
+    /// other packages, the name of their type.
+    public var errorType: String? {
+        switch error {
+        case nil: nil
+        case let error as ServerError: Self.statusLabel(error.errorCode)
+        case let error as NetworkError: "\(error.code)"
+        case let error?: "\(type(of: error))"
+        }
+    }
+
+    /// The description of the error without secrets; `nil` if the attempt succeeded.
+    ///
+    /// It's the type's name for errors of other packages, because their texts may contain secrets.
+    public var errorDescription: String? {
+        error.map { ($0 as? any LoggableError)?.logText ?? "\(type(of: $0))" }
+    }
+
+    /// A server can send any number of three digits, and a transport of tests others.
+    private static func statusLabel(_ status: Int) -> String {
+        (100...599).contains(status) ? String(status) : "_OTHER"
+    }
+
+    private static func known(_ method: String) -> String { methods.contains(method) ? method : "_OTHER" }
+
+    private static let methods: Set = [
+        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT",
+    ]
+    private static let versions = [
+        "HTTP/1.0": "1.0", "HTTP/1.1": "1.1", "HTTP/2": "2", "HTTP/2.0": "2", "HTTP/3": "3", "HTTP/3.0": "3",
+    ]
+}
