@@ -42,7 +42,8 @@ let package = Package(
         .target(name: "CCurl", dependencies: ["CZlib"]),
         .systemLibrary(name: "CSocket"),
         .systemLibrary(name: "CProcess"),
-        .target(name: "System", dependencies: ["CSocket"], swiftSettings: settings),
+        // Not `System`: swift-nio takes a module of that name for Apple's.
+        .target(name: "SystemIO", dependencies: ["CSocket"], swiftSettings: settings),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "Compression", dependencies: ["CZlib"], swiftSettings: settings),
         .target(
@@ -50,10 +51,10 @@ let package = Package(
             dependencies: ["OpenSSLCrypto", "Compression", "CBase64"],
             swiftSettings: settings
         ),
-        .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
+        .target(name: "Networking", dependencies: ["OpenSSLCrypto", "SystemIO", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
-            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "SystemIO"],
             swiftSettings: settings
         ),
         .target(
@@ -78,7 +79,7 @@ let package = Package(
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "SystemIO"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -107,7 +108,7 @@ let package = Package(
         ),
         // `TestSupport` limits concurrent tests, and waits for other threads.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "SystemTests", dependencies: ["System"], swiftSettings: settings),
+        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for tests of OpenSSL's own behavior.
@@ -132,7 +133,8 @@ let package = Package(
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
-                "Networking", "MockNetworking", "System", "TestPrograms", "TestVectors", "transfer-peer", "TestSupport",
+                "Networking", "MockNetworking", "SystemIO", "TestPrograms", "TestVectors", "transfer-peer",
+                "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -147,7 +149,7 @@ let package = Package(
             name: "OAuth2Tests",
             dependencies: [
                 "token-rotator", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking",
-                "System",
+                "SystemIO",
                 "TestPrograms",
                 "TestVectors", "TestSupport",
             ],

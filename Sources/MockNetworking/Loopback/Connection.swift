@@ -1,6 +1,6 @@
 import Foundation
 import Networking
-import System
+import SystemIO
 
 /// An accepted connection, with its unparsed input, its pending output and its state.
 ///

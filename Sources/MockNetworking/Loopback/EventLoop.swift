@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Networking
 import OpenSSLCrypto
-import System
+import SystemIO
 
 /// An event loop that serves all connections of a server on one thread without blocking on any of
 /// them.

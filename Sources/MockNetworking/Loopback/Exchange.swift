@@ -1,6 +1,6 @@
 import Foundation
 import Networking
-import System
+import SystemIO
 
 /// A request in progress: runs its handler and posts the response's bytes.
 struct Exchange: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import System
+import SystemIO
 
 /// A message from a task to the event loop.
 enum LoopCommand: Sendable {

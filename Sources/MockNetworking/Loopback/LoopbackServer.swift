@@ -1,6 +1,6 @@
 public import Foundation
 public import Networking
-import System
+import SystemIO
 
 /// An HTTP/1.1 server on 127.0.0.1 for tests of HTTP clients.
 ///

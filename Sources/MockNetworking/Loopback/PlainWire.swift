@@ -1,6 +1,6 @@
 import Foundation
 import OpenSSLCrypto
-import System
+import SystemIO
 
 /// A connection without TLS.
 final class PlainWire: Wire {

@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import System
+import SystemIO
 
 /// The channel for the bytes of one response, which enforces the response's cut.
 final class ResponseChannel: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 import OpenSSLCrypto
-import System
+import SystemIO
 
 /// A TLS connection.
 final class TLSWire: Wire {

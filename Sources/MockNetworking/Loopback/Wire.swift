@@ -1,6 +1,6 @@
 import Foundation
 import OpenSSLCrypto
-import System
+import SystemIO
 
 /// A nonblocking transport of a connection's bytes, plain or with TLS.
 protocol Wire: AnyObject {

@@ -1,6 +1,6 @@
 import Foundation
 import Networking
-import System
+import SystemIO
 
 /// The connections of a receiver, which belong to its thread.
 final class RedirectConnections {

@@ -1,6 +1,6 @@
 import Networking
 import Synchronization
-import System
+import SystemIO
 
 /// The socket, the thread and the expected response of a ``LoopbackRedirectReceiver``.
 final class RedirectListener: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import MockNetworking
 import Synchronization
-import System
+import SystemIO
 import TestSupport
 import Testing
 

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Glibc
 import MockNetworking
 import Networking
-import System
+import SystemIO
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Synchronization
-import System
+import SystemIO
 
 /// The limits on a transport's running requests, shared by its engines.
 ///

@@ -1,4 +1,4 @@
-import System
+import SystemIO
 
 /// The connections of an engine, with one multi handle per kind of traffic, created on demand.
 struct CurlConnections {

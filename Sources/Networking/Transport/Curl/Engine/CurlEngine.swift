@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemIO
 
 /// The handle for an engine's thread.
 ///

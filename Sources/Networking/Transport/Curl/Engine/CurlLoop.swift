@@ -1,5 +1,5 @@
 import CCurl
-import System
+import SystemIO
 
 /// The engine's loop, which owns all transfers and runs on a dedicated thread.
 ///

@@ -1,5 +1,5 @@
 import CCurl
-import System
+import SystemIO
 
 /// The kinds of traffic, which don't share connections.
 enum CurlTraffic: UInt32, CaseIterable {

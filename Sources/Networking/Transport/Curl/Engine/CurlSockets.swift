@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import System
+import SystemIO
 
 /// The sockets of a multi handle, with their watched conditions and whether they're in use.
 ///

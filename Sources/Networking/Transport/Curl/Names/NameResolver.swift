@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemIO
 
 /// A resolver that looks up host names with a limited number of threads.
 ///

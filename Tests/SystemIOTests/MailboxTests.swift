@@ -1,4 +1,4 @@
-import System
+import SystemIO
 import Testing
 
 @Suite struct MailboxTests {
