@@ -167,6 +167,27 @@ public struct AccessTokenVerifier: Sendable {
         try await stopped(at: policy.currentDate()).decision(about: request, requirement)
     }
 
+    /// Checks further requirements of a request whose token is already verified.
+    ///
+    /// A server that verifies the token in one place and knows the route's requirement in another
+    /// calls it there.
+    ///
+    /// ```swift
+    /// try verifier.check(token, requires: AccessRequirement(scope: ["orders.write"]))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - token: The request's token, verified by ``verify(_:requires:)``.
+    ///   - requirement: The requirements.
+    /// - Throws: ``AccessRefusal`` with the code `insufficientScope` or
+    ///   `insufficientAuthentication`, with the response to send.
+    public func check(
+        _ token: VerifiedAccessToken,
+        requires requirement: AccessRequirement
+    ) throws(AccessRefusal) {
+        try check(requirement, token, token.binding == .key ? .dpop : .bearer)
+    }
+
     /// Returns the verifier with fixed clocks, so that all checks of one request use the same time.
     private func stopped(at now: Date) -> Self {
         var verifier = self
@@ -183,7 +204,7 @@ public struct AccessTokenVerifier: Sendable {
         let verified = try await verified(presented)
         var token = verified.token
         try await checkBinding(of: &token, presented, request)
-        try check(requirement, token, presented)
+        try check(requirement, token, presented.scheme)
         try await checkStatus(of: token, in: verified.statusLists, presented)
         try await checkIsFirstUse(verified.use, presented)
         return token
@@ -293,7 +314,7 @@ public struct AccessTokenVerifier: Sendable {
     private func check(
         _ requirement: AccessRequirement,
         _ token: VerifiedAccessToken,
-        _ presented: PresentedToken
+        _ scheme: PresentedToken.Scheme
     ) throws(AccessRefusal) {
         guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
             throw AccessRefusal(
@@ -301,7 +322,7 @@ public struct AccessTokenVerifier: Sendable {
                 "the access token has insufficient scope",
                 challenges: [
                     challenge(
-                        presented.scheme,
+                        scheme,
                         .insufficientScope,
                         "The access token has insufficient scope",
                         ResourceDemand(scope: requirement.scope)
@@ -319,7 +340,7 @@ public struct AccessTokenVerifier: Sendable {
             shortcoming,
             challenges: [
                 challenge(
-                    presented.scheme,
+                    scheme,
                     .insufficientUserAuthentication,
                     "The user must authenticate again",
                     demand

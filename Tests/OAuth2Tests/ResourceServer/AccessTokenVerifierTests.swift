@@ -68,6 +68,45 @@ struct AccessTokenVerifierTests {
         #expect(api.issuer.fetchCount == 0)
     }
 
+    @Test("Without a DPoP verifier, no challenge has the scheme DPoP", arguments: [false, true])
+    func bearerOnly(requiresBoundTokens: Bool) async throws {
+        var verifier = api.verifier
+        verifier.dpop = nil
+        verifier.requiresBoundTokens = requiresBoundTokens
+        let keyBound = try api.token(["cnf": ["jkt": "a"]])
+        let requests: [(HTTPHeaders, AccessRefusal.Code)] = [
+            ([:], .noToken), (["Authorization": "DPoP \(keyBound)", "DPoP": "a"], .noToken),
+            (["Authorization": "Bearer a b"], .malformedRequest), (["Authorization": "Bearer a"], .invalidToken),
+            (["Authorization": "Bearer \(keyBound)"], .invalidToken),
+            (
+                ["Authorization": "Bearer \(try api.token(["scope": "a"]))"],
+                requiresBoundTokens ? .invalidToken : .insufficientScope
+            ),
+        ]
+        for (headers, code) in requests {
+            let refusal = await #expect(throws: AccessRefusal(code, "")) {
+                try await verifier.verify(api.request(headers), requires: AccessRequirement(scope: ["orders.read"]))
+            }
+            #expect(refusal?.written.map(\.scheme) == ["Bearer"])
+            #expect(refusal?.challenge?.contains("algs") == false)
+        }
+    }
+
+    @Test("Checks a route's requirement of a verified token")
+    func laterRequirement() async throws {
+        let token = try await api.verify(bearer: try api.token())
+        try api.verifier.check(token, requires: AccessRequirement(scope: ["orders.read"]))
+        let refusal = #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try api.verifier.check(token, requires: AccessRequirement(scope: ["orders.delete"]))
+        }
+        #expect(refusal?.status == 403)
+        #expect(refusal?.written.map(\.scheme) == ["Bearer"])
+        #expect(refusal?.written.first?.parameters["scope"] == "orders.delete")
+        #expect(throws: AccessRefusal(.insufficientAuthentication, "")) {
+            try api.verifier.check(token, requires: AccessRequirement(acrValues: ["gold"]))
+        }
+    }
+
     @Test("Ignores a token in the URL or in a field other than Authorization")
     func elsewhere() async throws {
         let token = try api.token()

@@ -50,6 +50,16 @@ struct BoundTokenTests {
         #expect(found.responseHeaders.isEmpty)
     }
 
+    @Test("A later check of a key-bound token challenges with its scheme")
+    func laterRequirement() async throws {
+        let token = try boundToken()
+        let found = try await api.verify(dpop: token, proof: try proof(token))
+        let refusal = #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try api.verifier.check(found, requires: AccessRequirement(scope: ["orders.delete"]))
+        }
+        #expect(refusal?.written.map(\.scheme) == ["DPoP"])
+    }
+
     @Test("Accepts a proof only once")
     func replay() async throws {
         let token = try boundToken()
