@@ -109,6 +109,11 @@ struct SecrecyTests {
         let grant = RefreshTokenGrant(refreshToken: Secret(secret))
         let authenticator = fixture.authenticator(grant: grant, dpop: .generated())
         _ = try await authenticator.accessToken()
+        var authentication = authenticator.authentication(
+            method: .get,
+            url: try #require(URL(string: "https://api.example/?token=\(secret)"))
+        )
+        _ = try await authentication.credentials()
         let fixed = StaticTokenSource(token)
         let cached = CachedTokenSource(fixed)
         _ = try await cached.token()
@@ -139,7 +144,7 @@ struct SecrecyTests {
             TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost, TokenStoreSharing.hosts,
             RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
 
-            basic, assertion,
+            basic, assertion, authentication,
             PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut,
             KeySetEvent.refreshFailed(host: nil, .serverTransient, status: 503),

@@ -3,9 +3,6 @@ import FoundationNetworking
 
 // The decision between two attempts.
 extension AttemptLoop {
-    /// The limit on retries for authentication, so that an authenticator can't loop forever.
-    private static let maximumAuthenticationRetries = 10
-
     /// Returns, after the delay, if the client makes another attempt; throws if it doesn't.
     ///
     /// - Returns: The cost of the next attempt in the retry budget, or `nil` if it's free.
@@ -28,8 +25,8 @@ extension AttemptLoop {
             decision.add(action, of: link, priority: options.retryActionPriority)
         }
         let isForAuthentication = decision.isForAuthentication
-        if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
-            throw failure.error.ending(reason: .retries(Self.maximumAuthenticationRetries), state)
+        if isForAuthentication, state.authenticationErrors.count >= Retry.maximumAuthenticationRetries {
+            throw failure.error.ending(reason: .retries(Retry.maximumAuthenticationRetries), state)
         }
         if decision.isForAnotherAttempt, request.httpBody == nil, context.body?.isReplayable == false {
             throw failure.error.ending(reason: .bodyNotReplayable, state)

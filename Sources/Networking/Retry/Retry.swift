@@ -2,6 +2,9 @@
 public enum Retry {}
 
 extension Retry {
+    /// The limit on retries for authentication, so that an authenticator can't loop forever.
+    package static let maximumAuthenticationRetries = 10
+
     /// An interceptor's decision after a failed attempt.
     ///
     /// If interceptors disagree, the action with the highest priority applies: `noRetry`, then
