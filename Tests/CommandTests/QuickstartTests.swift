@@ -66,6 +66,20 @@ struct QuickstartTests {
         for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
     }
 
+    @Test("The protected API logs why it refuses a request")
+    func refusals() throws {
+        let lines = try BuiltProgram.quickstart.run("resource-server").output.split(separator: "\n")
+        let expected = [
+            /1\. with a token: reports for reader/, /[ ]{3}refused: insufficientScope: .+/,
+            /403: insufficient scope; Bearer .*scope="reports\.write".*/, /[ ]{3}refused: noToken: .+/,
+            /401: no token; Bearer realm="reports", scope="reports\.read"/, /[ ]{3}refused: invalidToken: .+/,
+            /401: a token signed with another key; Bearer .*error="invalid_token".*/,
+        ]
+        #expect(lines.count == expected.count)
+        for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
+        #expect(!lines.contains { $0.contains("DPoP") })
+    }
+
     @Test("Rejects an unknown example and lists the available ones")
     func unknown() throws {
         let result = try BuiltProgram.quickstart.run("fast-start")
