@@ -6,62 +6,114 @@ let warnings: [SwiftSetting] = Context.environment["WARNINGS_ARE_ERRORS"] == nil
 
 let settings: [SwiftSetting] =
     warnings + [
+        .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ]
 
-/// The products of the root package that the targets use.
-let networking: Target.Dependency = .product(name: "Networking", package: "swift-authenticated-client")
-let oauth2: Target.Dependency = .product(name: "OAuth2", package: "swift-authenticated-client")
-let mocks: Target.Dependency = .product(name: "MockNetworking", package: "swift-authenticated-client")
+/// A product of the main package.
+func ours(_ name: String) -> Target.Dependency { .product(name: name, package: "swift-authenticated-client") }
 
-/// The packages that the targets connect to.
-let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
-let coreMetrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
-let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 
-// A separate package, because its targets have dependencies.
+/// A library of the package, and the target of the same name.
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name + "Tests", dependencies: [.byName(name: name)] + dependencies, swiftSettings: settings)
+}
+
+// A separate package, so that the main package has no dependencies.
+let libraries = [
+    library("ClientLogging", [ours("Networking"), logging]),
+    library("ClientMetrics", [ours("Networking"), metrics]),
+    library("ClientTracing", [ours("Networking"), tracing]),
+    library("OAuth2HTTPTypes", [ours("OAuth2"), ours("Networking"), httpTypes]),
+    library(
+        "OAuth2AsyncHTTPClient",
+        [ours("OAuth2"), ours("Networking"), asyncHTTPClient, logging, nioCore, nioHTTP1]
+    ),
+    library("OAuth2ServiceLifecycle", [ours("OAuth2"), ours("Networking"), lifecycle, logging]),
+    library(
+        "HummingbirdResourceServer",
+        [
+            "OAuth2HTTPTypes", ours("ResourceServer"), ours("OAuth2"), ours("Networking"), ours("TokenGeneration"),
+            hummingbird,
+            httpTypes, logging, nioCore, nioSSL,
+        ]
+    ),
+]
+
 let package = Package(
     name: "Integrations",
-    products: [
-        .library(name: "ClientLogging", targets: ["ClientLogging"]),
-        .library(name: "ClientMetrics", targets: ["ClientMetrics"]),
-        .library(name: "ClientTracing", targets: ["ClientTracing"]),
-    ],
+    products: libraries.map { .library(name: $0.name, targets: [$0.name]) },
     dependencies: [
         .package(name: "swift-authenticated-client", path: ".."),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.2.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
-    targets: [
-        .target(name: "ClientLogging", dependencies: [networking, logging], swiftSettings: settings),
-        .target(name: "ClientMetrics", dependencies: [networking, metrics], swiftSettings: settings),
-        .target(name: "ClientTracing", dependencies: [networking, tracing], swiftSettings: settings),
+    targets: libraries + [
         // A client with an authenticator and scripted servers, for the tests of observers.
         .target(
             name: "ObservedService",
-            dependencies: [networking, oauth2, mocks],
+            dependencies: [ours("Networking"), ours("OAuth2"), ours("MockNetworking")],
             path: "Tests/ObservedService",
             swiftSettings: settings
         ),
-        .testTarget(
-            name: "ClientLoggingTests",
-            dependencies: ["ClientLogging", "ObservedService", networking, oauth2, mocks, logging],
-            swiftSettings: settings
+        tests(
+            "ClientLogging",
+            ["ObservedService", ours("Networking"), ours("OAuth2"), ours("MockNetworking"), logging]
         ),
-        .testTarget(
-            name: "ClientMetricsTests",
-            dependencies: ["ClientMetrics", "ObservedService", networking, oauth2, mocks, metrics, coreMetrics],
-            swiftSettings: settings
+        tests(
+            "ClientMetrics",
+            [
+                "ObservedService", ours("Networking"), ours("OAuth2"), ours("MockNetworking"), metrics,
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]
         ),
-        .testTarget(
-            name: "ClientTracingTests",
-            dependencies: ["ClientTracing", "ObservedService", networking, mocks, tracing],
-            swiftSettings: settings
+        tests("ClientTracing", ["ObservedService", ours("Networking"), ours("MockNetworking"), tracing]),
+        tests("OAuth2HTTPTypes", [ours("OAuth2"), ours("Networking"), ours("MockNetworking"), httpTypes]),
+        tests(
+            "OAuth2AsyncHTTPClient",
+            [ours("OAuth2"), ours("Networking"), ours("MockNetworking"), asyncHTTPClient, nioCore, nioHTTP1]
+        ),
+        tests(
+            "OAuth2ServiceLifecycle",
+            [
+                ours("OAuth2"), ours("Networking"), ours("MockNetworking"), lifecycle, logging,
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ]
+        ),
+        tests(
+            "HummingbirdResourceServer",
+            [
+                "OAuth2HTTPTypes", ours("ResourceServer"), ours("OAuth2"), ours("Networking"), ours("TokenGeneration"),
+                ours("MockNetworking"),
+                hummingbird, httpTypes, logging, nioCore, nioSSL,
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -11,7 +11,10 @@ enum Repository {
     /// Every Markdown file for readers. Their links are tested.
     static let pages: [MarkdownFile] =
         documentation
-        + markdown(["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Vectors/README.md", "Benchmarks/README.md"])
+        + markdown([
+            "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Vectors/README.md", "Benchmarks/README.md",
+            "Integrations/README.md", "Examples/README.md",
+        ])
 
     /// Returns the text of a file, or `nil` if it can't be read.
     static func text(_ path: String) -> String? {

@@ -1,0 +1,80 @@
+import Foundation
+import HTTPTypes
+public import Hummingbird
+import NIOCore
+public import OAuth2
+public import ResourceServer
+import TokenGeneration
+
+extension RouterMethods where Context: AccessTokenRequestContext {
+    /// Requires a valid access token for the routes that are added after this call.
+    ///
+    /// ```swift
+    /// router.group("reports").authorize(with: verifier, at: "https://api.example")
+    ///     .requires(scope: "reports.read")
+    ///     .get { _, context in try context.accessToken.subject ?? "" }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - verifier: The verifier.
+    ///   - baseURL: The scheme, host and port of the API's public URL. DPoP proofs contain it, also
+    ///     behind a proxy.
+    ///   - requirement: The requirements of all these routes. The default is a valid token.
+    /// - Returns: The same routes.
+    @discardableResult
+    public func authorize(
+        with verifier: AccessTokenVerifier,
+        at baseURL: String,
+        requires requirement: AccessRequirement = AccessRequirement()
+    ) -> Self {
+        add(middleware: AccessTokenMiddleware(verifier, at: baseURL, requires: requirement))
+    }
+
+    /// Requires scope for the routes that are added after this call, in addition to the
+    /// requirements so far.
+    ///
+    /// - Parameter scope: The names of the scope, all of which the token must have.
+    /// - Returns: The same routes.
+    @discardableResult
+    public func requires(scope: String...) -> Self {
+        requires(AccessRequirement(scope: scope))
+    }
+
+    /// Adds requirements for the routes that are added after this call.
+    ///
+    /// Call it after ``authorize(with:at:requires:)``. Without that, the routes respond with the
+    /// status 500. If the verifier has a `replayCache`, pass the requirements there, because a
+    /// token is used once it's verified.
+    ///
+    /// - Parameter requirement: The requirements, such as the strength or age of the user's
+    ///   authentication.
+    /// - Returns: The same routes.
+    @discardableResult
+    public func requires(_ requirement: AccessRequirement) -> Self {
+        add(middleware: AccessRequirementMiddleware(requirement: requirement))
+    }
+}
+
+extension RouterMethods {
+    /// Publishes the metadata of a protected resource, without authorization
+    /// ([RFC 9728 §3](https://www.rfc-editor.org/rfc/rfc9728#section-3)).
+    ///
+    /// Call it on the router itself, because the path begins with `/.well-known`. Set
+    /// `AccessTokenVerifier.resourceMetadata` to the resource's `metadataURL`, so that clients find
+    /// it.
+    ///
+    /// - Parameter resource: The resource.
+    /// - Returns: The same routes.
+    /// - Throws: `OAuth2Error` if the resource's identifier has no metadata URL.
+    @discardableResult
+    public func publish(_ resource: ProtectedResource) throws -> Self {
+        let document = ByteBuffer(string: resource.metadata.serialized())
+        return get(RouterPath(try resource.metadataURL.path)) { _, _ in
+            Response(
+                status: .ok,
+                headers: [.contentType: "application/json", .cacheControl: "max-age=3600"],
+                body: ResponseBody(byteBuffer: document)
+            )
+        }
+    }
+}
