@@ -218,6 +218,15 @@ struct OAuth2Snippets {
         #expect(request.headers["OAuth-Client-Attestation"] == "a+b")
     }
 
+    @Test("Sends no credential and no identifier")
+    func noAuthentication() {
+        let authentication = PublicClient.none(
+            clientID: "reports",
+            sendsClientID: false
+        )
+        #expect(authentication.clientID == "reports")
+    }
+
     @Test("Asks the user to sign in when the refresh token is rejected")
     func refreshToken() async throws {
         try await withServers { mock, loopback in

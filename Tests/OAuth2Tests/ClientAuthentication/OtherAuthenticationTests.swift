@@ -15,6 +15,28 @@ struct OtherAuthenticationTests {
         #expect(try await form(.none(clientID: "a")) == ["client_id": "a"])
     }
 
+    @Test("none sends nothing to a server that knows the client by its grant")
+    func anonymousClient() async throws {
+        #expect(try await form(.none(clientID: "a", sendsClientID: false)).isEmpty)
+        let transport = MockTransport(.json(#"{"access_token":"t","token_type":"Bearer"}"#))
+        let client = OAuth2Client(
+            server: OAuth2Fixture.server,
+            clientAuthentication: .none(clientID: "a", sendsClientID: false),
+            client: NetworkClient(transport: transport)
+        )
+        let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
+        _ = try await client.tokens(
+            for: TokenExchangeGrant(subject: subject, subjectTokenType: .jwt, identifier: "job")
+        )
+        let request = try #require(transport.requests.first)
+        #expect(
+            FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self))?.map(\.name) == [
+                "grant_type", "subject_token", "subject_token_type",
+            ]
+        )
+        #expect(request.headers["Authorization"] == nil)
+    }
+
     @Test("client_secret_post sends the identifier and the secret in the form")
     func post() async throws {
         let form = try await form(.clientSecretPost(clientID: "a", secret: Secret("b+c")))

@@ -101,15 +101,19 @@ struct ExchangeChainTests {
         #expect(sent(transport, use) == [first, second])
     }
 
-    @Test("Reads the subject anew once if the server rejects it", arguments: [Use.tokenExchange, .jwtBearer])
-    func replaced(use: Use) async throws {
+    @Test(
+        "Reads the subject anew once if the server rejects it",
+        arguments: [Use.tokenExchange, .jwtBearer],
+        ["invalid_grant", "invalid_request"]
+    )
+    func replaced(use: Use, code: String) async throws {
         let (first, second) = (SampleToken().text, SampleToken(["jti": "2"]).text)
         try folder.write(first)
         let folder = folder
         let transport = transport(
             .handler { _ in
                 try folder.write(second)
-                return .error("invalid_grant")
+                return .error(code)
             },
             .tokens("one")
         )
