@@ -107,7 +107,10 @@ public struct Redaction: Sendable {
         let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
         guard String(validating: octets, as: UTF8.self) != nil else { return nil }
         if type?.isJSON == true || looksLikeJSON {
-            guard let redacted = JSONRedactor(octets, isSecret: { isSecret($0) }).redacted() else { return nil }
+            // A token request can have the parameters of its form as members.
+            let isRequest = octets.firstRange(of: "\"grant_type\"".utf8) != nil
+            guard let redacted = JSONRedactor(octets, isSecret: { isSecret($0, isParameter: isRequest) }).redacted()
+            else { return nil }
             return text(of: redacted)
         }
         switch type?.essence {

@@ -47,6 +47,13 @@ public struct AuthorizationServer: Sendable, Hashable {
     /// If true, the client treats a token without a type as a bearer token. The default is false,
     /// which makes such a response an error with the code `protocolViolation`.
     public var omitsTokenType = false
+    /// A Boolean value that indicates whether the token endpoint takes JSON objects instead of the
+    /// forms of RFC 6749, as some services that exchange a platform's token do.
+    ///
+    /// If true, each parameter of a token request is a string member of the object. A parameter
+    /// with several values is an array. Requests to other endpoints remain forms. The default is
+    /// false.
+    public var requiresJSONTokenRequests = false
     /// The complete metadata, or an empty object if the server was created without it.
     public private(set) var metadata: JSONObject = [:]
 

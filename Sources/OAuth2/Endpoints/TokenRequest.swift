@@ -1,6 +1,7 @@
 public import Foundation
 import FoundationNetworking
 public import Networking
+import TokenGeneration
 
 /// A request to a token endpoint, or another endpoint that authenticates clients.
 ///
@@ -10,12 +11,14 @@ public struct TokenRequest: Sendable {
     public let server: AuthorizationServer
     /// The endpoint that receives the request, by default the server's token endpoint.
     public let endpoint: URL
-    /// The form's fields, in the order to send them.
+    /// The form's fields, in the order to send them; or the members of a JSON object, see
+    /// ``AuthorizationServer/requiresJSONTokenRequests``.
     public private(set) var form: [(name: String, value: String)]
     /// The header fields in addition to those of every form.
     public var headers: HTTPHeaders
     /// The use of an assertion that the client can't renew at will, if the request has one.
     var assertionUse: AssertionUse?
+    private let isJSON: Bool
 
     /// Creates a request.
     ///
@@ -27,6 +30,7 @@ public struct TokenRequest: Sendable {
         self.server = server
         self.endpoint = endpoint ?? server.tokenEndpoint
         self.form = form
+        isJSON = endpoint == nil && server.requiresJSONTokenRequests
         headers = [:]
     }
 
@@ -73,11 +77,28 @@ public struct TokenRequest: Sendable {
             var request = URLRequest(url: endpoint)
             request.httpMethod = "POST"
             try request.addHeaderFields(headers)
-            request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
+            request.setValue(
+                isJSON ? "application/json" : FormURLEncoded.contentType,
+                forHTTPHeaderField: "Content-Type"
+            )
             request.setValue("application/json", forHTTPHeaderField: "Accept")
-            request.httpBody = Data(FormURLEncoded.encode(form).utf8)
+            request.httpBody = isJSON ? json.serializedData() : Data(FormURLEncoded.encode(form).utf8)
             return request
         }
+    }
+
+    /// The fields as an object, whose names must be unique.
+    private var json: JSONObject {
+        var object: JSONObject = [:]
+        for (name, value) in form {
+            object[name] =
+                switch object[name] {
+                case nil: .string(value)
+                case .array(let values)?: .array(values + [.string(value)])
+                case let first?: .array([first, .string(value)])
+                }
+        }
+        return object
     }
 }
 

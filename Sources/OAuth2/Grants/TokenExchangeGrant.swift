@@ -53,6 +53,7 @@ public struct TokenExchangeGrant: Grant {
         parts += access.identifier
         if let scope = access.scope { parts.append("scope=\(scope)") }
         if let requestedType { parts.append("requested_token_type=\(requestedType)") }
+        parts += additionalParameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return parts.joined(separator: "\n")
     }
     private let subject: any TokenSource
@@ -62,6 +63,7 @@ public struct TokenExchangeGrant: Grant {
     private let audiences: [String]
     private var access: RequestedAccess
     private let requestedType: TokenType?
+    private let additionalParameters: [String: String]
     private let lastTokens = LastTokens()
 
     /// Creates the grant.
@@ -77,6 +79,8 @@ public struct TokenExchangeGrant: Grant {
     ///   - authorizationDetails: The details of the requested access.
     ///   - requestedTokenType: The type of the new token. The default, `nil`, leaves it to the
     ///     server. Only access tokens fit into requests; others are for another exchange or party.
+    ///   - additionalParameters: The server's own parameters, without secrets, such as the name of
+    ///     a trust relationship.
     public init(
         subject: any TokenSource,
         subjectTokenType: TokenType = .accessToken,
@@ -86,7 +90,8 @@ public struct TokenExchangeGrant: Grant {
         resources: [String] = [],
         scope: String? = nil,
         authorizationDetails: [AuthorizationDetail] = [],
-        requestedTokenType: TokenType? = nil
+        requestedTokenType: TokenType? = nil,
+        additionalParameters: [String: String] = [:]
     ) {
         self.subject = subject
         subjectType = subjectTokenType
@@ -95,6 +100,7 @@ public struct TokenExchangeGrant: Grant {
         self.audiences = audiences
         access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
         requestedType = requestedTokenType
+        self.additionalParameters = additionalParameters
     }
 
     /// Always `true`: the subject's source replaces a token that has expired.
@@ -105,7 +111,7 @@ public struct TokenExchangeGrant: Grant {
     /// - Parameter date: Not used.
     /// - Returns: `grant_type`, the tokens and types of subject and actor, and the access.
     /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
-    ///   for an invalid scope or resource.
+    ///   for an invalid scope or resource, or an additional parameter that the request sets.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
@@ -140,7 +146,8 @@ public struct TokenExchangeGrant: Grant {
                 resources: access.resources,
                 scope: scope,
                 authorizationDetails: access.details,
-                requestedTokenType: requestedType
+                requestedTokenType: requestedType,
+                additionalParameters: additionalParameters
             )
         }
     }
@@ -151,7 +158,7 @@ public struct TokenExchangeGrant: Grant {
     ) throws(OAuth2Error) -> [(name: String, value: String)] {
         let access = try access.fields()
         lastTokens.value = (token, actorToken)
-        var form = [
+        var form: [(name: String, value: String)] = [
             ("grant_type", Self.type), ("subject_token", token.value.expose { $0 }),
             ("subject_token_type", subjectType.uri),
         ]
@@ -160,8 +167,14 @@ public struct TokenExchangeGrant: Grant {
         }
         form += audiences.map { ("audience", $0) }
         if let requestedType { form.append(("requested_token_type", requestedType.uri)) }
-        return form + access
+        return form + access + (try RequestedAccess.additional(additionalParameters, besides: Self.ownParameters))
     }
+
+    private static let ownParameters: Set = [
+        "grant_type", "subject_token", "subject_token_type", "actor_token", "actor_token_type", "audience", "resource",
+        "scope", "requested_token_type", "authorization_details", "client_id", "client_secret", "client_assertion",
+        "client_assertion_type",
+    ]
 }
 
 /// The tokens of the latest exchange.

@@ -124,6 +124,30 @@ func gitLabToken(_ token: String, at time: ManualTime) async throws -> AccessTok
     return try await source.token()
 }
 
+func tokensOfVendor(
+    _ server: AuthorizationServer,
+    subject: any TokenSource
+) -> any TokenSource {
+    var server = server
+    server.requiresJSONTokenRequests = true
+    let grant = TokenExchangeGrant(
+        subject: subject,
+        subjectTokenType: .jwt,
+        identifier: "reports",
+        additionalParameters: ["service_account_id": "sa_reports"]
+    )
+    return CachedTokenSource(
+        GrantTokenSource(
+            server: server,
+            clientAuthentication: .none(
+                clientID: "reports",
+                sendsClientID: false
+            ),
+            grant: grant
+        )
+    )
+}
+
 func exchangeOfJob() -> TokenExchangeGrant {
     TokenExchangeGrant(
         subject: GitHubActionsSource(audience: "https://as.example"),

@@ -73,6 +73,28 @@ struct GrantFormTests {
         #expect(try await grant.renewedParameters(at: Date()) == nil)
     }
 
+    @Test("Sends the server's own parameters of an exchange, and keeps tokens for different ones apart")
+    func additionalParameters() async throws {
+        let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
+        func grant(_ parameters: [String: String]) -> TokenExchangeGrant {
+            TokenExchangeGrant(subject: subject, identifier: "job", additionalParameters: parameters)
+        }
+        let own = grant(["service_account_id": "s", "identity_provider_id": "p"])
+        let form = try #require(try await own.parameters(at: Date()))
+        #expect(form.suffix(2).map { "\($0.name)=\($0.value)" } == ["identity_provider_id=p", "service_account_id=s"])
+        let others = [grant([:]), own, grant(["service_account_id": "t", "identity_provider_id": "p"])]
+        #expect(Set(others.map(\.identifier)).count == 3)
+        let demand = ResourceDemand(scope: ["read"])
+        #expect(
+            try await own.answering(demand)?.parameters(at: Date())?.contains { $0.name == "service_account_id" }
+                == true
+        )
+        for name in ["subject_token", "scope", "client_id", "client_assertion"] {
+            let error = await #expect(throws: OAuth2Error.self) { try await grant([name: "x"]).parameters(at: Date()) }
+            #expect(error?.code == .malformedRequest)
+        }
+    }
+
     @Test("Retries a rejected exchange once, with new tokens of subject and actor")
     func renewedExchange() async throws {
         let subject = CountingSource("subject")
