@@ -25,6 +25,8 @@ public struct AccessToken: Sendable, Hashable {
     /// A Boolean value that indicates whether the token came from a store, issued at an unknown
     /// time.
     public var isFound: Bool
+    /// The time to replace the token, if that's earlier than the client would do it by its expiry.
+    package var renewal: ContinuousClock.Instant?
 
     /// The type of a token that any holder can use.
     package static let bearer = "Bearer"
@@ -72,7 +74,7 @@ public struct AccessToken: Sendable, Hashable {
         left.value == right.value && ByteComparedString(left.type) == ByteComparedString(right.type)
             && left.scope.map(ByteComparedString.init) == right.scope.map(ByteComparedString.init)
             && left.expiry == right.expiry && left.requested == right.requested && left.isFound == right.isFound
-            && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
+            && left.renewal == right.renewal && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
     }
 
     /// Feeds the token to a hasher.

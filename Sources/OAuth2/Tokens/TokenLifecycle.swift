@@ -351,7 +351,8 @@ extension TokenLifecycle.Held {
         }
         // Early enough for a refresh to finish, with jitter, and at most a quarter of the lifetime.
         let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
-        soft = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
+        let early = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
+        soft = token.renewal.map { min($0, early) } ?? early
         // Early enough for a request to arrive before the token expires.
         hard = token.requested + lifetime - min(.seconds(30), lifetime / 10)
     }

@@ -51,7 +51,7 @@ public struct TokenRequirements: Sendable {
     /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
     /// A Boolean value that indicates whether the caller still has a usable token.
-    var isInBackground = false
+    package var isInBackground = false
     private let unwanted: @Sendable (Secret) -> Bool
 
     /// Creates requirements.

@@ -20,17 +20,20 @@ import TokenGeneration
 /// )
 /// ```
 ///
-/// The result is a client token, which Vault accepts as a bearer token. Each call logs in, so wrap
-/// the source in a `CachedTokenSource`. It logs in again before the lease ends, instead of renewing
-/// it.
+/// The result is a client token, which Vault accepts as a bearer token. Wrap the source in a
+/// `CachedTokenSource`. After two thirds of a lease, the cache asks for a new token, and the source
+/// renews the lease instead of logging in, if Vault permits it and the token wasn't rejected. When
+/// Vault shortens the lease, because the token reaches its maximum lifetime, the next call logs in.
 public struct VaultLoginSource: TokenSource {
     private static let unavailableStatuses: Set<Int> = [412, 472, 473]
 
-    private let url: URL
+    private let server: URL
+    private let mount: String
     private let role: String
     private let jwt: any TokenSource
     private let namespace: String?
     private let environment: WorkloadEnvironment
+    private let latest = LatestVaultLease()
 
     /// Creates a source.
     ///
@@ -70,14 +73,15 @@ public struct VaultLoginSource: TokenSource {
                 "the role, mount and namespace of Vault must be names; see “vault auth list” and “vault list auth/jwt/role”"
             )
         }
-        url = server.appending(path: "v1/auth/\(mount)/login")
+        self.server = server
+        self.mount = mount
         self.role = role
         self.jwt = jwt
         self.namespace = namespace
         self.environment = environment
     }
 
-    /// Logs in.
+    /// Renews the lease of the latest token, or logs in.
     ///
     /// If Vault rejects the platform's token, the source reads it once more, and tries another one
     /// if there is one. It repeats a request up to four times, for at most 30 seconds, if the
@@ -89,6 +93,14 @@ public struct VaultLoginSource: TokenSource {
     ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
     ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        if let lease = latest.lease, lease.isRenewable(at: environment.timeSource.now(), for: requirements) {
+            do {
+                return try await renew(lease, for: requirements)
+            } catch let error as WorkloadIdentityError where error.code == .platformRejected {
+                // The token was revoked, or can't be renewed after all.
+                latest.lease = nil
+            }
+        }
         let assertion = try await jwt.token(for: TokenRequirements(deadline: requirements.deadline))
         do {
             return try await logIn(with: assertion, for: requirements)
@@ -114,23 +126,13 @@ public struct VaultLoginSource: TokenSource {
 
     private func logIn(with assertion: AccessToken, for requirements: TokenRequirements) async throws -> AccessToken {
         let body: JSONObject = ["role": .string(role), "jwt": .string(assertion.value.expose { $0 })]
-        var request = URLRequest(url: url)
-        request.httpMethod = "POST"
-        request.httpBody = body.serializedData()
-        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        // Vault Agent can require the field, as a protection from request forgery.
-        request.setValue("true", forHTTPHeaderField: "X-Vault-Request")
-        if let namespace { request.setValue(namespace, forHTTPHeaderField: "X-Vault-Namespace") }
-        var retries = PlatformRetries()
-        retries.transientStatuses = Self.unavailableStatuses
-        let endpoint = PlatformEndpoint(name: "Vault", environment: environment, retries: retries) {
-            Self.explanation($0.errorCode)
-        }
         let requested = environment.timeSource.now()
-        let response = try await endpoint.response(to: request, until: requirements.deadline)
-        guard let auth = (try? JSONObject(parsing: response.body))?["auth"]?.object,
-            let value = auth["client_token"]?.string, let lease = auth["lease_duration"]?.number?.integer, lease >= 0
-        else { throw endpoint.invalid("didn't respond with a client token and its lease; check the server's address") }
+        let endpoint = endpoint { Self.explanation($0.errorCode) }
+        let response = try await endpoint.response(
+            to: request("auth/\(mount)/login", body),
+            until: requirements.deadline
+        )
+        guard let answer = VaultLease.Answer(response.body) else { throw Self.invalid(endpoint) }
         let rules = PlatformToken(
             origin: "the response of Vault",
             step: .request,
@@ -139,14 +141,57 @@ public struct VaultLoginSource: TokenSource {
             audience: nil,
             audienceAdvice: ""
         )
-        return try rules.accessToken(
-            in: Array(value.utf8),
-            // A lease of zero seconds doesn't end. A century: a longer duration could overflow.
-            expiry: lease == 0 ? nil : requested + .seconds(min(lease, 3_000_000_000)),
+        let token = try rules.accessToken(
+            in: Array(answer.token.utf8),
+            // A lease of zero seconds doesn't end.
+            expiry: answer.lease == .zero ? nil : requested + answer.lease,
             requested: requested,
             for: requirements,
             environment.timeSource
         )
+        let lease = VaultLease(token: token, answer)
+        latest.lease = lease
+        return lease.token
+    }
+
+    /// Renews a lease
+    /// ([Vault](https://developer.hashicorp.com/vault/api-docs/auth/token#renew-a-token-self)).
+    private func renew(_ lease: VaultLease, for requirements: TokenRequirements) async throws -> AccessToken {
+        let increment = "\(lease.duration.components.seconds)s"
+        var request = request("auth/token/renew-self", ["increment": .string(increment)])
+        request.setValue(lease.token.value.expose { $0 }, forHTTPHeaderField: "X-Vault-Token")
+        let requested = environment.timeSource.now()
+        let endpoint = endpoint { _ in nil }
+        let response = try await endpoint.response(to: request, until: requirements.deadline)
+        guard let answer = VaultLease.Answer(response.body), answer.lease > .zero,
+            Secret(answer.token) == lease.token.value
+        else { throw Self.invalid(endpoint) }
+        let renewed = lease.renewed(answer, requested: requested)
+        latest.lease = renewed
+        return renewed.token
+    }
+
+    private func endpoint(
+        _ explanation: @escaping @Sendable (ServerError) -> WorkloadIdentityError?
+    ) -> PlatformEndpoint {
+        var retries = PlatformRetries()
+        retries.transientStatuses = Self.unavailableStatuses
+        return PlatformEndpoint(name: "Vault", environment: environment, retries: retries, explanation: explanation)
+    }
+
+    private func request(_ path: String, _ body: JSONObject) -> URLRequest {
+        var request = URLRequest(url: server.appending(path: "v1/\(path)"))
+        request.httpMethod = "POST"
+        request.httpBody = body.serializedData()
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        // Vault Agent can require the field, as a protection from request forgery.
+        request.setValue("true", forHTTPHeaderField: "X-Vault-Request")
+        if let namespace { request.setValue(namespace, forHTTPHeaderField: "X-Vault-Namespace") }
+        return request
+    }
+
+    private static func invalid(_ endpoint: PlatformEndpoint) -> WorkloadIdentityError {
+        endpoint.invalid("didn't respond with a client token and its lease; check the server's address")
     }
 
     private static func explanation(_ status: Int) -> WorkloadIdentityError? {

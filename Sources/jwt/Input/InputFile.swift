@@ -22,7 +22,7 @@ struct InputFile: ArgumentValue, Equatable {
         path = argument
     }
 
-    private init(path: String) {
+    init(path: String) {
         self.path = path
     }
 

@@ -12,14 +12,28 @@ struct PlatformSource: ArgumentValue, Equatable {
         /// A managed identity; `nil` is the one that Azure created with the machine.
         case azure(clientID: String?)
         case google
+        /// A client token of Vault for the token of another source.
+        indirect case vault(role: String, mount: String, jwt: PlatformSource)
     }
 
     static let forms =
-        "kubernetes[:PATH], github-actions, gitlab[:NAME], spiffe:PATH, azure[:CLIENT_ID], gcp, file:PATH or env:NAME"
+        """
+        kubernetes[:PATH], github-actions, gitlab[:NAME], spiffe:PATH, azure[:CLIENT_ID], gcp, file:PATH, env:NAME or \
+        vault:ROLE,SOURCE
+        """
 
     let kind: Kind
     /// The text that the user entered.
     let name: String
+
+    /// A Boolean value that indicates whether the source must know the token's audience.
+    var needsAudience: Bool {
+        switch kind {
+        case .kubernetes, .gitLab, .spiffe, .azure, .google: true
+        case .gitHubActions, .file, .environment: false
+        case .vault(_, _, let jwt): jwt.needsAudience
+        }
+    }
 
     init(argument: String) throws(ValueError) {
         let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -32,6 +46,7 @@ struct PlatformSource: ArgumentValue, Equatable {
         case ("file", let path?): kind = .file(path: try Self.path(path))
         case ("azure", let id): kind = .azure(clientID: try id.map(Self.text))
         case ("gcp", nil): kind = .google
+        case ("vault", let login?): kind = try Self.vault(login)
         case ("env", let name?): kind = .environment(variable: try Self.variable(name))
         default: throw ValueError(message: "must be \(Self.forms)")
         }
@@ -42,6 +57,22 @@ struct PlatformSource: ArgumentValue, Equatable {
     private static func path(_ text: String) throws(ValueError) -> String {
         guard text.hasPrefix("/") else { throw ValueError(message: "must have an absolute path after the colon") }
         return text
+    }
+
+    /// Parses a login at Vault: a role, with the path of the authentication method before it unless
+    /// that's `jwt`, and the source of the platform's token.
+    private static func vault(_ text: String) throws(ValueError) -> Kind {
+        let parts = text.split(separator: ",", maxSplits: 1).map(String.init)
+        let path = parts.first?.split(separator: "/").map(String.init) ?? []
+        guard parts.count == 2, let role = path.last else {
+            throw ValueError(message: "must name a role and a source, such as vault:reports,kubernetes:/path")
+        }
+        let source = try PlatformSource(argument: parts[1])
+        if case .vault = source.kind {
+            throw ValueError(message: "can't log in to Vault with a token of Vault")
+        }
+        let mount = path.dropLast().joined(separator: "/")
+        return .vault(role: role, mount: mount.isEmpty ? "jwt" : mount, jwt: source)
     }
 
     private static func text(_ text: String) throws(ValueError) -> String {

@@ -83,7 +83,7 @@ struct VaultLoginSourceTests {
         #expect(long.expiry == time.now + .seconds(3_000_000_000))
     }
 
-    @Test("A cache logs in again before the lease ends, with the file's token at that time")
+    @Test("A cache logs in again after a lease that it didn't renew in time, with the file's token at that time")
     func renewal() async throws {
         let time = ManualTime()
         defer { time.end() }

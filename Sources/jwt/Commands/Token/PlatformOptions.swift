@@ -50,20 +50,23 @@ struct PlatformOptions: Sendable {
         self.address = address
         requiredAudience = audience ?? issuer
         timeout = try ServerOptions.timeout(in: arguments)
-        switch address.kind {
-        case .kubernetes, .gitLab, .spiffe, .azure, .google:
-            guard requiredAudience != nil else {
-                throw arguments.usageError("this --from needs the token's audience; pass --from-audience TEXT")
-            }
-        case .gitHubActions, .file, .environment: break
+        guard !address.needsAudience || requiredAudience != nil else {
+            throw arguments.usageError("this --from needs the token's audience; pass --from-audience TEXT")
         }
+    }
+
+    /// A Boolean value that indicates whether the token is of use only to the service that issues
+    /// it, and must not be sent to an authorization server.
+    var isForIssuerOnly: Bool {
+        if case .vault = address.kind { true } else { false }
     }
 
     var isSPIFFE: Bool {
         if case .spiffe = address.kind { true } else { false }
     }
 
-    private var source: any TokenSource {
+    /// - Throws: ``CommandFailure`` if the environment of a source is incomplete.
+    private func source(at address: PlatformSource) throws(CommandFailure) -> any TokenSource {
         let audience = requiredAudience ?? ""
         switch address.kind {
         case .kubernetes(nil): return KubernetesServiceAccountSource(audience: audience)
@@ -77,6 +80,8 @@ struct PlatformOptions: Sendable {
         case .azure(nil): return AzureManagedIdentitySource(resource: audience)
         case .azure(let id?): return AzureManagedIdentitySource(resource: audience, identity: .clientID(id))
         case .google: return GoogleIdentityTokenSource(audience: audience)
+        case .vault(let role, let mount, let jwt):
+            return try VaultEnvironment().source(role: role, mount: mount, jwt: source(at: jwt))
         }
     }
 
@@ -84,7 +89,7 @@ struct PlatformOptions: Sendable {
     ///
     /// - Throws: ``CommandFailure`` if there's no usable token.
     func identity(_ console: Console) throws(CommandFailure) -> Identity {
-        let source = source
+        let source = try source(at: address)
         let token: AccessToken
         let timeout = timeout
         do {

@@ -68,6 +68,12 @@ struct TokenCommand {
                     """
             ),
             .init(
+                purpose: "Log in to Vault with the identity of a pod, at VAULT_ADDR",
+                line: """
+                    jwt token --from vault:reports,kubernetes:/var/run/secrets/tokens/vault --from-audience https://vault.example
+                    """
+            ),
+            .init(
                 purpose: "Sign in with a browser",
                 line: "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid"
             ),

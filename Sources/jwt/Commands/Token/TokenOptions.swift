@@ -104,6 +104,9 @@ struct TokenOptions: Sendable {
         self.warnings = warnings
         server = try ServerOptions(arguments)
         platform = try PlatformOptions(arguments, issuer: ServerOptions.issuer(in: arguments))
+        if platform?.isForIssuerOnly == true {
+            throw arguments.usageError("a token of Vault is for Vault alone; remove the options of the other server")
+        }
         grant = try GrantOptions(arguments, in: profiles, hasPlatform: platform != nil)
         client = try ClientOptions(
             arguments,

@@ -38,6 +38,16 @@ struct PlatformOffer {
                 ? "\(variable) is set: the machine's identity can get tokens for any audience"
                 : "only a request shows whether this machine has an identity; try jwt token --from \(name)"
             return
+        case .vault(let role, _, let jwt):
+            let offer = PlatformOffer(jwt)
+            let isAddressed = EnvironmentVariable.isSet(VaultEnvironment.address)
+            claims = offer.claims
+            isUsable = isAddressed && offer.isUsable
+            message =
+                !isAddressed
+                ? "\(VaultEnvironment.address) isn't set"
+                : offer.message ?? "can log in to Vault as “\(role)”, unless Vault rejects the token"
+            return
         case .kubernetes(let path):
             source = FileTokenSource(path: path ?? Self.kubernetesPath)
         case .spiffe(let path), .file(let path): source = FileTokenSource(path: path)

@@ -19,7 +19,7 @@ struct WhoamiCommand {
             """
             Prints the issuer, subject, audience and expiry of each token that the platform has put into a file or \
             an environment variable, UNVERIFIED. Never prints a token, and sends no request: of GitHub Actions, \
-            Azure and Google Cloud, it shows whether a token can be requested, as far as variables tell.
+            Azure, Google Cloud and Vault, it shows whether a token can be requested, as far as variables tell.
             """,
             """
             Looks for the Kubernetes token for the API server, GitHub Actions, the variables of Azure and Google \

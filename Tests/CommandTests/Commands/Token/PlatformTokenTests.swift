@@ -167,6 +167,49 @@ struct PlatformTokenTests {
         }
     }
 
+    @Test("Logs in to Vault with another source, as a profile says, and only for Vault")
+    func vault() async throws {
+        try await TokenScene.play { scene in
+            let root = try MockCertificateAuthority(name: "Root")
+            var configuration = LoopbackServer.Configuration()
+            configuration.tls = LoopbackServer.TLS(
+                certificate: try root.issueServerCertificate(hosts: ["localhost"])
+            )
+            let roots = try scene.home.write(root.certificatePEM, to: "root.pem")
+            let value = try token("job", issuer: "https://ci.example", audience: "https://vault.example")
+            let path = try scene.home.write(value, to: "token")
+            try await withLoopbackServer(configuration: configuration) { server in
+                server.on(
+                    .post,
+                    "/v1/auth/ci/jobs/login",
+                    .json(#"{"auth":{"client_token":"hvs.1","lease_duration":60,"renewable":true}}"#)
+                )
+                let environment = [
+                    "VAULT_ADDR": "https://localhost:\(server.port)", "VAULT_CACERT": roots, "VAULT_NAMESPACE": "n",
+                    "https_proxy": "http://127.0.0.1:1",
+                ]
+                try scene.write(profiles: [
+                    "vault": [
+                        "from": .string("vault:ci/jobs/reports,file:\(path)"), "from-audience": "https://vault.example",
+                    ]
+                ])
+                let result = try await scene.jwt(["token", "--profile", "vault"], environment: environment)
+                #expect(result == ProcessResult(status: 0, output: "hvs.1\n", errors: ""))
+                let request = try #require(server.requests.first)
+                #expect(request.headers["X-Vault-Namespace"] == "n")
+                #expect(try JSONObject(parsing: request.body) == ["role": "reports", "jwt": .string(value)])
+                let missing = try await scene.jwt(["token", "--profile", "vault"])
+                #expect(missing.status == 2 && missing.errors.contains("VAULT_ADDR"), "\(missing)")
+                let other = try await scene.jwt(
+                    ["token", "--profile", "vault", "--issuer", scene.issuer, "--client-id", "c"],
+                    environment: environment
+                )
+                #expect(other.status == 64 && other.errors.contains("for Vault alone"), "\(other)")
+                #expect(server.requests.count == 1)
+            }
+        }
+    }
+
     @Test("Names the platform's setting if its token is missing, for another server or expired")
     func failures() async throws {
         try await TokenScene.play { scene in
@@ -199,6 +242,12 @@ struct PlatformTokenTests {
             (["--from", "ftp"], "--from must be \(PlatformSource.forms)"),
             (["--from", "file:token"], "--from must have an absolute path after the colon"),
             (["--from", "spiffe"], "--from must be \(PlatformSource.forms)"),
+            (["--from", "vault:r,kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
+            (
+                ["--from", "vault:reports"],
+                "--from must name a role and a source, such as vault:reports,kubernetes:/path"
+            ),
+            (["--from", "vault:a,vault:b,gcp"], "--from can't log in to Vault with a token of Vault"),
             (["--from", "kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
             (["--from-audience", "a"] + base + ["--key", "k"], "--from-audience requires --from SOURCE"),
             (

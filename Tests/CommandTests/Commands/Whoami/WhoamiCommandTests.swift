@@ -86,6 +86,17 @@ struct WhoamiCommandTests {
         #expect(unknown.status == 1 && unknown.output.contains("only a request shows"), "\(unknown)")
     }
 
+    @Test("Shows what Vault gets, without a request")
+    func vault() throws {
+        let path = try folder.write(token, to: "vault-token")
+        let arguments = ["whoami", "--json", "--from", "vault:reports,file:\(path)"]
+        let result = try BuiltProgram.jwt.run(arguments, environment: ["VAULT_ADDR": "http://127.0.0.1:1"])
+        let source = try JSONObject(parsing: result.output)["sources"]?.array?.first?.object
+        #expect(source?["usable"] == true && source?["sub"] == "repo:o/r", "\(result)")
+        let unset = try BuiltProgram.jwt.run(arguments)
+        #expect(unset.status == 1 && unset.output.contains("VAULT_ADDR isn't set"), "\(unset)")
+    }
+
     @Test("Shows control characters of a token visibly")
     func controlCharacters() throws {
         let claims = RegisteredClaims(issuer: "a\u{1B}[2Jb")
