@@ -156,6 +156,10 @@ struct SecrecyTests {
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
+            try ClientIDMetadataDocument(
+                clientID: "https://app.example/c",
+                metadata: ClientMetadata(["redirect_uris": ["https://app.example/r"]])
+            ),
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),

@@ -63,6 +63,12 @@ extension MockAuthorizationServer {
         public var deviceInterval: Duration?
         /// The valid audiences of client assertions; the default is only the issuer.
         public var assertionAudience: AssertionAudience = .issuer
+        /// The clients whose ID is the URL of their metadata; none by default.
+        ///
+        /// The server doesn't fetch the documents. With at least one, its metadata has
+        /// `client_id_metadata_document_supported`. A client that authenticates needs its keys in
+        /// the document.
+        public var clientDocuments: [ClientIDMetadataDocument] = []
         /// The authorization server that this one behaves like; by default it follows the
         /// standards.
         public var dialect: Dialect

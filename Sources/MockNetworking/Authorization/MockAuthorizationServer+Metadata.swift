@@ -49,6 +49,7 @@ extension MockAuthorizationServer {
         if configuration.requiresPushedAuthorizationRequests {
             document["require_pushed_authorization_requests"] = true
         }
+        if !configuration.clientDocuments.isEmpty { document["client_id_metadata_document_supported"] = true }
         if let mutualTLSServer {
             document["tls_client_certificate_bound_access_tokens"] = true
             let aliases = [

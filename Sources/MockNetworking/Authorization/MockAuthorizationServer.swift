@@ -70,7 +70,11 @@ public final class MockAuthorizationServer: Sendable {
         )
         signing = try SigningState(configuration.signingAlgorithm)
         tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
-        self.clients = ClientRegister(clients, metadata: metadata, configuration: configuration)
+        self.clients = ClientRegister(
+            try clients + configuration.clientDocuments.map { try Client($0) },
+            metadata: metadata,
+            configuration: configuration
+        )
         handlers = GrantHandlers(
             codes: AuthorizationHandler(
                 clients: self.clients,

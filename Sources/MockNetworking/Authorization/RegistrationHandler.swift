@@ -147,3 +147,25 @@ final class RegistrationHandler: Sendable {
         return error
     }
 }
+
+extension MockAuthorizationServer.Client {
+    /// Creates the client that a document describes.
+    ///
+    /// - Throws: ``MockError`` with the code `cannotStart` if the client authenticates, but its
+    ///   keys aren't in the document.
+    init(_ document: ClientIDMetadataDocument) throws(MockError) {
+        let metadata = document.metadata
+        let isPublic = metadata.tokenEndpointAuthenticationMethod == "none"
+        let key = isPublic ? nil : metadata.keys.first
+        guard isPublic || key != nil else {
+            throw MockError(.cannotStart, "the document of a client that authenticates must have its keys in “jwks”")
+        }
+        self.init(
+            id: document.clientID,
+            authentication: key.map { .privateKeyJWT($0) } ?? .none,
+            redirectURIs: metadata.redirectURIs,
+            scopes: metadata.scope.isEmpty ? nil : Set(metadata.scope)
+        )
+        self.metadata = metadata
+    }
+}

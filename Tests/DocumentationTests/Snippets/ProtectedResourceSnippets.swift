@@ -111,6 +111,18 @@ struct ProtectedResourceSnippets {
         await mock.stop()
     }
 
+    @Test("A client publishes its metadata")
+    func clientDocument() throws {
+        var metadata = ClientMetadata(["client_name": "Assistant"])
+        metadata.redirectURIs = ["http://127.0.0.1/callback"]
+        metadata.grantTypes = ["authorization_code", "refresh_token"]
+        let document = try ClientIDMetadataDocument(
+            clientID: "https://assistant.example/client.json",
+            metadata: metadata
+        )
+        #expect(document.metadata.tokenEndpointAuthenticationMethod == "none")
+    }
+
     func discover(
         _ error: ServerError
     ) async throws -> (ProtectedResource, AuthorizationServer) {
