@@ -9,7 +9,7 @@ import TokenGeneration
 final class ClientRegister: Sendable {
     typealias Client = MockAuthorizationServer.Client
 
-    private static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    private typealias AssertionType = SignedAssertionAuthentication.AssertionType
 
     private struct State {
         var clients: [String: Client]
@@ -19,7 +19,7 @@ final class ClientRegister: Sendable {
 
     private let state: Mutex<State>
     private let metadata: AuthorizationServer
-    private let configuration: MockAuthorizationServer.Configuration
+    let configuration: MockAuthorizationServer.Configuration
 
     init(
         _ clients: [Client],
@@ -49,6 +49,8 @@ final class ClientRegister: Sendable {
 
     func client(_ id: String) -> Client? { state.withLock { $0.clients[id] } }
 
+    var all: [Client] { state.withLock { Array($0.clients.values) } }
+
     /// Returns whether a request identifies its client.
     func isAttempted(_ request: LoopbackRequest, _ form: Form) -> Bool {
         request.headers["Authorization"] != nil
@@ -66,14 +68,13 @@ final class ClientRegister: Sendable {
         if let field {
             client = try authenticate(basic: field)
         } else if let assertion = form["client_assertion"] {
-            guard form["client_assertion_type"] == Self.assertionType else {
-                throw Self.invalidClient("the assertion's type isn't supported")
-            }
-            client = try authenticate(assertion: assertion)
+            client = try authenticate(assertion: assertion, type: form["client_assertion_type"])
         } else {
             client = try authenticate(named: form["client_id"], secret: form["client_secret"], request)
         }
-        guard form["client_id"] == nil || form["client_id"] == client.id else {
+        let identity = client.federatedIdentity
+        let names = identity?.isSPIFFE == true ? [client.id, identity?.subject] : [client.id]
+        guard form["client_id"] == nil || names.contains(form["client_id"]) else {
             throw Self.invalidClient("the client_id differs from the authenticated client")
         }
         return client
@@ -115,7 +116,7 @@ final class ClientRegister: Sendable {
             case .certificateSubject(let subject):
                 secret == nil && request.clientCertificate?.subject == subject
             case .certificate(let known): secret == nil && request.clientCertificateDER == known
-            case .basic, .key: false
+            case .basic, .key, .federated: false
             }
         guard isProved else { throw failure }
         return client
@@ -123,7 +124,22 @@ final class ClientRegister: Sendable {
 
     /// Verifies an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3),
     /// [RFC 10070 §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)).
-    private func authenticate(assertion: String) throws(TokenEndpointError) -> Client {
+    private func authenticate(assertion: String, type: String?) throws(TokenEndpointError) -> Client {
+        let isSPIFFE = type == AssertionType.jwtSPIFFE.uri
+        guard isSPIFFE || type == AssertionType.jwtBearer.uri else {
+            throw Self.invalidClient("the assertion's type isn't supported")
+        }
+        if let client = try client(
+            federatedBy: assertion,
+            audience: acceptsTokenEndpoint ? .containsAny(of: audiences) : .only(metadata.issuer),
+            code: "invalid_client"
+        ) {
+            guard !isSPIFFE || client.federatedIdentity?.isSPIFFE == true else {
+                throw Self.invalidClient("the assertion's subject isn't a SPIFFE ID")
+            }
+            return client
+        }
+        guard !isSPIFFE else { throw Self.invalidClient("the assertion's subject isn't a client") }
         let claims: JSONObject
         do { claims = try UnverifiedToken(assertion).unverifiedClaims } catch {
             throw Self.invalidClient("the assertion isn't a token: \(error.code)")
@@ -143,7 +159,7 @@ final class ClientRegister: Sendable {
     }
 
     /// The issuer and the token endpoint, the audiences that servers before RFC 10070 accept.
-    private var audiences: [String] { [metadata.issuer, metadata.tokenEndpoint.absoluteString] }
+    var audiences: [String] { [metadata.issuer, metadata.tokenEndpoint.absoluteString] }
 
     /// A Boolean value that indicates whether the token endpoint is a valid audience.
     private var acceptsTokenEndpoint: Bool {

@@ -56,7 +56,7 @@ extension MockAuthorizationServer.Client {
     var secret: Secret? {
         switch credential {
         case .basic(let secret, _), .post(let secret): secret
-        case .nothing, .key, .certificate, .certificateSubject: nil
+        case .nothing, .key, .certificate, .certificateSubject, .federated: nil
         }
     }
 }

@@ -75,6 +75,7 @@ extension MockAuthorizationServer {
                 case key(VerificationKey)
                 case certificateSubject(String)
                 case certificate(Data)
+                case federated(FederatedIdentity)
             }
 
             let credential: Credential
@@ -117,6 +118,33 @@ extension MockAuthorizationServer {
             /// - Parameter key: The public key.
             /// - Returns: The method.
             public static func privateKeyJWT(_ key: VerificationKey) -> Self { Self(credential: .key(key)) }
+
+            /// Authenticates with the tokens that a platform issues to the client's workload.
+            ///
+            /// The server accepts such a token as `client_assertion`, with the type `jwt-bearer`,
+            /// or `jwt-spiffe` for a SPIFFE ID. Without client authentication, it accepts the token
+            /// as the assertion of a JWT bearer grant, and as the subject of a token exchange. The
+            /// audience must be the server. A token can be used repeatedly.
+            ///
+            /// ```swift
+            /// let client = MockAuthorizationServer.Client(
+            ///     id: "reports",
+            ///     authentication: .federatedJWT(
+            ///         issuer: "https://cluster.example",
+            ///         subject: "system:serviceaccount:finance:reports",
+            ///         key: platformKey.verificationKey
+            ///     )
+            /// )
+            /// ```
+            ///
+            /// - Parameters:
+            ///   - issuer: The `iss` of the tokens; `nil` if they have none, as JWT-SVIDs.
+            ///   - subject: The `sub` of the tokens, such as a SPIFFE ID.
+            ///   - key: The platform's public key.
+            /// - Returns: The method.
+            public static func federatedJWT(issuer: String?, subject: String, key: VerificationKey) -> Self {
+                Self(credential: .federated(FederatedIdentity(issuer: issuer, subject: subject, key: key)))
+            }
 
             /// Authenticates with a certificate that an authority issued to a subject:
             /// `tls_client_auth`.

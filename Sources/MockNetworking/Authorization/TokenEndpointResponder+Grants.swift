@@ -76,7 +76,8 @@ extension TokenEndpointResponder {
     func exchangeResponse(_ form: Form, _ client: Client?, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse
     {
         let subject = try exchanged(form, "subject_token")
-        let client = client ?? Client(id: subject.clientID, authentication: .none)
+        let federated = clients.client(subject.clientID).flatMap { $0.federatedIdentity == nil ? nil : $0 }
+        let client = client ?? federated ?? Client(id: subject.clientID, authentication: .none)
         var authorization = try configuration.authorization(client, form.request).of(subject.subject)
         if form["scope"] == nil { authorization.scope = subject.scope }
         authorization.resources += form.request.values("audience")
@@ -107,6 +108,15 @@ extension TokenEndpointResponder {
     private func exchanged(_ form: Form, _ name: String) throws(TokenEndpointError) -> Authorization {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")
+        if [Self.jwtType, Self.idTokenType].contains(type),
+            let client = try clients.client(ofGrant: token, code: "invalid_request")
+        {
+            return Authorization(
+                clientID: client.id,
+                subject: client.federatedIdentity?.subject ?? client.id,
+                scope: ""
+            )
+        }
         guard type == Self.accessTokenType, let authorization = tokens.authorization(for: token)
         else {
             throw TokenEndpointError(code: "invalid_request", description: "the \(name) isn't active")

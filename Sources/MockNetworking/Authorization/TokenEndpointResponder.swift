@@ -72,6 +72,12 @@ struct TokenEndpointResponder: Sendable {
             if grant == .tokenExchange, !clients.isAttempted(request, form) {
                 return try exchangeResponse(form, nil, bond)
             }
+            // A platform's token also names the client.
+            if grant == .jwtBearer, !clients.isAttempted(request, form),
+                let client = try clients.client(ofGrant: try form.required("assertion"), code: "invalid_grant")
+            {
+                return tokenResponse(to: try configuration.authorization(client, form.request), bond)
+            }
             let client = try clients.authenticate(request, form)
             switch grant {
             case .clientCredentials:
