@@ -26,6 +26,7 @@ let package = Package(
                 .product(name: "HTTPSignatures", package: "swift-authenticated-client"),
                 .product(name: "OAuth2", package: "swift-authenticated-client"),
                 .product(name: "ResourceServer", package: "swift-authenticated-client"),
+                .product(name: "WorkloadIdentity", package: "swift-authenticated-client"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

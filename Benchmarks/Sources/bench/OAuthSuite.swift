@@ -4,6 +4,7 @@ import Networking
 import OAuth2
 import ResourceServer
 import TokenGeneration
+import WorkloadIdentity
 
 /// The cost of adding a token to a request, and of getting one for thousands of callers.
 struct OAuthSuite {
@@ -24,6 +25,7 @@ struct OAuthSuite {
         if arguments.wants("two tasks") { try await twoTasks() }
         if arguments.wants("dpop") { try await dpop() }
         if arguments.wants("access token") { try await accessToken() }
+        if arguments.wants("file assertion") { try await fileAssertion() }
         if arguments.wants("waiters") { try await waiters() }
         if arguments.wants("storm") { try await storm() }
     }
@@ -124,6 +126,51 @@ struct OAuthSuite {
             beside.append(try await turn(of: 200) { _ = try alone.verify(token) })
         }
         report("access token", ours.median, beside: beside.median)
+    }
+
+    // MARK: Token requests
+
+    /// Compares a token request whose assertion is read from a file with a request that has a
+    /// secret, and one read of that file.
+    private func fileAssertion() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "bench-assertion-\(getpid())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let assertion = try JWTGenerator(
+            payload: [
+                "iss": "https://cluster.example", "sub": "system:serviceaccount:finance:reports",
+                "aud": ["https://as.example"], "exp": JSONValue(date: Date().addingTimeInterval(3_600)),
+                "kubernetes.io": ["namespace": "finance", "pod": .string(String(repeating: "p", count: 400))],
+            ],
+            signingService: SigningKey.generate(.es256)
+        ).token()
+        try Data(assertion.utf8).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let server = AuthorizationServer(
+            issuer: "https://as.example",
+            tokenEndpoint: URL(string: "https://as.example/token")!
+        )
+        let body = Data(#"{"access_token":"\#(Self.text)","token_type":"Bearer","expires_in":300}"#.utf8)
+        func client(_ authentication: any ClientAuthentication) -> OAuth2Client {
+            OAuth2Client(
+                server: server,
+                clientAuthentication: authentication,
+                client: NetworkClient(transport: OneDocument(body: body))
+            )
+        }
+        let source = FileTokenSource(path: path, audience: "https://as.example")
+        let federated = client(SignedAssertionAuthentication(clientID: "reports", assertion: source))
+        let secret = client(.clientSecretPost(clientID: "reports", secret: Secret(assertion)))
+        var (ours, beside): ([Double], [Double]) = ([], [])
+        for _ in 0..<arguments.rounds {
+            ours.append(try await turn(of: 200) { _ = try await federated.tokens(for: ClientCredentialsGrant()) })
+            beside.append(
+                try await turn(of: 200) {
+                    _ = try await secret.tokens(for: ClientCredentialsGrant())
+                    _ = try Data(contentsOf: URL(filePath: path))
+                }
+            )
+        }
+        report("file assertion", ours.median, beside: beside.median)
     }
 
     /// An issuer with one document in memory.
