@@ -15,8 +15,9 @@ struct RequestedAccess: Sendable, Hashable {
 
     /// Returns the form's fields, with one `resource` for each resource.
     ///
+    /// - Parameter own: The parameters that the grant sets itself, which can't be additional ones.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
-    func fields() throws(OAuth2Error) -> [(name: String, value: String)] {
+    func fields(besides own: Set<String> = []) throws(OAuth2Error) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if let scope {
             try Self.check(scope: scope)
@@ -27,11 +28,11 @@ struct RequestedAccess: Sendable, Hashable {
             fields.append(("resource", resource))
         }
         if !details.isEmpty { fields.append(("authorization_details", detailsText)) }
-        return fields + (try Self.additional(additionalParameters, besides: Self.ownNames))
+        return fields + (try Self.additional(additionalParameters, besides: Self.ownParameters.union(own)))
     }
 
-    /// The parameters that a token request sets itself.
-    static let ownNames: Set = [
+    /// The parameters that every token request sets itself.
+    private static let ownParameters: Set = [
         "grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
         "authorization_details",
     ]
@@ -50,6 +51,22 @@ struct RequestedAccess: Sendable, Hashable {
             )
         }
         return parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// Returns the access with the claims or the scope that a resource demands in addition, or `nil`
+    /// if it demands neither.
+    func widened(by demand: ResourceDemand) -> Self? {
+        var access = self
+        if let claims = demand.claims {
+            access.additionalParameters["claims"] = claims
+            return access
+        }
+        let names = (scope ?? "").split(separator: " ").map(String.init)
+        let more = demand.scope.filter { !names.contains($0) }
+        // If the demand includes another authentication, more scope alone doesn't meet it.
+        guard !more.isEmpty, demand.acrValues.isEmpty, demand.maxAge == nil else { return nil }
+        access.scope = (names + more).joined(separator: " ")
+        return access
     }
 
     /// The lines that distinguish tokens with this access from others.

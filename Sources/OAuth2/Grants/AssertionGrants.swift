@@ -53,12 +53,12 @@ public struct SAMLBearerGrant: Grant {
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
     }
 
-    /// Returns the same grant with the scope that a resource demands added to its own.
+    /// Returns the same grant with the scope or the claims that a resource demands.
     ///
     /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds no scope.
+    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        widened(access, by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }
+        access.widened(by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }
     }
 }
 
@@ -170,16 +170,5 @@ extension RequestedAccess {
     /// Returns the name under which tokens for this access are stored.
     func fullIdentifier(_ type: String, _ name: String) -> String {
         ([type, name] + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
-    }
-}
-
-extension Grant {
-    /// Returns the access with the scope that a demand adds, or `nil` if it adds none.
-    func widened(_ access: RequestedAccess, by demand: ResourceDemand) -> RequestedAccess? {
-        union(of: access.scope, and: demand).map { scope in
-            var access = access
-            access.scope = scope
-            return access
-        }
     }
 }

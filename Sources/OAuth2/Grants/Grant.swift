@@ -88,15 +88,6 @@ extension Grant {
     /// - Parameter demand: The resource's demand.
     /// - Returns: `nil`
     public func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
-
-    /// Returns the scope with the names that a demand adds, or `nil` if it adds none.
-    func union(of scope: String?, and demand: ResourceDemand) -> String? {
-        let names = (scope ?? "").split(separator: " ").map(String.init)
-        let more = demand.scope.filter { !names.contains($0) }
-        // If the demand includes another authentication, more scope alone doesn't meet it.
-        guard !more.isEmpty, demand.acrValues.isEmpty, demand.maxAge == nil else { return nil }
-        return (names + more).joined(separator: " ")
-    }
 }
 
 /// A grant for a client that acts for itself
@@ -154,14 +145,7 @@ public struct ClientCredentialsGrant: Grant {
     /// - Parameter demand: The resource's demand.
     /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        var access = access
-        if let claims = demand.claims {
-            access.additionalParameters["claims"] = claims
-        } else {
-            guard let scope = union(of: scope, and: demand) else { return nil }
-            access.scope = scope
-        }
-        return ClientCredentialsGrant(access)
+        access.widened(by: demand).map(ClientCredentialsGrant.init)
     }
 }
 

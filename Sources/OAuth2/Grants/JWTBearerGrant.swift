@@ -187,12 +187,12 @@ public struct JWTBearerGrant: Grant {
         return try await renewal(date).map { Self.form(with: $0, access) }
     }
 
-    /// Returns the same grant with the scope that a resource demands added to its own.
+    /// Returns the same grant with the scope or the claims that a resource demands.
     ///
     /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds no scope.
+    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        widened(access, by: demand).map {
+        access.widened(by: demand).map {
             Self(name: "\(identifier)\nwider", $0, assertion: assertion, renewal: renewal)
         }
     }

@@ -53,7 +53,6 @@ public struct TokenExchangeGrant: Grant {
         parts += access.identifier
         if let scope = access.scope { parts.append("scope=\(scope)") }
         if let requestedType { parts.append("requested_token_type=\(requestedType)") }
-        parts += additionalParameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return parts.joined(separator: "\n")
     }
     private let subject: any TokenSource
@@ -63,8 +62,7 @@ public struct TokenExchangeGrant: Grant {
     private let audiences: [String]
     private var access: RequestedAccess
     private let requestedType: TokenType?
-    private let additionalParameters: [String: String]
-    private let lastTokens = LastTokens()
+    private var lastTokens = LastTokens()
 
     /// Creates the grant.
     ///
@@ -98,9 +96,13 @@ public struct TokenExchangeGrant: Grant {
         name = identifier
         self.actor = actor
         self.audiences = audiences
-        access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
+        access = RequestedAccess(
+            scope: scope,
+            resources: resources,
+            details: authorizationDetails,
+            additionalParameters: additionalParameters
+        )
         requestedType = requestedTokenType
-        self.additionalParameters = additionalParameters
     }
 
     /// Always `true`: the subject's source replaces a token that has expired.
@@ -131,24 +133,16 @@ public struct TokenExchangeGrant: Grant {
         return try form(subject: newSubject ?? last.subject, actor: newActor ?? last.actor)
     }
 
-    /// Returns the same grant with the scope that a resource demands added to its own.
+    /// Returns the same grant with the scope or the claims that a resource demands.
     ///
     /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds no scope.
+    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        union(of: access.scope, and: demand).map { scope in
-            Self(
-                subject: subject,
-                subjectTokenType: subjectType,
-                identifier: name,
-                actor: actor,
-                audiences: audiences,
-                resources: access.resources,
-                scope: scope,
-                authorizationDetails: access.details,
-                requestedTokenType: requestedType,
-                additionalParameters: additionalParameters
-            )
+        access.widened(by: demand).map { access in
+            var grant = self
+            grant.access = access
+            grant.lastTokens = LastTokens()
+            return grant
         }
     }
 
@@ -156,7 +150,7 @@ public struct TokenExchangeGrant: Grant {
         subject token: AccessToken,
         actor actorToken: AccessToken?
     ) throws(OAuth2Error) -> [(name: String, value: String)] {
-        let access = try access.fields()
+        let access = try access.fields(besides: Self.ownParameters)
         lastTokens.value = (token, actorToken)
         var form: [(name: String, value: String)] = [
             ("grant_type", Self.type), ("subject_token", token.value.expose { $0 }),
@@ -167,13 +161,11 @@ public struct TokenExchangeGrant: Grant {
         }
         form += audiences.map { ("audience", $0) }
         if let requestedType { form.append(("requested_token_type", requestedType.uri)) }
-        return form + access + (try RequestedAccess.additional(additionalParameters, besides: Self.ownParameters))
+        return form + access
     }
 
     private static let ownParameters: Set = [
-        "grant_type", "subject_token", "subject_token_type", "actor_token", "actor_token_type", "audience", "resource",
-        "scope", "requested_token_type", "authorization_details", "client_id", "client_secret", "client_assertion",
-        "client_assertion_type",
+        "subject_token", "subject_token_type", "actor_token", "actor_token_type", "audience", "requested_token_type",
     ]
 }
 

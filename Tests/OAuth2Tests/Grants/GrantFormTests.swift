@@ -212,7 +212,7 @@ struct GrantFormTests {
     }
 
     @Test("A client's own grant has additional parameters, except those that the request sets itself")
-    func additionalParameters() async throws {
+    func ownAdditionalParameters() async throws {
         let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
         let form = try #require(try grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "scope", "audience"])
@@ -227,15 +227,24 @@ struct GrantFormTests {
         }
     }
 
-    @Test("Adds demanded claims to a client's own grant")
-    func demandedClaims() throws {
+    @Test("Adds demanded claims without changing the other parameters")
+    func demandedClaims() async throws {
         let claims = #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#
-        let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
-        let wider = try #require(grant.answering(ResourceDemand(claims: claims)))
-        let form = try #require(try (wider as? ClientCredentialsGrant)?.parameters(at: Date()))
-        #expect(form.map(\.name) == ["grant_type", "scope", "audience", "claims"])
-        #expect(form.last?.value == claims)
-        #expect(wider.identifier != grant.identifier)
+        let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
+        let grants: [any Grant] = [
+            ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"]),
+            JWTBearerGrant(identifier: "a", scope: "read") { Secret("") },
+            SAMLBearerGrant(identifier: "a", scope: "read") { Data() },
+            TokenExchangeGrant(subject: source, identifier: "a", additionalParameters: ["policy": "1"]),
+        ]
+        for grant in grants {
+            let wider = try #require(grant.answering(ResourceDemand(scope: ["write"], claims: claims)))
+            let form = try #require(try await wider.parameters(at: Date()))
+            let before = try #require(try await grant.parameters(at: Date()))
+            #expect(form.first { $0.name == "claims" }?.value == claims)
+            #expect(form.filter { $0.name != "claims" }.map(\.value) == before.map(\.value))
+            #expect(wider.identifier != grant.identifier)
+        }
     }
 
     private func exchange(
