@@ -1,6 +1,6 @@
 public import Foundation
 public import Networking
-public import TokenGeneration
+import TokenGeneration
 
 /// A client's metadata, published at the URL that is its client ID
 /// ([draft](https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/)).
