@@ -19,14 +19,9 @@ import TokenGeneration
 /// for that. Subject tokens are requested only from the hosts that you name, and programs are never
 /// started.
 public struct GoogleExternalAccountSource: TokenSource {
-    private static let cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
-
-    private let file: GoogleExternalAccountFile
-    private let scopes: [String]
     private let exchange: GrantTokenSource
+    private let impersonation: GoogleImpersonation?
     private let environment: WorkloadEnvironment
-    /// The transport for requests to Google.
-    private let transport: any HTTPTransport
 
     /// Creates a source from the file in `GOOGLE_APPLICATION_CREDENTIALS`.
     ///
@@ -52,11 +47,18 @@ public struct GoogleExternalAccountSource: TokenSource {
         let path = try environment.value(of: "GOOGLE_APPLICATION_CREDENTIALS", advice: advice)
         let content = try PlatformFile.read(path, missing: "GOOGLE_APPLICATION_CREDENTIALS names it")
         let file = try GoogleExternalAccountFile(content, subjectHosts: subjectHosts, universe: universe)
-        self.file = file
-        self.scopes = scopes.isEmpty ? [Self.cloudPlatform] : scopes
+        let scopes = scopes.isEmpty ? [GoogleImpersonation.cloudPlatform] : scopes
         self.environment = environment
-        transport = client.transport
-        let scope = file.impersonationURL == nil ? self.scopes.joined(separator: " ") : Self.cloudPlatform
+        impersonation = file.impersonationURL.map {
+            GoogleImpersonation(
+                url: $0,
+                scopes: scopes,
+                lifetime: file.lifetime,
+                environment: environment,
+                transport: client.transport
+            )
+        }
+        let scope = impersonation == nil ? scopes.joined(separator: " ") : GoogleImpersonation.cloudPlatform
         let authentication: any ClientAuthentication =
             if let client = file.client {
                 ClientSecretBasic(clientID: client.id, secret: client.secret)
@@ -90,15 +92,8 @@ public struct GoogleExternalAccountSource: TokenSource {
     ///   `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken` or `rejectedToken` if the
     ///   impersonation fails; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        guard let url = file.impersonationURL else { return try await exchanged(for: requirements) }
-        let federated = try await exchanged(for: TokenRequirements(deadline: requirements.deadline))
-        do {
-            return try await impersonate(at: url, with: federated, for: requirements)
-        } catch let error as WorkloadIdentityError where error.code == .platformRejected && error.status == 401 {
-            // The federated token may have ended early, such as with its subject.
-            let other = try await exchanged(for: .replacing(federated, deadline: requirements.deadline))
-            return try await impersonate(at: url, with: other, for: requirements)
-        }
+        guard let impersonation else { return try await exchanged(for: requirements) }
+        return try await impersonation.token(for: requirements) { try await exchanged(for: $0) }
     }
 
     private func exchanged(for requirements: TokenRequirements) async throws -> AccessToken {
@@ -111,42 +106,5 @@ public struct GoogleExternalAccountSource: TokenSource {
             )
         }
         return token
-    }
-
-    private func impersonate(
-        at url: URL,
-        with token: AccessToken,
-        for requirements: TokenRequirements
-    ) async throws -> AccessToken {
-        let body: JSONObject = [
-            "scope": .array(scopes.map { .string($0) }), "lifetime": .string("\(file.lifetime)s"), "delegates": [],
-        ]
-        var request = URLRequest(url: url)
-        request.httpMethod = "POST"
-        request.httpBody = body.serializedData()
-        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        request.setValue(token.value.expose { "Bearer \($0)" }, forHTTPHeaderField: "Authorization")
-        let endpoint = PlatformEndpoint(name: "Google's service account credentials API", environment: environment) {
-            $0.errorCode == 403 ? Self.denied : nil
-        }
-        let requested = environment.timeSource.now()
-        return try endpoint.accessToken(
-            in: try await endpoint.response(to: request, until: requirements.deadline, on: transport),
-            .init(token: "accessToken", expiry: "expireTime"),
-            requested: requested,
-            for: requirements
-        )
-    }
-
-    private static var denied: WorkloadIdentityError {
-        WorkloadIdentityError(
-            .platformRejected,
-            .request,
-            """
-            Google doesn't permit the workload to impersonate the service account; grant it \
-            roles/iam.workloadIdentityUser on that account, and enable iamcredentials.googleapis.com
-            """,
-            status: 403
-        )
     }
 }

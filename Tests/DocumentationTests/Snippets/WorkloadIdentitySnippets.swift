@@ -124,6 +124,16 @@ func gitLabToken(_ token: String, at time: ManualTime) async throws -> AccessTok
     return try await source.token()
 }
 
+func sourceOfAccount(_ account: String) throws -> CachedTokenSource {
+    CachedTokenSource(
+        try GoogleImpersonationSource(
+            serviceAccount: account,
+            source: CachedTokenSource(GoogleMetadataSource()),
+            lifetime: .seconds(600)
+        )
+    )
+}
+
 func tokensOfVendor(
     _ server: AuthorizationServer,
     subject: any TokenSource
