@@ -156,6 +156,7 @@ struct SecrecyTests {
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
+            try LogoutRequest(clientID: "a", idToken: Secret(secret), redirectURI: "https://a.example/", state: secret),
             try ClientIDMetadataDocument(
                 clientID: "https://app.example/c",
                 metadata: ClientMetadata(["redirect_uris": ["https://app.example/r"]])

@@ -11,6 +11,9 @@ extension MockAuthorizationServer {
         public let scopes: Set<String>?
         /// The exact redirect URIs; for `http://127.0.0.1/…`, any port is accepted.
         public var redirectURIs: [String] = []
+        /// The exact redirect URIs after a logout ([OpenID Connect RP-Initiated Logout
+        /// 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)).
+        public var logoutRedirectURIs: [String] = []
         /// The registered metadata, of which the server uses the encryption and the keys for it:
         /// `ClientMetadata.secure(_:signedWith:encryptedWith:_:)` and
         /// `ClientMetadata.encryptionKeys`.

@@ -27,6 +27,9 @@ extension MockAuthorizationServer {
         /// The UserInfo endpoint ([OpenID Connect Core 1.0
         /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)): `/userinfo`.
         public static let userInfo = Self(path: "/userinfo")
+        /// The end session endpoint ([OpenID Connect RP-Initiated Logout
+        /// 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)): `/logout`.
+        public static let endSession = Self(path: "/logout")
         /// The endpoint of the public keys that verify tokens: `/jwks`.
         public static let keys = Self(path: "/jwks")
         /// The server's metadata, at both well-known paths

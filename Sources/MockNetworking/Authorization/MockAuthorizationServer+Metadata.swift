@@ -20,6 +20,7 @@ extension MockAuthorizationServer {
             "pushed_authorization_request_endpoint": url(.pushedAuthorizationRequests),
             "registration_endpoint": url(.registration),
             "userinfo_endpoint": url(.userInfo),
+            "end_session_endpoint": url(.endSession),
             "jwks_uri": url(.keys),
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
             "authorization_endpoint": url(.authorization),

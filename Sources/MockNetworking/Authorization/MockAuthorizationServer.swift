@@ -326,6 +326,13 @@ public final class MockAuthorizationServer: Sendable {
                 return handlers.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
             }
         }
+        for method in [HTTPMethod.get, .post] {
+            // Weak, because the server owns the route.
+            on(method, .endSession) { [weak self] request in
+                guard let self else { return .status(503) }
+                return logoutResponse(to: method == .get ? request.queryItems : request.formItems)
+            }
+        }
         let encryptionKeys = configuration.decryptionKeys.map(\.encryptionKey.jwk)
         on(.get, .keys) { [signing] _ in .json(JWKSet(keys: signing.keys.keys + encryptionKeys).serialized()) }
         // Both specifications for issuers with a path, and the paths without it.

@@ -159,7 +159,7 @@ extension AuthorizationRequest {
     }
 
     /// Returns a URL without query and fragment, and an empty path as a slash like browsers.
-    private static func place(_ url: String) -> String {
+    static func place(_ url: String) -> String {
         let place = String(url.prefix { $0 != "?" && $0 != "#" })
         guard let authority = place.range(of: "://") else { return place }
         return place[authority.upperBound...].contains("/") ? place : place + "/"

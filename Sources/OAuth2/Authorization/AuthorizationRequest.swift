@@ -154,11 +154,19 @@ public struct AuthorizationRequest: Sendable {
     ) throws(OAuth2Error) -> URL {
         let endpoint = try server.authorizationEndpoint.required("the authorization endpoint")
         _ = try endpoint.confidentialOrigin("an authorization request")
-        let text = endpoint.absoluteString
+        return try endpoint.adding(parameters, "the authorization endpoint")
+    }
+}
+
+extension URL {
+    /// Returns the URL of an endpoint with parameters after its own query.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
+    func adding(_ parameters: [(name: String, value: String)], _ place: String) throws(OAuth2Error) -> URL {
+        let text = absoluteString
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
-        guard endpoint.fragment == nil, let url = URL(string: text + separator + FormURLEncoded.encode(parameters))
-        else {
-            throw OAuth2Error(.malformedRequest, "the authorization endpoint's URL can't have parameters")
+        guard fragment == nil, let url = URL(string: text + separator + FormURLEncoded.encode(parameters)) else {
+            throw OAuth2Error(.malformedRequest, "the URL of \(place) can't have parameters")
         }
         return url
     }

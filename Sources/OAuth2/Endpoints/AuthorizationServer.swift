@@ -34,6 +34,9 @@ public struct AuthorizationServer: Sendable, Hashable {
     /// The UserInfo endpoint ([OpenID Connect Core 1.0
     /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public var userInfoEndpoint: URL?
+    /// The end session endpoint, which users open in a browser to sign out ([OpenID Connect
+    /// RP-Initiated Logout 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)).
+    public var endSessionEndpoint: URL?
     /// The URL of the keys that verify the server's tokens: `jwks_uri`.
     public var keySetURL: URL?
     /// The endpoints for clients that present a certificate, by their names in the metadata
@@ -109,6 +112,7 @@ public struct AuthorizationServer: Sendable, Hashable {
             ("revocation_endpoint", \.revocationEndpoint),
             ("registration_endpoint", \.registrationEndpoint),
             ("userinfo_endpoint", \.userInfoEndpoint),
+            ("end_session_endpoint", \.endSessionEndpoint),
         ]
     }
 

@@ -82,6 +82,42 @@ extension ValidationPolicy {
         return policy
     }
 
+    /// Returns the policy for a logout token of an OpenID provider, as a client must apply it
+    /// ([OpenID Connect Back-Channel Logout 1.0
+    /// §2.6](https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation)).
+    ///
+    /// `iss`, `aud`, `iat`, `exp`, `jti` and `events` are required, and at least one of `sub` and
+    /// `sid`. `events` must have the member `http://schemas.openid.net/event/backchannel-logout`,
+    /// and `nonce` must be absent, so that an ID token isn't accepted. Verify the token with
+    /// ``JWTVerifier/verify(_:onceIn:)``, so that it ends a session only once.
+    ///
+    /// The specification only recommends `typ`. If the provider sets it, require it:
+    ///
+    /// ```swift
+    /// policy.type = "logout+jwt"
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
+    ///   - clientID: The client's ID at the provider, which must be the only audience.
+    /// - Returns: The policy; `typ` must be absent, `JWT` or `logout+jwt`.
+    public static func logoutToken(issuer: String, clientID: String) -> ValidationPolicy {
+        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .only(clientID))
+        policy.type = .absentOrOneOf(["JWT", "logout+jwt"])
+        policy.requiredClaims = ["iss", "aud", "iat", "exp", "jti", "events"]
+        policy.prohibitedClaims = ["nonce"]
+        policy.checks = [
+            ClaimsCheck("events") { subject in
+                subject.claims["events"]?.object?["http://schemas.openid.net/event/backchannel-logout"]?.object != nil
+            },
+            ClaimsCheck("sub or sid") { subject in
+                if let session = subject.claims["sid"] { return session.string?.isEmpty == false }
+                return subject.registered.subject != nil
+            },
+        ]
+        return policy
+    }
+
     /// Returns the policy for a status list token, as the verifier of a token that refers to it
     /// must apply it ([Token Status List
     /// §8.3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-8.3)).
