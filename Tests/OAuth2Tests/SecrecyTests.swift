@@ -156,6 +156,12 @@ struct SecrecyTests {
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
+            UserHint.loginHintToken(Secret(secret)),
+            BackchannelAuthentication(
+                requestID: Secret(secret),
+                expiry: .now,
+                notificationToken: Secret(secret)
+            ),
             try LogoutRequest(clientID: "a", idToken: Secret(secret), redirectURI: "https://a.example/", state: secret),
             try ClientIDMetadataDocument(
                 clientID: "https://app.example/c",

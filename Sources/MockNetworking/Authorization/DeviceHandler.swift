@@ -20,6 +20,7 @@ final class DeviceHandler: Sendable {
         /// The earliest time of the device's next request.
         var next: ContinuousClock.Instant
         var status = Status.pending
+        var notification: Notification?
     }
 
     private let devices = Mutex<[String: Device]>([:])
@@ -29,6 +30,37 @@ final class DeviceHandler: Sendable {
     init(verificationURI: String, configuration: MockAuthorizationServer.Configuration) {
         self.verificationURI = verificationURI
         self.configuration = configuration
+    }
+
+    /// Starts a backchannel authentication, whose user code is the user
+    /// ([OpenID Connect CIBA Core 1.0
+    /// §7.3](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#successful_authentication_request_acknowdlegment)).
+    func begin(_ authorization: Authorization, for user: String, notification: Notification?) -> LoopbackResponse {
+        let now = configuration.time.now()
+        let interval = configuration.deviceInterval ?? .seconds(5)
+        let id = UUID().uuidString
+        devices.withLock {
+            $0[id] = Device(
+                authorization: authorization,
+                userCode: user,
+                expiry: now + configuration.deviceCodeLifetime,
+                interval: interval,
+                next: now,
+                notification: notification
+            )
+        }
+        var body: JSONObject = [
+            "auth_req_id": .string(id),
+            "expires_in": .number(JSONNumber(configuration.deviceCodeLifetime.components.seconds)),
+        ]
+        body["interval"] = configuration.deviceInterval.map { .number(JSONNumber($0.components.seconds)) }
+        return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
+    }
+
+    /// The place and the credential of a notification.
+    struct Notification {
+        let url: URL
+        let token: String
     }
 
     /// Starts a device authorization
@@ -67,12 +99,24 @@ final class DeviceHandler: Sendable {
     ///   - subject: The user, or `nil` if they deny the request.
     /// - Returns: Whether a device with this code is waiting.
     func decide(_ userCode: String, subject: String?) -> Bool {
+        decision(userCode, subject: subject) != nil
+    }
+
+    /// Records a user's decision.
+    ///
+    /// - Returns: The decided request and its notification, or `nil` if none is waiting.
+    func decision(_ userCode: String, subject: String?) -> (id: String, notification: Notification?)? {
         let now = configuration.time.now()
         return devices.withLock { devices in
-            let found = devices.first { $0.value.userCode == userCode && now < $0.value.expiry }
-            guard let code = found?.key, case .pending? = devices[code]?.status else { return false }
+            let found = devices.first { _, device in
+                guard device.userCode == userCode, now < device.expiry, case .pending = device.status else {
+                    return false
+                }
+                return true
+            }
+            guard let code = found?.key else { return nil }
             devices[code]?.status = subject.map(Status.approved) ?? .denied
-            return true
+            return (code, devices[code]?.notification)
         }
     }
 

@@ -12,6 +12,10 @@ extension MockAuthorizationServer {
         /// The device authorization endpoint ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)):
         /// `/device_authorization`.
         public static let deviceAuthorization = Self(path: "/device_authorization")
+        /// The backchannel authentication endpoint ([OpenID Connect CIBA Core
+        /// 1.0](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html)):
+        /// `/backchannel_authentication`.
+        public static let backchannelAuthentication = Self(path: "/backchannel_authentication")
         /// The revocation endpoint ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): `/revoke`.
         public static let revocation = Self(path: "/revoke")
         /// The introspection endpoint ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)):

@@ -25,6 +25,8 @@ extension MockAuthorizationServer {
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
             "authorization_endpoint": url(.authorization),
             "device_authorization_endpoint": url(.deviceAuthorization),
+            "backchannel_authentication_endpoint": url(.backchannelAuthentication),
+            "backchannel_token_delivery_modes_supported": ["poll", "ping"],
             "response_types_supported": ["code"],
             "response_modes_supported": ["query", "jwt", "query.jwt"],
             "authorization_signing_alg_values_supported": [algorithm],

@@ -319,6 +319,7 @@ public final class MockAuthorizationServer: Sendable {
             guard let self else { return .status(503) }
             return try await protecting { try self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
         }
+        on(.post, .backchannelAuthentication) { endpoint.backchannelResponse(to: $0) }
         on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
         for method in [HTTPMethod.get, .post] {
             on(method, .authorization) { [handlers, requests] request in

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OAuth2
 import TokenGeneration
 
 extension TokenEndpointResponder {
@@ -35,8 +36,39 @@ extension TokenEndpointResponder {
         }
     }
 
-    func deviceResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
-        var authorization = try handlers.devices.redeem(try form.required("device_code"), clientID: client.id)
+    /// Starts a user's authentication on another device ([OpenID Connect CIBA Core 1.0
+    /// §7](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#auth_backchannel_endpoint)).
+    func backchannelResponse(to request: LoopbackRequest) -> LoopbackResponse {
+        answer {
+            let form = try Form(request)
+            let client = try clients.authenticate(request, form)
+            let hints = ["login_hint", "login_hint_token", "id_token_hint"].compactMap { form[$0] }
+            guard hints.count == 1, form["scope"]?.split(separator: " ").contains("openid") == true else {
+                throw TokenEndpointError(code: "invalid_request", description: "one hint and openid are required")
+            }
+            let user = (try? UnverifiedToken(hints[0]).unverifiedClaims["sub"]?.string) ?? hints[0]
+            var notification: DeviceHandler.Notification?
+            if let place = client.metadata.members["backchannel_client_notification_endpoint"]?.string {
+                guard let token = form["client_notification_token"], let url = URL(string: place) else {
+                    throw TokenEndpointError(code: "invalid_request", description: "the notification token is missing")
+                }
+                notification = DeviceHandler.Notification(url: url, token: token)
+            }
+            return handlers.devices.begin(
+                try configuration.authorization(client, form.request),
+                for: user,
+                notification: notification
+            )
+        }
+    }
+
+    func deviceResponse(
+        _ name: String,
+        _ form: Form,
+        _ client: Client,
+        _ bond: Bond
+    ) throws(TokenEndpointError) -> LoopbackResponse {
+        var authorization = try handlers.devices.redeem(try form.required(name), clientID: client.id)
         let (refreshToken, family) = tokens.beginFamily(authorization)
         authorization.family = family
         return tokenResponse(

@@ -10,6 +10,7 @@ enum GrantType: String, CaseIterable {
     case refreshToken = "refresh_token"
     case authorizationCode = "authorization_code"
     case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+    case backchannel = "urn:openid:params:grant-type:ciba"
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     case samlBearer = "urn:ietf:params:oauth:grant-type:saml2-bearer"
@@ -101,7 +102,8 @@ struct TokenEndpointResponder: Sendable {
                     refreshToken: successor
                 )
             case .authorizationCode: return try codeResponse(form, client, bond)
-            case .deviceCode: return try deviceResponse(form, client, bond)
+            case .deviceCode: return try deviceResponse("device_code", form, client, bond)
+            case .backchannel: return try deviceResponse("auth_req_id", form, client, bond)
             case .tokenExchange: return try exchangeResponse(form, client, bond)
             case .jwtBearer:
                 let subject = try handlers.assertions.subject(ofJWT: try form.required("assertion"))

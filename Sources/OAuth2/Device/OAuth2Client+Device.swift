@@ -83,46 +83,16 @@ extension OAuth2Client {
         for device: DeviceAuthorization,
         progress: (DeviceAuthorizationProgress) -> Void
     ) async throws -> IssuedTokens {
-        let bound = try key.bound()
-        // No retries in the endpoint: this loop decides when to poll.
-        var endpoint = tokenEndpoint
-        endpoint.timing.attempts = 1
-        let form = [
-            ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
-            ("device_code", device.deviceCode.expose { $0 }),
-        ]
-        var polling = DevicePolling(interval: device.interval)
-        var (pause, event) = (polling.interval, DeviceAuthorizationProgress.Event.begun)
-        while true {
-            let timeLeft = device.expiry - timing.timeSource.now()
-            guard timeLeft > .zero else { throw OAuth2Error.deviceExpired }
-            progress(DeviceAuthorizationProgress(event: event, pause: pause, timeLeft: timeLeft))
-            try await timing.timeSource.sleep(min(pause, timeLeft))
-            guard timing.timeSource.now() < device.expiry else { throw OAuth2Error.deviceExpired }
-            do {
-                let answer = try await endpoint.requestToken(
-                    form: form,
-                    proof: bound?.generator,
-                    isSingleUse: true,
-                    until: deadline
-                )
-                return IssuedTokens(try answer.tokens(), boundKey: bound)
-            } catch {
-                try Task.checkCancellation()
-                switch polling.next(after: error) {
-                case .fail(let error): throw error
-                case .wait(let time, let what): (pause, event) = (time, what)
-                }
-            }
-        }
-    }
-}
-
-extension OAuth2Error {
-    fileprivate static var deviceExpired: Self {
-        Self(
-            .authorizationExpired,
-            "the user didn't authorize the device in time; start again when the user asks for it"
+        let grant = PolledGrant(
+            form: [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+                ("device_code", device.deviceCode.expose { $0 }),
+            ],
+            expiry: device.expiry,
+            interval: device.interval,
+            firstPause: device.interval,
+            expired: "the user didn't authorize the device in time; start again when the user asks for it"
         )
+        return try await issuedTokens(for: grant, progress: progress)
     }
 }

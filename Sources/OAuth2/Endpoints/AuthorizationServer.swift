@@ -25,6 +25,9 @@ public struct AuthorizationServer: Sendable, Hashable {
     public var pushedAuthorizationRequestEndpoint: URL?
     /// The device authorization endpoint ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
     public var deviceAuthorizationEndpoint: URL?
+    /// The backchannel authentication endpoint ([OpenID Connect CIBA Core
+    /// 1.0](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html)).
+    public var backchannelAuthenticationEndpoint: URL?
     /// The introspection endpoint ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     public var introspectionEndpoint: URL?
     /// The revocation endpoint ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
@@ -108,6 +111,7 @@ public struct AuthorizationServer: Sendable, Hashable {
             ("authorization_endpoint", \.authorizationEndpoint),
             ("pushed_authorization_request_endpoint", \.pushedAuthorizationRequestEndpoint),
             ("device_authorization_endpoint", \.deviceAuthorizationEndpoint),
+            ("backchannel_authentication_endpoint", \.backchannelAuthenticationEndpoint),
             ("introspection_endpoint", \.introspectionEndpoint),
             ("revocation_endpoint", \.revocationEndpoint),
             ("registration_endpoint", \.registrationEndpoint),

@@ -97,6 +97,30 @@ struct AuthorizationSnippets {
         }
     }
 
+    @Test("Asks the user on the user's own device")
+    func ownDevice() async throws {
+        let time = ManualTime(advancesWhenSleeping: true)
+        try await withServer(time: time.timeSource) { mock, oauth async throws in
+            let shown = Mutex<[String]>([])
+            func sample(_ show: (String) -> Void) async throws -> IssuedTokens {
+                let authentication = try await oauth.authenticateUser(
+                    .loginHint("ada@example.com"),
+                    bindingMessage: "W4-31"
+                )
+                show("Confirm W4-31 on your phone")
+                let tokens = try await oauth.tokens(of: authentication)
+                return tokens
+            }
+            async let user: Void = {
+                while try await !mock.approveAuthentication(of: "ada@example.com") { await Task.yield() }
+            }()
+            let tokens = try await sample { text in shown.withLock { $0.append(text) } }
+            try await user
+            #expect(mock.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(shown.withLock { $0 } == ["Confirm W4-31 on your phone"])
+        }
+    }
+
     @Test("Signs in on another device")
     func device() async throws {
         let time = ManualTime(advancesWhenSleeping: true)
