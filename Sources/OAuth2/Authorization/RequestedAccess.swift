@@ -53,8 +53,8 @@ struct RequestedAccess: Sendable, Hashable {
         return parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// Returns the access with the claims or the scope that a resource demands in addition, or `nil`
-    /// if it demands neither.
+    /// Returns the access with the claims or the scope that a resource demands in addition, or
+    /// `nil` if it demands neither.
     func widened(by demand: ResourceDemand) -> Self? {
         var access = self
         if let claims = demand.claims {
