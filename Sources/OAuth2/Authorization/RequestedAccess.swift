@@ -16,6 +16,7 @@ struct RequestedAccess: Sendable, Hashable {
     /// Returns the form's fields, with one `resource` for each resource.
     ///
     /// - Parameter own: The parameters that the grant sets itself, which can't be additional ones.
+    /// - Returns: The fields.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func fields(besides own: Set<String> = []) throws(OAuth2Error) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []

@@ -65,7 +65,10 @@ struct LogoutTokenPolicyTests {
             ("a session that isn't text", ["sub": nil, "sid": 7], .checkFailed),
             ("another event", ["events": ["http://schemas.openid.net/event/other": [:]]], .checkFailed),
             ("events as text", ["events": .string(Self.event)], .checkFailed),
-            ("an event that isn't an object", ["events": .object(JSONObject([(Self.event, .bool(true))]))], .checkFailed),
+            (
+                "an event that isn't an object", ["events": .object(JSONObject([(Self.event, .bool(true))]))],
+                .checkFailed
+            ),
             ("another issuer", ["iss": "https://other.example"], .issuerMismatch),
             ("another client", ["aud": "other"], .audienceMismatch),
             ("several clients", ["aud": ["shop", "other"]], .audienceMismatch),
