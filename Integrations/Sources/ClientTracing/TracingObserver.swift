@@ -16,7 +16,8 @@ public import Tracing
 /// `client`, as
 /// [OpenTelemetry's conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/)
 /// require for each request. The tracer injects the attempt's span into the header fields, such as
-/// `traceparent`. Token requests run for all callers, so their operations start new traces.
+/// `traceparent`. Token requests run for all callers, so their operations start new traces. Don't
+/// add a `TraceContextInterceptor`, because the client keeps the fields that a request has.
 ///
 /// | attribute | span |
 /// |---|---|

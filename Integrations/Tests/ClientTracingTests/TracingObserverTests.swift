@@ -28,7 +28,7 @@ struct TracingObserverTests {
         #expect(service.api.requests.map { $0.headers["tracestate"] } == attempts.map { "vendor=\($0.id.span)" })
     }
 
-    @Test("Token requests have spans of their own, which no caller's trace contains")
+    @Test("A token request starts another trace, because it serves all callers")
     func tokenRequests() async throws {
         let tracer = MemoryTracer()
         let service = ObservedService(TracingObserver(tracer), answers: [.text("ok")])

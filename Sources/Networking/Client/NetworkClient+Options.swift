@@ -50,7 +50,7 @@ extension NetworkClient {
         ///   - retryBudget: The retry budget shared by all operations.
         ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         ///   - requestCompression: The compression of request bodies. The default is `.none`.
-        ///   - observers: The observers of the client. The default is none.
+        ///   - observers: The observers of the client. The default is empty.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,

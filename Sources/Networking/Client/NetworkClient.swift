@@ -53,8 +53,7 @@ public final class NetworkClient: Sendable {
         var policy = ServiceTokenCache.Policy(timeout: options.timeout ?? .seconds(60))
         policy.lifetime = { [timeSource = options.timeSource] in $0.expiry - timeSource.now() }
         serviceTokens = ServiceTokenCache(timeSource: options.timeSource, policy: policy)
-        guard !options.observers.isEmpty else { return }
-        for case let interceptor as any ObservableInterceptor in interceptors { interceptor.add(options.observers) }
+        interceptors.report(to: options.observers)
     }
 
     /// Creates a libcurl client with its own connections.

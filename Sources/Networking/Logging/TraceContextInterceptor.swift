@@ -5,7 +5,8 @@ internal import OpenSSLCrypto
 /// `tracestate` ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 ///
 /// All attempts of an operation share a trace, with separate spans. An existing `traceparent` is
-/// kept.
+/// kept. With a tracer, use a ``ClientObserver`` instead: the tracer's identifiers are the fields
+/// that ``ClientObserver/attemptStarted(_:context:)`` returns.
 public struct TraceContextInterceptor: RequestInterceptor {
     private let isSampled: Bool
     private let current: @Sendable () -> TraceContext?

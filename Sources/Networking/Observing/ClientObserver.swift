@@ -9,8 +9,9 @@ public import FoundationNetworking
 /// )
 /// ```
 ///
-/// A client's observers also observe the authenticators among its interceptors with their token
-/// requests, and the authenticators and key sets that it sends requests for.
+/// A client's observers also observe the authenticators among its interceptors, or those of a
+/// resource, with their token requests, and the authenticators and key sets that it sends requests
+/// for.
 ///
 /// Each method's default does nothing. Methods run on the thread of the request, of a token refresh
 /// or of the transport, and must return at once. Without observers, a client does no work for them.
@@ -96,10 +97,18 @@ extension ClientObserver {
     public var needsMetrics: Bool { false }
 }
 
-/// An interceptor with events of its own, which the observers of its clients receive.
+/// An interceptor that reports events to the observers of its clients.
 package protocol ObservableInterceptor: RequestInterceptor {
     /// Reports events to observers from now on, in addition to earlier ones.
     func add(_ observers: [any ClientObserver])
+}
+
+extension [any RequestInterceptor] {
+    /// Makes the interceptors report their events to observers.
+    func report(to observers: [any ClientObserver]) {
+        guard !observers.isEmpty else { return }
+        for case let interceptor as any ObservableInterceptor in self { interceptor.add(observers) }
+    }
 }
 
 extension [any ClientObserver] {

@@ -131,6 +131,7 @@ extension AttemptLoop {
             traits: resource.traits,
             errorDecoding: resource.errorDecoding
         )
+        resource.interceptors.report(to: observers)
     }
 }
 

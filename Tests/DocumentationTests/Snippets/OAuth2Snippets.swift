@@ -380,7 +380,7 @@ struct OAuth2Snippets {
                 interceptors: [authenticator],
                 options: .init(observers: [grantAlert])
             )
-            _ = try? await client.makeRequest(URLRequest(url: server.baseURL))
+            _ = try? await client.makeRequest(URLRequest(url: server.metadata.tokenEndpoint))
             #expect(codes.withLock { $0 } == [.reauthenticationRequired])
         }
     }

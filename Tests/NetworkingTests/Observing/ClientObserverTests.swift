@@ -130,7 +130,7 @@ struct ClientObserverTests {
         let transport = MockTransport(.text("ok"))
         let logging = LoggingInterceptor(level: .headers) { log.append($0) }
         _ = try await client(transport, [logging], Witness(fields: ["traceparent": "00-one"])).makeRequest(request)
-        #expect(log.all.first?.contains("traceparent: 00-one") == true)
+        #expect(log.all.first?.lowercased().contains("traceparent: 00-one") == true)
     }
 
     @Test("A response from the cache is an attempt that sends nothing")

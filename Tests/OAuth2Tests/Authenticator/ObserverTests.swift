@@ -44,6 +44,19 @@ struct ObserverTests {
         #expect(witness.names == refresh + ["oauth2.token.retried"] + refresh)
     }
 
+    @Test("The observer of a client observes the authenticator of a resource")
+    func ofResource() async throws {
+        let fixture = OAuth2Fixture()
+        let witness = Witness()
+        let client = NetworkClient(
+            transport: fixture.resource,
+            options: .init(timeSource: fixture.time.timeSource, observers: [witness])
+        )
+        let resource = Resource(interceptors: [fixture.authenticator()]) { URLRequest(url: OAuth2Fixture.api) }
+        _ = try await client.fetch(resource)
+        #expect(witness.names.last == "oauth2.token.refreshed")
+    }
+
     @Test("An observer of both clients, or of two clients with one authenticator, gets each event once")
     func once() async throws {
         let fixture = OAuth2Fixture()
