@@ -7,7 +7,7 @@ public import ResourceServer
 
 /// A middleware that lets only requests with a valid access token pass.
 ///
-/// ``HummingbirdCore/RouterMethods/authorize(with:at:requires:)`` adds it to a group of routes. The
+/// `authorize(with:at:requires:)` adds it to a group of routes. The
 /// verified token is in the context. Other requests get the response of their `AccessRefusal`, and
 /// the request's logger gets its reason, which contains no secret.
 public struct AccessTokenMiddleware<Context: AccessTokenRequestContext>: RouterMiddleware {
@@ -39,14 +39,15 @@ public struct AccessTokenMiddleware<Context: AccessTokenRequestContext>: RouterM
     ///   - context: The context.
     ///   - next: The next middleware or the route.
     /// - Returns: The response.
-    /// - Throws: The errors of the route.
+    /// - Throws: The errors of the route, and of the context's client certificate.
     public func handle(
         _ request: Request,
         context: Context,
         next: (Request, Context) async throws -> Response
     ) async throws -> Response {
+        guard let method = HTTPMethod(request.method.rawValue) else { throw HTTPError(.badRequest) }
         let head = ProtectedRequest(
-            method: HTTPMethod(request.method.rawValue) ?? .get,
+            method: method,
             url: baseURL + (request.head.path ?? "/"),
             headers: HTTPHeaders(request.headers),
             clientCertificateDER: try await context.clientCertificateDER(of: request)

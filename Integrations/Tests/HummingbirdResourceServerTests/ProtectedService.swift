@@ -9,6 +9,8 @@ import OAuth2HTTPTypes
 import ResourceServer
 import TokenGeneration
 
+import struct Networking.HTTPHeaders
+
 /// A service with protected routes, and the server that issues its tokens.
 struct ProtectedService {
     static let url = "https://api.example"

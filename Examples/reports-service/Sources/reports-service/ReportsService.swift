@@ -48,7 +48,8 @@ func makeService(_ configuration: Configuration, logger: Logger) throws -> some 
             let id = try context.parameters.require("id", as: Int.self)
             let url = configuration.archive.appending(path: "reports/\(id)")
             let report = try await archive.makeRequest(URLRequest(url: url))
-            context.logger.info("report read", metadata: ["client": "\(try context.accessToken.clientID ?? "-")"])
+            let client = try context.accessToken.clientID ?? "-"
+            context.logger.info("report read", metadata: ["report": "\(id)", "client": "\(client)"])
             return ByteBuffer(data: report)
         }
 

@@ -59,7 +59,7 @@ struct ReportsServiceTests {
                 authorization.revokeAccessTokens()
             }
             #expect(authorization.tokenRequestCount == 2)
-            #expect(archive.requests.allSatisfy { $0.headers["Authorization"] != headers[.authorization] })
+            #expect(!archive.requests.contains { $0.headers["Authorization"] == headers[.authorization] })
         }
     }
 
@@ -84,14 +84,16 @@ struct ReportsServiceTests {
     @Test("Is healthy while it has a token, and not if it can't get one")
     func health() async throws {
         try await withService { client in
-            #expect(try await client.execute(uri: "/health", method: .get).status == .ok)
+            let healthy = try await client.execute(uri: "/health", method: .get)
             await authorization.stop()
-            #expect(try await client.execute(uri: "/health", method: .get).status == .ok)
+            let stillHealthy = try await client.execute(uri: "/health", method: .get)
+            #expect([healthy.status, stillHealthy.status] == [.ok, .ok])
         }
         let other = try ReportsServiceTests()
         await other.authorization.stop()
         try await other.withService { client in
-            #expect(try await client.execute(uri: "/health", method: .get).status == .serviceUnavailable)
+            let response = try await client.execute(uri: "/health", method: .get)
+            #expect(response.status == .serviceUnavailable)
         }
     }
 
