@@ -31,7 +31,7 @@ public import TokenGeneration
 /// `/.well-known/oauth-authorization-server` and `/.well-known/openid-configuration`
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)). The server supports all grants: client
 /// credentials, refresh tokens, codes with PKCE, devices
-/// ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
+/// ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), users' own devices (CIBA), token exchange
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions
 /// ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and custom grants. It accepts only the
 /// authentication method that a client is registered with.
