@@ -71,13 +71,15 @@ struct TokenEndpointRowTests {
 
     @Test("Reports an error with status code 200 as that error")
     func t3() async {
-        let answer = MockTransport.Step.json(#"{"error":"bad_refresh_token","error_description":"no"}"#)
+        let answer = MockTransport.Step.json(#"{"error":"redirect_uri_mismatch","error_description":"no"}"#)
         let (outcome, _, _) = await outcome([answer], grant: grant)
         #expect(outcome.error?.code == .requestRejected)
-        #expect(outcome.error?.serverCode == "bad_refresh_token")
+        #expect(outcome.error?.serverCode == "redirect_uri_mismatch")
         #expect(outcome.forms.count == 1)
-        let (dead, _, _) = await self.outcome([.json(#"{"error":"invalid_grant"}"#)], grant: grant)
-        #expect(dead.error?.code == .reauthenticationRequired)
+        for code in ["invalid_grant", "bad_refresh_token", "bad_verification_code"] {
+            let (dead, _, _) = await self.outcome([.json(#"{"error":"\#(code)"}"#)], grant: grant)
+            #expect(dead.error?.code == .reauthenticationRequired)
+        }
     }
 
     @Test(
