@@ -213,6 +213,8 @@ struct AttemptLoop {
         compression: inout BodyCompression
     ) async throws -> (URLRequest, InterceptorChain.Answer?) {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
+        // An observer that keeps the context must not keep itself, by way of the client's options.
+        defer { context.renew = nil }
         var result: Result<URLRequest, any Error>
         do {
             var base = try await makeBase()

@@ -38,6 +38,8 @@ import TokenGeneration
 public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The maximum number of wider sources; further demands use the base source.
     private static let widerLimit = 16
+    /// The time after which an unused wider source makes way for others.
+    private static let widerLifetime = Duration.seconds(3_600)
 
     /// `Authorization` and `DPoP`.
     public let credentialFields: Set = ["Authorization", "DPoP"]
@@ -55,7 +57,12 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of wider grants, and those that the application provides for demands.
-    private let wider = Mutex<[WiderKey: CachedTokenSource]>([:])
+    private let wider = Mutex<[WiderKey: WiderSource]>([:])
+
+    private struct WiderSource {
+        let source: CachedTokenSource
+        var used: ContinuousClock.Instant
+    }
 
     /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
@@ -218,7 +225,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     // MARK: Sources
 
     var sources: [CachedTokenSource] {
-        [base] + wider.withLock { Array($0.values) }
+        [base] + wider.withLock { $0.values.map(\.source) }
     }
 
     /// Returns the source of a grant that meets a demand, or the application's source for it.
@@ -230,15 +237,24 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     private func widerSource(_ key: WiderKey, make: () -> (any TokenSource)?) -> CachedTokenSource? {
-        if let source = wider.withLock({ $0[key] }) { return source }
+        let now = timing.timeSource.now()
+        let known = wider.withLock { wider in
+            wider[key]?.used = now
+            return wider[key]?.source
+        }
+        if let known { return known }
         // This runs outside the lock because it may call the application's closure. If two callers
         // create a source at once, one is kept.
         guard let source = make() else { return nil }
         return wider.withLock { wider in
-            if let source = wider[key] { return source }
+            if let known = wider[key] { return known.source }
+            // A resource can demand other claims each time, for as long as the service runs.
+            if wider.count >= Self.widerLimit {
+                wider = wider.filter { now - $0.value.used < Self.widerLifetime }
+            }
             guard wider.count < Self.widerLimit else { return nil }
             let cached = CachedTokenSource(source, timing: timing, journal: journal)
-            wider[key] = cached
+            wider[key] = WiderSource(source: cached, used: now)
             return cached
         }
     }

@@ -140,6 +140,27 @@ struct ResourceRowTests {
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
     }
 
+    @Test("Meets a limited number of demands at a time")
+    func manyDemands() async throws {
+        func challenge(_ count: Int) -> MockTransport.Step {
+            let claims = Data(#"{"access_token":{"nbf":{"value":"\#(count)"}}}"#.utf8).base64EncodedString()
+            return .challenge(#"Bearer error="insufficient_claims", claims="\#(claims)""#)
+        }
+        let success = MockTransport.Step.status(200, body: Data("ok".utf8))
+        let met = (0..<16).flatMap { [challenge($0), success] }
+        let fixture = OAuth2Fixture(lifetime: 86_400, answers: met + [challenge(16), challenge(17), success])
+        let client = fixture.client(fixture.authenticator())
+        for _ in 0..<16 { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
+        let error = await #expect(throws: ServerError.self) {
+            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        }
+        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.stepUpRequired))
+        // Sources that nothing has used for an hour make way.
+        fixture.time.advance(by: .seconds(3_600))
+        #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
+        #expect(fixture.endpoint.requests.count == 18)
+    }
+
     @Test(
         "Fails with the demand if the claims can't be read, and hides a token in them",
         arguments: ["", "e30", "bm90IEpTT04=", "W10=", "e30=!", Data(#"{"a":"access-1"}"#.utf8).base64EncodedString()]
