@@ -71,7 +71,7 @@ struct DialectTests {
 
     // MARK: Tokens of clients
 
-    @Test("Keycloak: a token is for the audiences of the realm, whatever the client requests")
+    @Test("Keycloak: a token is always for the audiences of the realm")
     func keycloak() async throws {
         try await withServer(.keycloak, { $0.resources = ["orders"] }) { server in
             let grant = ClientCredentialsGrant(scope: "read", resources: ["https://x.example"])
