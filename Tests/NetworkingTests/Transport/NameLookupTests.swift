@@ -119,7 +119,7 @@ struct NameLookupTests {
         var configuration = CurlTransport.Configuration(stub.makeResolver())
         let url = try #require(URL(string: "http://hanging.test/"))
         try await withCurl(configuration) { transport in
-            let error = await failure { _ = try await transport.get(url, .milliseconds(100)) }
+            let error = await failure { _ = try await transport.get(url, .milliseconds(2_000)) }
             #expect(error?.code == .timedOut)
             #expect(error?.timeout == .init(limit: .deadline, phase: .name))
             #expect(error?.timeout?.phase.description == "name")

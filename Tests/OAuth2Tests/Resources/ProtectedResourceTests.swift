@@ -41,7 +41,11 @@ struct ProtectedResourceTests {
             try ProtectedResource(identifier: identifier, authorizationServers: [])
         }
         let transport = MockTransport(time: time.timeSource) { _ in .json("{}") }
-        #expect(await failure { try await ProtectedResource.discover(identifier, client: client(transport)) } == code)
+        #expect(
+            await failure {
+                try await ProtectedResource.discover(identifier, client: client(transport), timing: timing)
+            } == code
+        )
         #expect(transport.requests.isEmpty)
     }
 
@@ -74,7 +78,7 @@ struct ProtectedResourceTests {
     func badDocuments(text: String) async throws {
         let transport = MockTransport(time: time.timeSource) { _ in .json(text) }
         let code = await failure {
-            try await ProtectedResource.discover("https://api.example/mcp", client: client(transport))
+            try await ProtectedResource.discover("https://api.example/mcp", client: client(transport), timing: timing)
         }
         #expect(code == .protocolViolation)
     }
@@ -90,7 +94,8 @@ struct ProtectedResourceTests {
                 of: "https://api.example/mcp?a=b",
                 challenge: #"Basic realm="a", \#(scheme) resource_metadata="\#(document)", scope="one two""#
             ),
-            client: client(transport)
+            client: client(transport),
+            timing: timing
         )
         #expect(found.identifier == "https://api.example/mcp?a=b")
         #expect(found.authorizationServers == ["https://as.example"])
@@ -119,7 +124,9 @@ struct ProtectedResourceTests {
             challenge: #"Bearer resource_metadata="\#(document)""#
         )
         #expect(
-            await failure { try await ProtectedResource.discover(after: error, client: client(transport)) }
+            await failure {
+                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
+            }
                 == .protocolViolation
         )
         #expect(transport.requests.allSatisfy { $0.url.host == "api.example" })
@@ -132,7 +139,8 @@ struct ProtectedResourceTests {
             let transport = documents([place: metadata(root)])
             let found = try await ProtectedResource.discover(
                 after: try await rejection(of: "https://api.example/mcp/v1?a=b", challenge: "Bearer"),
-                client: client(transport)
+                client: client(transport),
+                timing: timing
             )
             #expect(found.identifier == root)
             #expect(found.scope == "read")
@@ -141,7 +149,8 @@ struct ProtectedResourceTests {
         let exact = documents([place + "/mcp": metadata("https://api.example/mcp")])
         let found = try await ProtectedResource.discover(
             after: try await rejection(of: "https://api.example/mcp", challenge: nil),
-            client: client(exact)
+            client: client(exact),
+            timing: timing
         )
         #expect(found.identifier == "https://api.example/mcp")
         // A document at the path that describes the origin is another resource's.
@@ -150,7 +159,8 @@ struct ProtectedResourceTests {
             await failure {
                 try await ProtectedResource.discover(
                     after: try await rejection(of: "https://api.example/mcp", challenge: nil),
-                    client: client(wrong)
+                    client: client(wrong),
+                    timing: timing
                 )
             } == .protocolViolation
         )
@@ -168,7 +178,11 @@ struct ProtectedResourceTests {
             .init(status: status, headers: ["Location": "https://evil.example/"])
         }
         let error = try await rejection(of: "https://api.example/mcp", challenge: nil)
-        #expect(await failure { try await ProtectedResource.discover(after: error, client: client(transport)) } == code)
+        #expect(
+            await failure {
+                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
+            } == code
+        )
         #expect(transport.requests.allSatisfy { $0.url.host == "api.example" })
     }
 
@@ -177,7 +191,9 @@ struct ProtectedResourceTests {
         let error = ServerError(endpoint: nil, errorCode: 401)
         let transport = MockTransport(time: time.timeSource) { _ in .json("{}") }
         #expect(
-            await failure { try await ProtectedResource.discover(after: error, client: client(transport)) }
+            await failure {
+                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
+            }
                 == .malformedRequest
         )
     }
@@ -231,6 +247,7 @@ struct ProtectedResourceTests {
 
     // MARK: Helpers
 
+    /// One attempt, because nothing advances the clock.
     private var timing: OAuth2Timing { OAuth2Timing(attempts: 1, timeSource: time.timeSource, random: { 0 }) }
 
     private func client(_ transport: MockTransport) -> NetworkClient {
