@@ -82,7 +82,7 @@ public final class ManualTime: Sendable {
 
     /// Advances both clocks to the time at which the next task wakes, and wakes it.
     ///
-    /// - Parameter limit: The longest advance; with `nil`, the default, there is no limit.
+    /// - Parameter limit: The longest advance. The default, `nil`, allows any.
     /// - Returns: The duration of the advance, or `nil` if no task wakes within the limit.
     @discardableResult
     package func advanceToNextSleeper(within limit: Duration? = nil) -> Duration? {
