@@ -4,9 +4,9 @@
 
 #include <sys/prctl.h>
 
-// prctl is variadic, which Swift can't call.
+// prctl is variadic, which Swift can't call. It reads its arguments as unsigned long.
 static inline int CProcess_forbid_dumps(void) {
-    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
 }
 
 #endif
