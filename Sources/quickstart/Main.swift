@@ -1,3 +1,4 @@
+internal import CProcess
 import Foundation
 
 /// A single-page example with the servers that it needs.
@@ -32,7 +33,7 @@ struct Main {
     ]
 
     static func main() async {
-        let name = CommandLine.arguments.dropFirst().first ?? Quickstart.name
+        let name = unsafe cprocess_argument(1).map { unsafe String(cString: $0) } ?? Quickstart.name
         if name == "--list" {
             for example in examples { print("\(example.name): \(example.summary)") }
             return
