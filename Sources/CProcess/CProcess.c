@@ -17,4 +17,5 @@ const char *cprocess_argument(int index) {
     return index >= 0 && index < argument_count ? arguments[index] : NULL;
 }
 
-bool cprocess_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0; }
+// prctl reads its arguments as unsigned long.
+bool cprocess_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) == 0; }

@@ -463,7 +463,9 @@ extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
 
     fileprivate static var cannotBegin: Self {
-        Self(.unknown, "libcurl couldn't start the request; the process may be out of memory")
+        // Since 8.20, libcurl opens a descriptor before the first request of each kind of traffic.
+        if let number = missingDescriptor { return noDescriptor(number, "can't start the request") }
+        return Self(.unknown, "libcurl couldn't start the request; the process may be out of memory")
     }
 
     fileprivate static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {

@@ -36,4 +36,14 @@ extension NetworkError {
 
     /// Returns whether an error number indicates too many open files.
     static func isDescriptorLimit(_ number: Int32) -> Bool { number == EMFILE || number == ENFILE }
+
+    /// The error number if there are too many open files, for functions that don't report it.
+    static var missingDescriptor: Int32? {
+        let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard probe < 0 else {
+            close(probe)
+            return nil
+        }
+        return isDescriptorLimit(errno) ? errno : nil
+    }
 }

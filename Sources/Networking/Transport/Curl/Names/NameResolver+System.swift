@@ -16,7 +16,7 @@ extension NameResolver.Query {
         let code = unsafe getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else {
             // Without a socket for the query, the system reports that the name has no address.
-            if let number = Self.missingDescriptor {
+            if let number = NetworkError.missingDescriptor {
                 return .failure(.unavailable(.noDescriptor(number, "can't look up names")))
             }
             return .failure(.noAddress(unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"))
@@ -61,15 +61,6 @@ extension NameResolver.Query {
             close(probe)
             return AF_UNSPEC
         }
-    }
-
-    private static var missingDescriptor: Int32? {
-        let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard probe < 0 else {
-            close(probe)
-            return nil
-        }
-        return NetworkError.isDescriptorLimit(errno) ? errno : nil
     }
 
     private static func text(of entry: addrinfo) -> String? {
