@@ -101,8 +101,6 @@ uint32_t ccurl_version_number(void) {
     return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version_num : 0;
 }
 
-const char *ccurl_program_name(void) { return program_invocation_short_name; }
-
 const char *ccurl_version(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version : NULL; }
 
 const char *ccurl_tls_backend(void) {

@@ -1,6 +1,7 @@
 #include "CProcess.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 static int argument_count;
 static char **arguments;
@@ -16,6 +17,8 @@ int cprocess_argument_count(void) { return argument_count; }
 const char *cprocess_argument(int index) {
     return index >= 0 && index < argument_count ? arguments[index] : NULL;
 }
+
+bool cprocess_can_run_tasks(void) { return access("/proc/self/stat", R_OK) == 0; }
 
 // prctl reads its arguments as unsigned long.
 bool cprocess_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) == 0; }

@@ -41,6 +41,9 @@ struct Main {
         guard let example = examples.first(where: { $0.name == name }) else {
             fail("unknown example “\(name)”; examples: \(examples.map(\.name).joined(separator: ", "))", status: 64)
         }
+        guard cprocess_can_run_tasks() else {
+            fail("\(name) needs /proc, which isn't mounted; mount it as container engines do", status: 1)
+        }
         do {
             try await example.run()
         } catch {

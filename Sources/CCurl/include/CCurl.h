@@ -35,8 +35,6 @@ bool ccurl_is_available(void);
 uint32_t ccurl_version_number(void);
 /// Returns the version as text, such as "7.88.1", or NULL.
 const char *ccurl_version(void);
-/// Returns the program's name, which Foundation doesn't know in a container without /proc.
-const char *ccurl_program_name(void);
 /// Returns the name of libcurl's TLS library, such as "OpenSSL/3.0.19", or NULL.
 const char *ccurl_tls_backend(void);
 /// The optional features of libcurl, as bits of ccurl_features.

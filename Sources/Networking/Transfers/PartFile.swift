@@ -195,7 +195,7 @@ final class PartFile: Sendable {
         try file.truncate(to: octets.count, name: name)
     }
 
-    /// The identifier of the current boot, or an empty string without /proc.
+    /// The identifier of the current boot, or an empty string if it can't be read.
     static let boot: String = {
         let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         return text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""

@@ -9,12 +9,8 @@ struct Machine: Sendable {
 
     private init() {
         var sources = UserAgent.Sources()
-        // Foundation finds the main bundle through this link. Without /proc, as in some containers,
-        // `Bundle.main` traps.
-        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let bundle = (program == nil ? nil : Bundle.main.infoDictionary) ?? [:]
-        var executable = ProcessInfo.processInfo.processName
-        if executable.isEmpty { executable = unsafe String(cString: ccurl_program_name()) }
+        let bundle = Bundle.main.infoDictionary ?? [:]
+        let executable = ProcessInfo.processInfo.processName
         sources.applicationName = bundle["CFBundleName"] as? String ?? (executable.isEmpty ? nil : executable)
         sources.applicationVersion = bundle["CFBundleShortVersionString"] as? String
         if let names = Self.kernelNames() {
