@@ -41,7 +41,7 @@ let package = Package(
         .target(name: "CZlib"),
         .target(name: "CCurl", dependencies: ["CZlib"]),
         .systemLibrary(name: "CSocket"),
-        .systemLibrary(name: "CProcess"),
+        .target(name: "CProcess"),
         // Not `System`: swift-nio takes a module of that name for Apple's.
         .target(name: "SystemIO", dependencies: ["CSocket"], swiftSettings: settings),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
@@ -92,7 +92,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "quickstart",
-            dependencies: ["MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "CProcess"],
             swiftSettings: settings
         ),
 

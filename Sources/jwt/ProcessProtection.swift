@@ -10,7 +10,7 @@ enum ProcessProtection {
     /// which the limit alone doesn't prevent. Other processes of the same user can't attach to it
     /// or read its memory.
     static func begin() {
-        _ = CProcess_forbid_dumps()
+        _ = cprocess_forbid_dumps()
         // Swift's backtraces print registers and the memory around them, which can contain parts of
         // keys and tokens.
         for number in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGTRAP] where !isIgnored(number) {

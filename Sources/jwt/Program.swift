@@ -1,3 +1,4 @@
+internal import CProcess
 import Glibc
 
 /// The `jwt` command.
@@ -54,10 +55,10 @@ enum Program {
     /// Returns the arguments, with `nil` for an argument that isn't UTF-8.
     ///
     /// `CommandLine.arguments` repairs such an argument, so the command would use a different text
-    /// or file than the user specified.
+    /// or file than the user specified. It's also empty without /proc.
     private static func arguments() -> [String?] {
-        (0..<Int(CommandLine.argc)).dropFirst().map { index in
-            unsafe CommandLine.unsafeArgv[index].flatMap { unsafe String(validatingCString: $0) }
+        (0..<cprocess_argument_count()).dropFirst().map { index in
+            unsafe cprocess_argument(index).flatMap { unsafe String(validatingCString: $0) }
         }
     }
 

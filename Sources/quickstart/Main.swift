@@ -1,3 +1,4 @@
+internal import CProcess
 import Foundation
 
 /// A single-page example with the servers that it needs.
@@ -32,13 +33,16 @@ struct Main {
     ]
 
     static func main() async {
-        let name = CommandLine.arguments.dropFirst().first ?? Quickstart.name
+        let name = unsafe cprocess_argument(1).map { unsafe String(cString: $0) } ?? Quickstart.name
         if name == "--list" {
             for example in examples { print("\(example.name): \(example.summary)") }
             return
         }
         guard let example = examples.first(where: { $0.name == name }) else {
             fail("unknown example “\(name)”; examples: \(examples.map(\.name).joined(separator: ", "))", status: 64)
+        }
+        guard cprocess_can_run_tasks() else {
+            fail("\(name) needs /proc, which isn't mounted; mount it as container engines do", status: 1)
         }
         do {
             try await example.run()

@@ -22,6 +22,20 @@ final class PartFile: Sendable {
         var boot: String
         /// The digest of the whole file that the first response offered, as a field value.
         var digest: String?
+
+        /// Returns the number of bytes in the part file that are certainly correct.
+        ///
+        /// After a crash of the machine, bytes that weren't flushed to the disk may be missing or
+        /// zero.
+        ///
+        /// - Parameters:
+        ///   - count: The number of bytes in the part file.
+        ///   - current: The identifier of the current boot. If it's empty, whether the machine
+        ///     crashed isn't known.
+        /// - Returns: All bytes, or only those that were flushed to the disk.
+        func usableCount(of count: Int, boot current: String) -> Int {
+            boot == current && !current.isEmpty ? count : min(count, synchronized)
+        }
     }
 
     private struct State {
@@ -57,8 +71,7 @@ final class PartFile: Sendable {
             let record = try? JSONDecoder().decode(Record.self, from: octets), record.resource == resource, count > 0,
             record.total > 0, count <= record.total
         else { return }
-        // After a crash, bytes that weren't flushed to the disk may be missing or zero.
-        let usable = record.boot == Self.boot ? count : min(count, record.synchronized)
+        let usable = record.usableCount(of: count, boot: Self.boot)
         guard usable > 0 else { return }
         state.withLock { $0 = State(record: record, count: usable) }
     }
@@ -182,7 +195,7 @@ final class PartFile: Sendable {
         try file.truncate(to: octets.count, name: name)
     }
 
-    /// The identifier of the current boot, or an empty string if the system doesn't provide it.
+    /// The identifier of the current boot, or an empty string if it can't be read.
     static let boot: String = {
         let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         return text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""

@@ -1,10 +1,19 @@
+internal import CProcess
 import Dispatch
 import Synchronization
 
 /// A bridge that runs asynchronous work and blocks until it completes.
 enum AsynchronousWork {
+    /// The error of a process that can't run tasks.
+    struct Unavailable: Error, CustomStringConvertible {
+        var description: String { "requests need /proc, which isn't mounted; mount it as container engines do" }
+    }
+
     /// Runs an asynchronous closure and waits for its result.
+    ///
+    /// - Throws: The closure's error, or ``Unavailable``.
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+        guard cprocess_can_run_tasks() else { throw Unavailable() }
         let outcome = Outcome<Value>()
         let work = Task {
             do {

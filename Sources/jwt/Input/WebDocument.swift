@@ -69,6 +69,8 @@ struct WebDocument {
             throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)
         } catch let error as ServerError {
             throw CommandFailure(.failed, "\(name): the server responded with \(error.errorCode)", cause: error)
+        } catch let error as AsynchronousWork.Unavailable {
+            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
         } catch {
             throw CommandFailure(.failed, "\(name): can't be fetched", cause: error)
         }
