@@ -10,7 +10,8 @@ struct ProcessResult: Equatable {
     var errors: String
 }
 
-/// A program in the test runner's build folder that runs as a separate process.
+/// A program that runs as a separate process: one in the test runner's build folder, or the `jwt`
+/// that the environment variable `JWT_UNDER_TEST` names.
 struct BuiltProgram {
     struct Failure: Error, CustomStringConvertible {
         var description: String
@@ -20,7 +21,7 @@ struct BuiltProgram {
     private let arguments: [String]
 
     /// The `jwt` command.
-    static let jwt = BuiltProgram(path: folder + "/jwt")
+    static let jwt = BuiltProgram(path: ProcessInfo.processInfo.environment["JWT_UNDER_TEST"] ?? folder + "/jwt")
     /// The `quickstart` command.
     static let quickstart = BuiltProgram(path: folder + "/quickstart")
 
@@ -99,7 +100,8 @@ struct BuiltProgram {
         secondsToLive: Int = 60
     ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
-        variables["PATH"] = Self.folder + ":" + (variables["PATH"] ?? "/usr/bin:/bin")
+        let folderOfJWT = URL(filePath: Self.jwt.path).deletingLastPathComponent().path(percentEncoded: false)
+        variables["PATH"] = "\(folderOfJWT):\(Self.folder):\(variables["PATH"] ?? "/usr/bin:/bin")"
         // Make dates, colors and languages independent of the machine.
         variables.merge(["TZ": "UTC", "TERM": "xterm", "LC_ALL": "C"]) { $1 }
         variables["NO_COLOR"] = nil

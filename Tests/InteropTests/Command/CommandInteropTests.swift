@@ -60,7 +60,7 @@ struct CommandInteropTests {
         let other = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let token = try await Peer.pyJWT.make(key: .pem(other), header: [:], claims: ["exp": 4_102_444_800])
         let run = try await ChildProcess.run(
-            Interop.required("INTEROP_JWT"),
+            Interop.required("JWT_UNDER_TEST"),
             ["verify", "--key", "-", token],
             input: key
         )

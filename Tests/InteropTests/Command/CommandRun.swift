@@ -6,7 +6,7 @@ import TokenGeneration
 enum CommandRun {
     /// Returns the command's standard output if it succeeds.
     static func output(_ arguments: [String], input: String = "") async throws -> String {
-        let run = try await ChildProcess.run(Interop.required("INTEROP_JWT"), arguments, input: input)
+        let run = try await ChildProcess.run(Interop.required("JWT_UNDER_TEST"), arguments, input: input)
         try #require(run.status == 0, "jwt \(arguments.prefix(2).joined(separator: " ")): \(run.errors)")
         return run.output
     }
