@@ -168,8 +168,8 @@ private struct ChildProcess {
         }
         // Don't pass on descriptors of other tests, some of which wait for them to be closed.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        // Restore the default actions for SIGPIPE, which the runner ignores, and for the signals that
-        // a shell ignores in background jobs.
+        // Restore the default actions for SIGPIPE, which the runner ignores, and for the signals
+        // that a shell ignores in background jobs.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         // Unblock the signals that the threads of Swift tasks block.
