@@ -3,10 +3,13 @@ import TestSupport
 import Testing
 import TokenGeneration
 
+/// The end of the list of algorithms for signatures, if OpenSSL has ML-DSA (3.5 or later).
+let postQuantum = JWSAlgorithm.implemented.contains(.mldsa65) ? ", ML-DSA-44, ML-DSA-65, ML-DSA-87" : ""
+
 private let algorithms = """
-    HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA, \
-    dir, A128KW, A192KW, A256KW, A128GCMKW, A192GCMKW, A256GCMKW, ECDH-ES, ECDH-ES+A128KW, ECDH-ES+A192KW, \
-    ECDH-ES+A256KW, RSA-OAEP, RSA-OAEP-256, RSA-OAEP-384, RSA-OAEP-512
+    HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, \
+    EdDSA\(postQuantum), dir, A128KW, A192KW, A256KW, A128GCMKW, A192GCMKW, A256GCMKW, ECDH-ES, ECDH-ES+A128KW, \
+    ECDH-ES+A192KW, ECDH-ES+A256KW, RSA-OAEP, RSA-OAEP-256, RSA-OAEP-384, RSA-OAEP-512
     """
 
 @Suite("jwt keygen", .limitedConcurrency)

@@ -91,7 +91,7 @@ struct EncryptionKeygenTests {
             (
                 ["--use", "sig", "--alg", "A128KW"],
                 "--alg A128KW doesn't fit --use sig; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, "
-                    + "PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA"
+                    + "PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA\(postQuantum)"
             ),
             (["--alg", "ES256", "--curve", "P-384"], "--curve applies only to ECDH-ES, not to ES256"),
             (["--use", "enc", "--curve", "P-224"], "--curve must be one of P-256, P-384, P-521, X25519, X448"),
