@@ -9,7 +9,9 @@ struct Machine: Sendable {
 
     private init() {
         var sources = UserAgent.Sources()
-        let bundle = Bundle.main.infoDictionary ?? [:]
+        // Foundation finds the main bundle through this link. Without /proc, `Bundle.main` traps.
+        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let bundle = (program == nil ? nil : Bundle.main.infoDictionary) ?? [:]
         let executable = ProcessInfo.processInfo.processName
         sources.applicationName = bundle["CFBundleName"] as? String ?? (executable.isEmpty ? nil : executable)
         sources.applicationVersion = bundle["CFBundleShortVersionString"] as? String

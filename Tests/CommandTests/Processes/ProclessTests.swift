@@ -5,24 +5,26 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Tests in a mount namespace in which /proc is empty.
-@Suite(
-    "Without /proc",
-    .limitedConcurrency,
-    .enabled(if: namespace != nil, "requires unshare and a kernel that allows mount namespaces"),
-    .enabled(if: !hasAddressSanitizer, "AddressSanitizer reads /proc")
-)
-struct ProclessTests {
+/// A mount namespace in which /proc is empty.
+private enum ProclessNamespace {
     /// The start of a command line that hides /proc from the rest of it: with the rights of root,
     /// or with a user namespace.
-    private static let namespace = ["unshare --mount", "unshare --map-root-user --mount"]
+    static let start = ["unshare --mount", "unshare --map-root-user --mount"]
         .map { $0 + #" sh -ec 'mount -t tmpfs none /proc; [ ! -e /proc/self ]; exec "$@"' sh"# }
         .first { (try? BuiltProgram.shell($0 + " true").status) == 0 }
 
-    private static let hasAddressSanitizer = unsafe dlsym(nil, "__asan_init") != nil
+    static let hasAddressSanitizer = unsafe dlsym(nil, "__asan_init") != nil
+}
 
+@Suite(
+    "Without /proc",
+    .limitedConcurrency,
+    .enabled(if: ProclessNamespace.start != nil, "requires unshare and a kernel that allows mount namespaces"),
+    .enabled(if: !ProclessNamespace.hasAddressSanitizer, "AddressSanitizer reads /proc")
+)
+struct ProclessTests {
     private func run(_ line: String, in scene: TokenScene) async throws -> ProcessResult {
-        try await scene.shell("cd '\(scene.home.path)' && \(Self.namespace ?? "false") \(line)")
+        try await scene.shell("cd '\(scene.home.path)' && \(ProclessNamespace.start ?? "false") \(line)")
     }
 
     @Test("jwt generates keys, signs, verifies and decodes")
@@ -30,10 +32,10 @@ struct ProclessTests {
         try await TokenScene.play { scene in
             let keygen = try await run("jwt keygen --alg ES256 --out key.pem --public-out public.pem", in: scene)
             #expect(keygen == ProcessResult(status: 0, output: "", errors: ""))
-            let sign = try await run("jwt sign --key key.pem --sub ada --exp 4102444800 --no-iat", in: scene)
+            let sign = try await run("jwt sign --key key.pem --sub ada --expires-in 1h", in: scene)
             #expect(sign.status == 0 && sign.errors == "", "\(sign)")
             try scene.home.write(sign.output, to: "token")
-            for line in ["jwt verify --key public.pem token", "jwt decode --claims token"] {
+            for line in ["jwt verify --key public.pem < token", "jwt decode < token"] {
                 let result = try await run(line, in: scene)
                 #expect(result.status == 0 && result.output.contains(#""sub": "ada""#), "\(result)")
             }
@@ -54,10 +56,15 @@ struct ProclessTests {
     func requests() async throws {
         try await TokenScene.play { scene in
             let flags = scene.flags.map { "'\($0)'" }.joined(separator: " ")
-            try scene.home.write("e30.e30.e30", to: "token")
+            _ = try await run("jwt keygen --alg ES256 --out key.pem", in: scene)
+            try scene.home.write(
+                try await run("jwt sign --key key.pem --sub ada --expires-in 1h", in: scene).output,
+                to: "token"
+            )
             for line in [
                 "jwt token \(flags)", "jwt request GET \(scene.origin)/reports \(flags)",
-                "jwt verify --issuer \(scene.issuer) --aud api token", "jwt pin https://127.0.0.1:\(scene.api.port)",
+                "jwt verify --discover \(scene.issuer) --aud api < token",
+                "jwt pin https://127.0.0.1:\(scene.api.port)",
             ] {
                 let result = try await run(line, in: scene)
                 #expect(result.status == 2 && result.output == "", "\(line): \(result)")
