@@ -32,11 +32,27 @@ struct SecretMemoryTests {
         return []
     }
 
+    /// Returns whether the system excludes pages from core dumps when it's asked directly.
+    ///
+    /// User-mode emulation doesn't.
+    private func excludesPages() throws -> Bool {
+        let page = unsafe mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        defer { _ = unsafe munmap(page, 4_096) }
+        _ = unsafe madvise(page, 4_096, MADV_DONTDUMP)
+        return try flags(at: UInt(bitPattern: page)).contains("dd")
+    }
+
     @Test("Excludes secrets of any size from core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
     func coreDumps(count: Int) throws {
         let secret = secret(count)
         // An empty secret has no bytes, and with Swift 6.2 no address.
-        #expect(try count == 0 || flags(at: address(of: secret)).contains("dd"))
+        let flags = try count == 0 ? ["dd"] : flags(at: address(of: secret))
+        let isIgnored = try count > 0 && !excludesPages()
+        withKnownIssue("the system ignores MADV_DONTDUMP, as user-mode emulation does") {
+            #expect(flags.contains("dd"))
+        } when: {
+            isIgnored
+        }
         #expect(secret.count == count)
         #expect(secret == self.secret(count))
     }
