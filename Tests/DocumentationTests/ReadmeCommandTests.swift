@@ -22,10 +22,14 @@ struct ReadmeCommandTests {
     @Test("Each executable after `swift run` exists", arguments: Repository.pages)
     func products(file: MarkdownFile) throws {
         let manifest = try #require(Repository.text("Package.swift"))
+        // A page's own package has executables, too.
+        let excerpts = file.blocks.filter { $0.info == "swift package" }.flatMap(\.content)
+            .map { $0.trimmingCharacters(in: .whitespaces) }
         for block in file.blocks where block.info == "sh" {
             for match in block.content.joined(separator: "\n").matches(of: /swift run ([A-Za-z0-9][A-Za-z0-9_-]*)/) {
                 #expect(
-                    manifest.contains(".executable(name: \"\(match.1)\""),
+                    manifest.contains(".executable(name: \"\(match.1)\"")
+                        || excerpts.contains("name: \"\(match.1)\","),
                     "\(file.path):\(block.line): unknown executable “\(match.1)”"
                 )
             }
