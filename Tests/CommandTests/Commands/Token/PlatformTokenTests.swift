@@ -236,45 +236,45 @@ struct PlatformTokenTests {
 
     private static let base = ["--token-endpoint", "https://x/t", "--client-id", "c"]
 
-    @Test(
-        "Rejects unusable combinations",
-        arguments: [
-            (["--from", "ftp"], "--from must be \(PlatformSource.forms)"),
-            (["--from", "file:token"], "--from must have an absolute path after the colon"),
-            (["--from", "spiffe"], "--from must be \(PlatformSource.forms)"),
-            (["--from", "vault:r,kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
-            (
-                ["--from", "vault:reports"],
-                "--from must name a role and a source, such as vault:reports,kubernetes:/path"
-            ),
-            (["--from", "vault:a,vault:b,gcp"], "--from can't log in to Vault with a token of Vault"),
-            (["--from", "kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
-            (["--from-audience", "a"] + base + ["--key", "k"], "--from-audience requires --from SOURCE"),
-            (
-                ["--from", "env:T", "--client-id", "c"],
-                "--client-id requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
-            ),
-            (
-                ["--from", "env:T", "--refresh"],
-                "the platform's token isn't cached; pass an authorization server"
-            ),
-            (
-                base + ["--from", "env:T", "--key", "k"],
-                """
-                --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
-                with --grant token_exchange or jwt_bearer
-                """
-            ),
-            (
-                base + ["--key", "k", "--assertion-type", "jwt-spiffe"],
-                "--assertion-type requires --from SOURCE that authenticates the client"
-            ),
-            (
-                base + ["--key", "k", "--grant", "jwt_bearer"],
-                "--grant jwt_bearer needs the platform's token: --from SOURCE"
-            ),
-        ]
-    )
+    /// Options, and the text of the error. Swift 6.2 needs the type of so many.
+    private static let unusable: [([String], String)] = [
+        (["--from", "ftp"], "--from must be \(PlatformSource.forms)"),
+        (["--from", "file:token"], "--from must have an absolute path after the colon"),
+        (["--from", "spiffe"], "--from must be \(PlatformSource.forms)"),
+        (["--from", "vault:r,kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
+        (
+            ["--from", "vault:reports"],
+            "--from must name a role and a source, such as vault:reports,kubernetes:/path"
+        ),
+        (["--from", "vault:a,vault:b,gcp"], "--from can't log in to Vault with a token of Vault"),
+        (["--from", "kubernetes"], "this --from needs the token's audience; pass --from-audience TEXT"),
+        (["--from-audience", "a"] + base + ["--key", "k"], "--from-audience requires --from SOURCE"),
+        (
+            ["--from", "env:T", "--client-id", "c"],
+            "--client-id requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
+        ),
+        (
+            ["--from", "env:T", "--refresh"],
+            "the platform's token isn't cached; pass an authorization server"
+        ),
+        (
+            base + ["--from", "env:T", "--key", "k"],
+            """
+            --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
+            with --grant token_exchange or jwt_bearer
+            """
+        ),
+        (
+            base + ["--key", "k", "--assertion-type", "jwt-spiffe"],
+            "--assertion-type requires --from SOURCE that authenticates the client"
+        ),
+        (
+            base + ["--key", "k", "--grant", "jwt_bearer"],
+            "--grant jwt_bearer needs the platform's token: --from SOURCE"
+        ),
+    ]
+
+    @Test("Rejects unusable combinations", arguments: unusable)
     func mistakes(arguments: [String], message: String) throws {
         let result = try BuiltProgram.jwt.run(["token"] + arguments)
         let errors = "jwt token: \(message) (see jwt token --help)\n"
