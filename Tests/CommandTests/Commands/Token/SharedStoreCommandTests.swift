@@ -62,7 +62,8 @@ struct SharedStoreCommandTests {
         try await TokenScene.play { scene in
             let store = ["--store", "etcd:https://etcd.example:2379"]
             let key = ["--cache-key-env", "CACHE_KEY"]
-            for (options, message) in [
+            // Swift 6.2 needs the type of so many.
+            let mistakes: [([String], String)] = [
                 (store, "--store needs --cache-key-file or --cache-key-env"),
                 (store + key + ["--no-cache"], "combined"),
                 (store + key + ["--cache-dir", scene.home.file("x")], "can't be combined"),
@@ -73,7 +74,8 @@ struct SharedStoreCommandTests {
                 (["--store", "etcd:http://etcd.example"] + key, "must be an https URL"),
                 (["--store", "etcd:https://a.example,"] + key, "must be an https URL"),
                 (["--store", "etcd:https://a.example/?x=1"] + key, "must have URLs without a query"),
-            ] {
+            ]
+            for (options, message) in mistakes {
                 let result = try await scene.jwt(["token"] + scene.flags + options, environment: Self.key)
                 #expect(result.status == 64 && result.errors.contains(message), "\(options) \(result)")
             }
