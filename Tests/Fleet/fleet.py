@@ -316,10 +316,12 @@ class Fleet:
     def replay(self):
         """All hosts remember the same identifiers, while the leader of three nodes is killed."""
         started = time.monotonic()
+        # A token's expiration is the same for all hosts.
+        start = f"{time.time():.0f}"
         logs = {i: self.path(f"replay{i}.log") for i in self.hosts}
         processes = [
-            subprocess.Popen(self.network.command(f"h{i}", self.options.host, "replay", self.endpoints(), f"h{i}",
-                                                  str(self.options.identifiers), log))
+            subprocess.Popen(self.network.command(f"h{i}", self.options.host, "replay", self.endpoints(),
+                                                  str(self.options.identifiers), start, log))
             for i, log in logs.items()]
         self.others += processes
         if self.options.nodes > 1:

@@ -9,10 +9,12 @@ import SharedStores
 /// ```text
 /// fleet-host <name> <etcd URLs|files:folder> <token endpoint> <rotations> <valid for, ms> <log>
 /// fleet-host sign-in <etcd URLs|files:folder> <token endpoint> <refresh token> <log>
-/// fleet-host replay <etcd URLs> <name> <identifiers> <log>
+/// fleet-host replay <etcd URLs> <identifiers> <start, s since 1970> <log>
 /// ```
 ///
-/// The last form remembers the identifiers 1, 2, … of tokens in the replay cache of the fleet.
+/// The last form remembers the identifiers 1, 2, … of tokens in the replay cache of the fleet. Each
+/// token expires two minutes after it was issued, and one was issued per second since the start, so
+/// that all hosts see the same expiration.
 ///
 /// The log has a JSON object per line: each call of the store with its start and end on the
 /// monotonic clock of the machine, and each token. Tests/Fleet/fleet.py reads it.
@@ -23,8 +25,11 @@ enum FleetHost {
 
     static func main() async throws {
         let arguments = CommandLine.arguments
-        if arguments.count == 6, arguments[1] == "replay", let count = Int(arguments[4]) {
-            await replay(EtcdReplayCache(try cluster(arguments[2])), count, try HostLog(path: arguments[5]))
+        if arguments.count == 6, arguments[1] == "replay", let count = Int(arguments[3]),
+            let start = Double(arguments[4])
+        {
+            let cache = EtcdReplayCache(try cluster(arguments[2]))
+            await replay(cache, count, Date(timeIntervalSince1970: start), try HostLog(path: arguments[5]))
             return
         }
         guard arguments.count >= 5, let endpoint = URL(string: arguments[3]) else {
@@ -94,17 +99,16 @@ enum FleetHost {
         return try EtcdCluster(endpoints: endpoints, timeout: .seconds(1))
     }
 
-    private static func replay(_ cache: EtcdReplayCache, _ count: Int, _ log: HostLog) async {
+    private static func replay(_ cache: EtcdReplayCache, _ count: Int, _ start: Date, _ log: HostLog) async {
         for identifier in 1...count {
             let started = HostLog.now()
             var entry: [String: any Sendable] = ["event": "replay", "start": started, "identifier": identifier]
             do {
-                let now = Date()
                 entry["new"] = try await cache.remember(
                     "\(identifier)",
                     signedBy: "key",
-                    until: now.addingTimeInterval(120),
-                    at: now
+                    until: start.addingTimeInterval(Double(identifier) + 120),
+                    at: Date()
                 )
             } catch {
                 entry["failed"] = true

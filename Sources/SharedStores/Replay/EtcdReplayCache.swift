@@ -60,7 +60,9 @@ public final class EtcdReplayCache: ReplayCache {
     /// - Parameters:
     ///   - identifier: The identifier of the token.
     ///   - thumbprint: The thumbprint of the key that signed the token, for the fallback's quota.
-    ///   - expiration: The time until which the cache must remember the identifier.
+    ///   - expiration: The time until which the cache must remember the identifier. It is the same
+    ///     in each call with an identifier: the cache takes an identifier with another expiration
+    ///     for that of another token.
     ///   - now: The current time.
     /// - Returns: `true` if the identifier is new; `false` if the cache knows it or has removed
     ///   identifiers that expire as late.
