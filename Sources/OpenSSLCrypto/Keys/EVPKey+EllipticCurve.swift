@@ -102,6 +102,8 @@ extension EVPKey {
     }
 
     /// Returns the public point.
+    ///
+    /// OpenSSL before 3.0.8 compresses `OSSL_PKEY_PARAM_PUB_KEY`, but never this parameter.
     func point(on curve: EllipticCurve) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
@@ -110,7 +112,7 @@ extension EVPKey {
             unsafe octets.withUnsafeMutableBufferPointer { buffer in
                 unsafe EVP_PKEY_get_octet_string_param(
                     key,
-                    OSSL_PKEY_PARAM_PUB_KEY,
+                    OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY,
                     buffer.baseAddress,
                     buffer.count,
                     &size

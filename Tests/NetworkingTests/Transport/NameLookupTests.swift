@@ -373,10 +373,19 @@ struct NameLookupTests {
             configuration.happyEyeballsDelay = .seconds(9)
             let response = try await withCurl(configuration) { try await $0.get(url("name.test", peer)) }
             #expect(response.status == 200)
-            #expect(peer.acceptedCount == (isIPv4First ? 1 : 0))
-            #expect(other.acceptedCount == (isIPv4First ? 0 : 1))
+            try withKnownIssue("libcurl 8.16 and later begin with IPv6") {
+                try #require(peer.acceptedCount == (isIPv4First ? 1 : 0))
+                try #require(other.acceptedCount == (isIPv4First ? 0 : 1))
+            } when: {
+                isIPv4First && Self.beginsWithIPv6
+            }
         }
     }
+
+    private static let beginsWithIPv6: Bool = {
+        let numbers = (try? CurlLibrary.load().version)?.split(separator: ".").compactMap { Int($0) } ?? []
+        return !numbers.lexicographicallyPrecedes([8, 16])
+    }()
 
     @Test("Resolves this machine in the requested family with the system's resolver")
     func system() throws {

@@ -415,7 +415,7 @@ final class CurlLoop {
 
     /// Checks a transfer's timeouts and schedules the next check.
     private func check(_ transfer: CurlTransfer) {
-        if transfer.isAnsweredEarly { return end(transfer, nil) }
+        if transfer.isAnswered(at: loopState.now) { return end(transfer, nil) }
         if let time = transfer.cutTime, time <= loopState.now {
             transfer.isCut = true
             return end(transfer, nil)

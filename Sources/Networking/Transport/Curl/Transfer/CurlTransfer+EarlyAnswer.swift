@@ -3,8 +3,9 @@ import CCurl
 // HTTP/2 responses that arrive before the request's body is sent. The response takes precedence
 // (RFC 9113 §8.1, https://www.rfc-editor.org/rfc/rfc9113#section-8.1).
 //
-// libcurl 8.1 and later report the end of such a response. Earlier versions don't, as lib/http2.c
-// and lib/transfer.c of 7.88.1 show:
+// libcurl 8.1 and later report the end of such a response, unless the end of the body waits for
+// the server's window: they count up to 64 KiB of it as sent. Earlier versions don't, as
+// lib/http2.c and lib/transfer.c of 7.88.1 show:
 // - `on_stream_close` alone detects END_STREAM, and it runs only once the request's side of the
 //   stream is closed too. While its window is closed, `http2_data_done_send` can't.
 // - `cf_h2_recv` discards the data of a stream that was read together with its RST_STREAM.
@@ -15,18 +16,28 @@ import CCurl
 //
 // Therefore only the header tells whether a response is complete, unless libcurl reports success.
 extension CurlTransfer {
-    /// A Boolean value that indicates whether the response is complete but the request isn't.
-    var isAnsweredEarly: Bool { isWholeStream && isUnsent }
+    /// A Boolean value that indicates whether the response is complete but the request may not be.
+    var isAnsweredEarly: Bool { isWholeStream && mayBeUnsent }
 
     /// A Boolean value that indicates whether the engine must watch for an early response.
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
-    /// The time to abandon a response that may never end, or `nil` to leave it to libcurl or the
-    /// caller.
+    /// Returns whether the response is complete, and libcurl doesn't report its end.
+    func isAnswered(at now: ContinuousClock.Instant) -> Bool {
+        isWholeStream && (isUnsent || answerTime.map { $0 <= now } ?? false)
+    }
+
+    /// The time to end a response whose end libcurl may never report, or `nil` to leave it to
+    /// libcurl or the caller.
     var answerTime: ContinuousClock.Instant? {
-        guard CurlLibrary.losesEarlyAnswers, mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, isUnsent,
-            let activity = timing.activity
-        else { return nil }
+        guard mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, let activity = timing.activity else {
+            return nil
+        }
+        guard CurlLibrary.losesEarlyAnswers else {
+            // Only the end of the stream can follow.
+            return isWholeStream ? activity + configuration.earlyAnswerPatience / 10 : nil
+        }
+        guard isUnsent else { return nil }
         if isReadingOver { return activity }
         // The caller may take any amount of time to read the response or to supply the request.
         return heldBack.isEmpty ? activity + configuration.earlyAnswerPatience : nil
@@ -44,7 +55,7 @@ extension CurlTransfer {
     func isAnswered(despite code: Int32) -> Bool {
         guard Int(code) != CCURL_OK else { return false }
         if isWholeStream { return true }
-        guard stream != nil, head.isComplete, cutTime != nil, isUnsent else { return false }
+        guard stream != nil, head.isComplete, cutTime != nil, mayBeUnsent else { return false }
         // The redirect is followed without its body.
         isCut = true
         return true
@@ -70,6 +81,8 @@ extension CurlTransfer {
         }
         return sentCount < body.count
     }
+
+    private var mayBeUnsent: Bool { isUnsent || request.hasBody && !CurlLibrary.losesEarlyAnswers }
 }
 
 extension NetworkError {
