@@ -17,11 +17,11 @@ final class RecordedTransport: Sendable {
     /// The requests so far, in order.
     var requests: [MockTransport.RecordedRequest] { state.withLock { $0.earlier + $0.requests } }
 
-    /// Returns the transport that a store uses, or creates one with a handler.
-    func shared(_ handler: @escaping MockTransport.Handler) -> MockTransport {
+    /// Returns the transport that a store uses, or creates one with the store's clock.
+    func shared(_ time: TimeSource = .system, _ handler: @escaping MockTransport.Handler) -> MockTransport {
         state.withLock { state in
             if let transport = state.transport { return transport }
-            let transport = MockTransport { [self] request in
+            let transport = MockTransport(time: time) { [self] request in
                 note()
                 return try await handler(request)
             }

@@ -31,8 +31,8 @@ final class ServiceDouble: Sendable {
     }
 
     /// Returns the transport of all stores of the double.
-    func transport(_ answer: @escaping MockTransport.Handler) -> MockTransport {
-        transport.shared { [self] request in
+    func transport(_ time: TimeSource = .system, _ answer: @escaping MockTransport.Handler) -> MockTransport {
+        transport.shared(time) { [self] request in
             let (failure, isLost) = state.withLock { ($0.failure, $0.isLost) }
             if let response = try failure?(request) { return response }
             let response = try await answer(request)

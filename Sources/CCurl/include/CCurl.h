@@ -213,6 +213,8 @@ typedef enum {
     CCURL_STRING_NOPROXY = 10177,
     /// The path of the Unix domain socket to connect to instead of the host.
     CCURL_STRING_UNIX_SOCKET_PATH = 10231,
+    /// The target of the request line instead of the URL's path and query.
+    CCURL_STRING_REQUEST_TARGET = 10266,
 } ccurl_string_option;
 
 /// Receives or provides bytes. Returns their number.

@@ -88,7 +88,7 @@ struct SignatureKeysTests {
         let second = try SigningKey.generate(.ed25519).identified(by: "b")
         let time = ManualTime()
         let sets = [[first], [first, second]].map { JWKSet(keys: $0.map(\.verificationKey.jwk)).serialized() }
-        let transport = MockTransport(.json(sets[0]), .json(sets[1]), .status(500))
+        let transport = MockTransport(.json(sets[0]), .json(sets[1]), .status(500), time: time.timeSource)
         let client = NetworkClient(transport: transport, options: .init(timeSource: time.timeSource))
         let remote = RemoteKeySet(
             url: try #require(URL(string: "https://id.example/jwks")),
@@ -108,7 +108,10 @@ struct SignatureKeysTests {
     @Test("unreachable keys are undecided")
     func unreachable() async throws {
         let time = ManualTime()
-        let client = NetworkClient(transport: MockTransport(.status(503)), options: .init(timeSource: time.timeSource))
+        let client = NetworkClient(
+            transport: MockTransport(.status(503), time: time.timeSource),
+            options: .init(timeSource: time.timeSource)
+        )
         let url = try #require(URL(string: "https://id.example/jwks"))
         let remote = RemoteKeySet(url: url, client: client, options: .init(timeSource: time.timeSource))
         #expect(try await code(SignatureKeys(remote), "a") == .undecided)

@@ -177,6 +177,23 @@ struct LoopbackClientTests {
         }
     }
 
+    @Test("Sends an empty query, and none after it on the same connection")
+    func emptyQuery() async throws {
+        try await withLoopbackServer { server async throws in
+            server.onAnyMethod("/*") { _ in .text("") }
+            let client = Engine.curl.client()
+            let forms = [
+                ("/a?", "/a?"), ("/a", "/a"), ("?", "/?"), ("/?#f", "/?"), ("/a??", "/a??"), ("/a#?", "/a"),
+                ("/a%20b/../?#x?", "/a%20b/../?"), ("", "/"),
+            ]
+            for (form, expected) in forms {
+                let url = try #require(URL(string: server.baseURL.absoluteString + form))
+                _ = try await client.makeRequest(URLRequest(url: url))
+                #expect(server.requests.last?.target == expected)
+            }
+        }
+    }
+
     @Test("100 concurrent calls get their own responses", arguments: Engine.allCases)
     func concurrency(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in

@@ -45,7 +45,7 @@ final class KubernetesDouble: Sendable {
         prefix: String = "token-",
         time: TimeSource = .system
     ) throws -> KubernetesTokenStore {
-        let transport = service.transport { [self] request in
+        let transport = service.transport(time) { [self] request in
             answer(request.method, request.url.path, request.bodyData() ?? Data())
         }
         let namespace = try KubernetesNamespace(

@@ -58,7 +58,7 @@ final class VaultDouble: Sendable {
         path: String = "tokens",
         time: TimeSource = .system
     ) throws -> VaultTokenStore {
-        let transport = service.transport { [self] request in answer(request) }
+        let transport = service.transport(time) { [self] request in answer(request) }
         let server = try VaultServer(
             URL(string: url)!,
             token: token,

@@ -51,7 +51,13 @@ internal import OpenSSLCrypto
         }
         settings.setMessage(transfer.request, after: message)
         message = CurlSettings.Message(transfer.request)
-        self.settingsKey = settings.areAccepted ? settingsKey : nil
+        let target = transfer.request.targetWithEmptyQuery
+        // A proxy that forwards requests needs the whole URL as the target.
+        if let target, transfer.origin.scheme == "https" || transfer.proxyName == nil {
+            settings.set(CCURL_STRING_REQUEST_TARGET, target)
+        }
+        // The next transfer has another target.
+        self.settingsKey = settings.areAccepted && target == nil ? settingsKey : nil
         return settings.areAccepted
     }
 

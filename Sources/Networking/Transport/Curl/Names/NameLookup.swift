@@ -111,9 +111,11 @@ extension CurlTransfer {
         }
     }
 
-    private var proxyName: NameLookup.Name? {
+    /// The name of the proxy, or `nil` without one.
+    var proxyName: NameLookup.Name? {
         switch configuration.proxy.wrapped {
         case .none: nil
+        case .environment where origin.isLoopback || configuration.unixSocketPath != nil: nil
         case .server(let server): server.name
         case .environment:
             ProxyVariable.name(for: origin.scheme) { unsafe getenv($0).map { unsafe String(cString: $0) } }

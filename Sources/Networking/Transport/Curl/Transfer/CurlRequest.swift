@@ -39,6 +39,8 @@ struct CurlRequest: Sendable {
     }
 
     let url: String
+    /// The request target if the URL has an empty query, which libcurl 8.8 and later omit.
+    let targetWithEmptyQuery: String?
     let origin: HTTPOrigin
     let method: HTTPMethod
     /// The header fields for the server, and the ones that libcurl must not add.
@@ -60,6 +62,7 @@ struct CurlRequest: Sendable {
         try limits.validateRates()
         origin = try request.validate()
         url = request.url.absoluteString
+        targetWithEmptyQuery = Self.targetWithEmptyQuery(url)
         method = request.method
         body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
@@ -73,6 +76,16 @@ struct CurlRequest: Sendable {
                 "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
             )
         }
+    }
+
+    private static func targetWithEmptyQuery(_ url: String) -> String? {
+        guard url.utf8.contains(UInt8(ascii: "?")) else { return nil }
+        let text = url.prefix { $0 != "#" }
+        guard text.last == "?", let query = text.firstIndex(of: "?"), text.index(after: query) == text.endIndex,
+            let authority = text.range(of: "://")?.upperBound
+        else { return nil }
+        let path = text[authority...].drop { $0 != "/" && $0 != "?" }
+        return path.first == "/" ? String(path) : "/" + path
     }
 
     /// The maximum size of the URL and header fields.
