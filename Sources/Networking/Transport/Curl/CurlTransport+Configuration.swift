@@ -202,7 +202,7 @@ extension CurlTransport {
         /// IPv4, and IPv6 if IPv4 hasn't connected after ``Configuration/happyEyeballsDelay``.
         ///
         /// The order applies to names that the system's resolver looks up, but not to `localhost`.
-        /// libcurl 8.16 and later begin with IPv6 nevertheless; choose ``ipv4`` there.
+        /// libcurl 8.14 and later begin with IPv6 nevertheless; choose ``ipv4`` there.
         public static let ipv4First = Self(wrapped: .ipv4First)
         /// IPv6, and IPv4 if IPv6 hasn't connected after ``Configuration/happyEyeballsDelay``.
         ///

@@ -166,14 +166,14 @@ extension CurlFailure {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_PROXY: .proxy
         // A SOCKS proxy from the environment may leave name resolution to the client.
-        case CCURL_COULDNT_RESOLVE_HOST, CCURL_PROXY_HANDSHAKE: .origin
-        // Since 8.13, libcurl identifies the host only in its message. 8.23 names it: “Error 42
-        // resolving proxy.example:3128”.
+        case CCURL_PROXY_HANDSHAKE: .origin
+        // Since 8.13, libcurl identifies the host only in its message: “Could not resolve proxy:
+        // proxy.example”. 8.23 names it: “Error 42 resolving proxy.example:3128”.
         default:
             if let start = text.firstRange(of: " resolving ")?.upperBound {
                 proxy.map { text[start...].lowercased() == "\($0.host):\($0.port)" } ?? false ? .proxy : .origin
             } else {
-                text.contains("proxy") ? .proxy : .origin
+                text.contains("resolve proxy") ? .proxy : .origin
             }
         }
     }
