@@ -2,7 +2,7 @@ import Glibc
 import SystemIO
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct EventPollerTests {
+@Suite(.timeLimit(.minutes(20))) struct EventPollerTests {
     @Test("Reports an event with its user's number until its cause is gone")
     func levels() throws {
         let (poller, peer) = (try EventPoller(), try Peer())

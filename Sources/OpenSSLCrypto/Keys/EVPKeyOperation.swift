@@ -207,9 +207,11 @@ internal import COpenSSL
 
     /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
     /// µs), or, if a provider such as a hardware module's can't copy, a new one (2 µs).
+    ///
+    /// Before 3.0.17, OpenSSL reads a null pointer when a copy gets the other party's key.
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
-        if let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
+        if kind != .agreement, let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
         OpenSSLLibrary.clearErrors()
         let context = try unsafe Self.makeContext(for: key)
         do throws(CryptoError) {

@@ -3,7 +3,7 @@ import Networking
 import Testing
 
 /// An HTTP/2 server that sends useless frames endlessly (`Tests/Interop/frame_peer.py`).
-@Suite("CurlTransport and frame floods", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("CurlTransport and frame floods", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct FrameFloodTests {
     @Test("Closes a connection with a frame flood, and continues on others")
     func floods() async throws {

@@ -3,7 +3,7 @@ import Networking
 import Testing
 
 /// HTTP/2 over TLS, and with prior knowledge on a plain connection.
-@Suite("CurlTransport and nginx over HTTP/2", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("CurlTransport and nginx over HTTP/2", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct HTTP2Tests {
     enum Connection: CaseIterable { case secure, plain }
 

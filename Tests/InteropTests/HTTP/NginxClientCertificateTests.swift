@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("Client certificates and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("Client certificates and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxClientCertificateTests {
     private func subject(_ identity: ClientIdentity?, _ version: TLSVersion = .tls13) async throws -> String {
         var tls = try TLSPeer.trust()

@@ -4,7 +4,7 @@ import Testing
 
 /// nginx closes a connection after 1,000 requests, even with requests in progress, which it reports
 /// as unprocessed.
-@Suite("Connections that nginx drains", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("Connections that nginx drains", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxDrainingTests {
     /// The number of requests, which `INTEROP_POSTS` can raise.
     private static let count = ProcessInfo.processInfo.environment["INTEROP_POSTS"].flatMap { Int($0) } ?? 5000

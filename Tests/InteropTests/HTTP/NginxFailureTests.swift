@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("NetworkClient and failing nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("NetworkClient and failing nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxFailureTests {
     @Test("Reports a connection closed without a response as lost", arguments: Engine.allCases)
     func closed(engine: Engine) async {

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("CurlTransport and nginx over TLS", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("CurlTransport and nginx over TLS", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxTLSTests {
     @Test(
         "Uses HTTP/2 if both support it, HTTP/1.1 if the client requires it, in both TLS versions",

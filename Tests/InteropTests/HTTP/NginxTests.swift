@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxTests {
     @Test("The default client uses libcurl")
     func defaultTransport() {

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("TLSConfiguration and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("TLSConfiguration and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct NginxTrustTests {
     private func file(_ name: String) throws -> String { try Interop.required("INTEROP_FOLDER") + "/" + name }
 

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("Python's http.server", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("Python's http.server", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct PythonServerTests {
     private func request(_ path: String, method: String = "GET", body: Data? = nil) throws -> URLRequest {
         var request = URLRequest(url: try TLSPeer.url("PYTHON_SERVER", path))
@@ -35,7 +35,7 @@ struct PythonServerTests {
     }
 }
 
-@Suite("openssl s_server", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("openssl s_server", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct OpenSSLServerTests {
     @Test(
         "Supports a rare curve without tickets, RSA key exchange, and certificate requests",

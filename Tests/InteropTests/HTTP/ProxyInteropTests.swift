@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("Proxies: tinyproxy and microsocks", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+@Suite("Proxies: tinyproxy and microsocks", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct ProxyInteropTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private static let right = CurlTransport.ProxyCredentials(username: "user", password: "secret")

@@ -9,7 +9,7 @@ import TokenGeneration
 /// Only Glewlwyd authenticates clients by certificate.
 ///
 /// It terminates TLS itself, with GnuTLS.
-@Suite("OAuth 2 servers: certificates", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: certificates", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct CertificateServerTests {
     @Test(
         "Authenticates with a certificate, issued by an authority or self-signed",

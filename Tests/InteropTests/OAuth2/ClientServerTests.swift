@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: clients and users", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: clients and users", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct ClientServerTests {
     @Test("Registers a client, gets tokens, updates and deletes the registration", arguments: OAuth2Peer.allCases)
     func registration(peer: OAuth2Peer) async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: codes", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: codes", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct CodeServerTests {
     @Test("Gets tokens with a code and PKCE, and checks the response", arguments: OAuth2Peer.allCases)
     func code(peer: OAuth2Peer) async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: devices", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: devices", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct DeviceServerTests {
     @Test("A device gets tokens when its user approves, and an error when they deny", arguments: OAuth2Peer.allCases)
     func device(peer: OAuth2Peer) async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: endpoints", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: endpoints", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct EndpointServerTests {
     @Test("Introspects a token", arguments: OAuth2Peer.allCases)
     func introspection(peer: OAuth2Peer) async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: grants", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: grants", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct GrantServerTests {
     @Test("Authenticates with a secret in the body", arguments: OAuth2Peer.allCases)
     func secretPost(peer: OAuth2Peer) async throws {

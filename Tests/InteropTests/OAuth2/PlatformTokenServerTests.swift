@@ -5,7 +5,7 @@ import TokenGeneration
 import WorkloadIdentity
 
 /// Tests of tokens that another program has written to a file, at servers that support their use.
-@Suite("OAuth 2 servers: tokens in files", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: tokens in files", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 final class PlatformTokenServerTests {
     private let file = FileManager.default.temporaryDirectory.appending(path: "platform-\(UUID().uuidString)")
 

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: proofs", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: proofs", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct ProofServerTests {
     @Test(
         "requests_oauth2client verifies DPoP proofs with changing nonces of both servers",

@@ -4,7 +4,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: refresh tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: refresh tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct RefreshServerTests {
     @Test("Rotates refresh tokens, and the server rejects an old one", arguments: OAuth2Peer.allCases)
     func refresh(peer: OAuth2Peer) async throws {

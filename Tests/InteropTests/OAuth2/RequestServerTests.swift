@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: requests", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: requests", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct RequestServerTests {
     @Test(
         "Pushes a request, and uses its reference at the authorization endpoint",

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: resources", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: resources", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct ResourceServerTests {
     @Test("Recognizes the error responses of a resource server", arguments: OAuth2Peer.allCases)
     func challenges(peer: OAuth2Peer) async throws {

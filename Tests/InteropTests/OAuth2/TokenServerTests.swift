@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("OAuth 2 servers: tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+@Suite("OAuth 2 servers: tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct TokenServerTests {
     @Test("Discovers a server", arguments: OAuth2Peer.allCases)
     func discovery(peer: OAuth2Peer) async throws {

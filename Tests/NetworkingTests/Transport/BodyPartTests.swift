@@ -86,7 +86,7 @@ struct BodyPartTests {
         #expect(queue.take(10).isEmpty)
     }
 
-    @Test("Work that blocks on disk I/O doesn't block the threads of tasks", .timeLimit(.minutes(5)))
+    @Test("Work that blocks on disk I/O doesn't block the threads of tasks", .timeLimit(.minutes(20)))
     func offloaded() async throws {
         let count = ProcessInfo.processInfo.activeProcessorCount * 2
         let waiting = Waiting()

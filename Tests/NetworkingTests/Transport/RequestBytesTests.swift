@@ -126,10 +126,13 @@ struct RequestBytesTests {
         } _: { peer in
             func request(_ size: Int) -> HTTPTransportRequest {
                 let text = String(repeating: "x", count: size - peer.url("/").absoluteString.utf8.count)
-                // `X: ` and the line's terminator.
-                return isInURL
-                    ? HTTPTransportRequest(url: peer.url("/" + text))
-                    : HTTPTransportRequest(url: peer.url, headers: ["X": String(text.dropLast(4))])
+                if isInURL { return HTTPTransportRequest(url: peer.url("/" + text)) }
+                var headers = HTTPHeaders()
+                for (index, start) in stride(from: 0, to: text.utf8.count, by: 300_000).enumerated() {
+                    // A name of one digit, `: ` and the line's terminator.
+                    headers["\(index)"] = String(text.dropFirst(start).prefix(300_000).dropLast(4))
+                }
+                return HTTPTransportRequest(url: peer.url, headers: headers)
             }
             try await withCurl { transport in
                 let error = await failure { _ = try await transport.send(request(900_001), limits: .generous()) }
@@ -141,6 +144,24 @@ struct RequestBytesTests {
             }
             let count = try #require(peer.requests.first.flatMap { Int($0) })
             #expect(count > 899_000)
+        }
+    }
+
+    @Test("Rejects a header field that libcurl could omit because of its size")
+    func largeField() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+        } _: { peer in
+            try await withCurl { transport in
+                let request = HTTPTransportRequest(
+                    url: peer.url,
+                    headers: ["Authorization": String(repeating: "x", count: 300_000)]
+                )
+                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains("300000") == true)
+                #expect(peer.acceptedCount == 0)
+            }
         }
     }
 

@@ -8,8 +8,9 @@
 ///
 /// The transport adds only what the protocol needs to a request (`Host`, `Content-Length`) and,
 /// unless the caller sets them, `Accept: */*` and `Accept-Encoding`. It adds no `Expect`,
-/// `Content-Type`, `User-Agent`, cookies or credentials. The URL and the header fields are limited
-/// to 900,000 bytes in total; a larger request fails with ``NetworkError/Code/invalidRequest``.
+/// `Content-Type`, `User-Agent`, cookies or credentials. A header field is limited to 300,000
+/// bytes, and the URL and all fields to 900,000 bytes; a larger request fails with
+/// ``NetworkError/Code/invalidRequest``.
 ///
 /// Cancelling a task ends its request at once without affecting others. A deadline covers the whole
 /// request, including the wait for a connection, with millisecond precision.

@@ -7,12 +7,15 @@ import CCurl
     private let memory: UnsafeMutableRawPointer
     /// The size of the lines in bytes, including terminators.
     let size: Int
+    /// The size of the longest line in bytes, including its terminator.
+    let longest: Int
 
     /// Creates a list, or returns `nil` without lines.
     init?(_ lines: some Collection<Line>) {
         guard !lines.isEmpty else { return nil }
         let heads = unsafe MemoryLayout<ccurl_list>.stride * lines.count
         size = lines.reduce(0) { $0 + $1.size }
+        longest = lines.reduce(0) { max($0, $1.size) }
         unsafe memory = .allocate(byteCount: heads + size, alignment: MemoryLayout<ccurl_list>.alignment)
         var list = unsafe memory.bindMemory(to: ccurl_list.self, capacity: lines.count)
         var text = unsafe memory.advanced(by: heads).bindMemory(to: UInt8.self, capacity: size)

@@ -76,6 +76,12 @@ struct CurlRequest: Sendable {
                 "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
             )
         }
+        guard max(lines?.longest ?? 0, proxyLines?.longest ?? 0) <= Self.maximumFieldSize else {
+            throw NetworkError(
+                .invalidRequest,
+                "a header field of the request exceeds \(Self.maximumFieldSize) bytes; send less, or use the body"
+            )
+        }
     }
 
     private static func targetWithEmptyQuery(_ url: String) -> String? {
@@ -93,6 +99,10 @@ struct CurlRequest: Sendable {
     /// libcurl fails above 1 MiB, including the fields that it adds and a short body, and reports
     /// that it's out of memory.
     private static let maximumHeaderSize = 900_000
+    /// The maximum size of a header field.
+    ///
+    /// libcurl 8.14 silently omits a field of more than 300 KiB.
+    private static let maximumFieldSize = 300_000
 
     private static func body(_ request: HTTPTransportRequest, isPaced: Bool) throws(NetworkError) -> Body {
         switch request.body.source {
