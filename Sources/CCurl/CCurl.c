@@ -4,6 +4,7 @@
 #include "CCurl.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
@@ -264,9 +265,9 @@ void *ccurl_easy_context(ccurl_easy *easy) {
     return context;
 }
 
-// libcurl wakes a multi handle through a socket pair that child processes would inherit, and has no
-// option to prevent that. The system assigns the lowest free descriptors, so the pair is among
-// those that were free before.
+// libcurl wakes a multi handle through a socket pair or, in 8.5, a nonblocking pipe that child
+// processes would inherit, and has no option to prevent that. The system assigns the lowest free
+// descriptors, so the pair is among those that were free before.
 enum { CANDIDATES = 16 };
 
 static int find_free_descriptors(int *candidates) {
@@ -279,17 +280,25 @@ static int find_free_descriptors(int *candidates) {
     return count;
 }
 
-static void close_on_exec(int number) {
-    int flags = fcntl(number, F_GETFD);
-    if (flags < 0 || flags & FD_CLOEXEC) return;
+static int is_socket_of_pair(int number) {
     int domain = 0;
     socklen_t size = sizeof domain;
-    if (getsockopt(number, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return;
+    if (getsockopt(number, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return 0;
     struct sockaddr_un name;
     size = sizeof name;
     // The sockets of a pair have no name.
-    if (getsockname(number, (struct sockaddr *)&name, &size) != 0 || size > sizeof(sa_family_t)) return;
-    fcntl(number, F_SETFD, flags | FD_CLOEXEC);
+    return getsockname(number, (struct sockaddr *)&name, &size) == 0 && size <= sizeof(sa_family_t);
+}
+
+static int is_nonblocking_pipe(int number) {
+    struct stat status;
+    return fstat(number, &status) == 0 && S_ISFIFO(status.st_mode) && (fcntl(number, F_GETFL) & O_NONBLOCK);
+}
+
+static void close_on_exec(int number) {
+    int flags = fcntl(number, F_GETFD);
+    if (flags < 0 || flags & FD_CLOEXEC) return;
+    if (is_socket_of_pair(number) || is_nonblocking_pipe(number)) fcntl(number, F_SETFD, flags | FD_CLOEXEC);
 }
 
 ccurl_multi *ccurl_multi_init(void) {

@@ -286,6 +286,7 @@ final class CurlLoop {
         connections.ring(at: loopState.now)
         var time = endTurn(of: rested, since: loopState.now)
         for event in events {
+            if event.conditions == .readable, connections.transfer(for: event)?.mute(event.socket) ?? false { continue }
             let usefulCount = loopState.usefulCount
             connections.act(on: event)
             guard let transfer = connections.transfer(for: event) else {

@@ -26,6 +26,8 @@ final class CurlSockets {
         static let isWatchedForWriting = Self(rawValue: 16)
         /// The socket is watched for the end of the connection only.
         static let isWatchedForEnd = Self(rawValue: 32)
+        /// libcurl is waiting for data, but the transfer is paused.
+        static let isMuted = Self(rawValue: 64)
         static let isWatched: Self = [.isWatchedForReading, .isWatchedForWriting, .isWatchedForEnd]
     }
 
@@ -86,6 +88,24 @@ final class CurlSockets {
         }
         if wanted != state.intersection(.isWatched) { watch(socket, wanted) }
         states[Int(socket)] = wanted.union(isUsed ? [.isOurs, .isUsed] : .isOurs)
+    }
+
+    /// Stops watching a socket for data that libcurl must not receive yet.
+    ///
+    /// libcurl 8.5 waits for data although the transfer is paused, and would keep them in memory.
+    func mute(_ socket: Int32) {
+        guard self[socket].isSuperset(of: [.isUsed, .isWatchedForReading]) else { return }
+        states[Int(socket)].remove(.isWatchedForReading)
+        watch(socket, self[socket])
+        states[Int(socket)].insert(.isMuted)
+    }
+
+    /// Watches a muted socket for data again, if libcurl still waits for them.
+    func unmute(_ socket: Int32) {
+        guard self[socket].isSuperset(of: [.isUsed, .isMuted]) else { return }
+        states[Int(socket)].remove(.isMuted)
+        states[Int(socket)].insert(.isWatchedForReading)
+        watch(socket, self[socket])
     }
 
     /// Guards the socket of an idle connection, if it's open and unused.

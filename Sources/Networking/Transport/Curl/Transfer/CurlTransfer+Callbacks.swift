@@ -50,10 +50,21 @@ extension CurlTransfer {
         timing.receive(at: loopState.now)
         loopState.receiveUseful(at: handle?.socket)
         guard acceptsRedirect(octets.count) else { return .refused }
-        guard isDue(downloadPace), takesPart(octets.count) else { return .heldBack }
-        let reception = unsafe isDecoded ? receive(coded: octets) : receive(plain: octets)
-        if case .taken = reception { downloadPace?.spend(octets.count, at: loopState.now) }
+        let reception = unsafe reception(of: octets)
+        switch reception {
+        case .taken: downloadPace?.spend(octets.count, at: loopState.now)
+        case .heldBack:
+            isReceivingPaused = true
+            // libcurl 8.5 keeps up to a window of data until it may deliver them.
+            if stream != nil { loopState.useless.expectRest(at: handle?.socket) }
+        default: break
+        }
         return reception
+    }
+
+    private func reception(of octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        guard isDue(downloadPace), takesPart(octets.count) else { return .heldBack }
+        return unsafe isDecoded ? receive(coded: octets) : receive(plain: octets)
     }
 
     private func receive(plain octets: UnsafeBufferPointer<UInt8>) -> Reception {

@@ -86,7 +86,20 @@ extension CurlTransfer {
         // libcurl would receive once more if only one direction were paused.
         let waitsForReader = heldBack.contains(.receiving) && !request.hasBody
         let directions: CurlHandle.Directions = restEnd != nil || waitsForReader ? [.receiving, .sending] : heldBack
+        if isReceivingPaused, !directions.contains(.receiving), let handle, let socket = handle.socket {
+            handle.socketOwner?.unmute(socket)
+        }
+        isReceivingPaused = directions.contains(.receiving)
         return handle?.hold(directions) ?? 0
+    }
+
+    /// Stops watching an HTTP/1 connection for data, or returns `false` if it isn't paused.
+    func mute(_ socket: Int32) -> Bool {
+        guard isReceivingPaused, stream == nil, let sockets = handle?.socketOwner, sockets.isUsed(socket) else {
+            return false
+        }
+        sockets.mute(socket)
+        return true
     }
 
     /// Handles a TLS record on an HTTP/2 connection.
@@ -123,11 +136,11 @@ struct CurlUselessOctets {
     /// The maximum number of bytes on a connection without a header line or a body part among them.
     static let maximumSize: UInt64 = 1 << 20
 
-    /// The number of additional bytes from abandoned streams, which is the size of libcurl's
-    /// window.
+    /// The number of additional bytes from abandoned or waiting streams, which is the size of
+    /// libcurl's window.
     private static let windowSize: UInt64 = 32 << 20
 
-    /// The sockets of connections with abandoned streams.
+    /// The sockets of connections with abandoned or waiting streams.
     private var socketsWithRests: Set<Int32> = []
     /// The number of bytes received by each socket when its run of useless data began.
     private var starts: [Int32: UInt64] = [:]
@@ -138,7 +151,7 @@ struct CurlUselessOctets {
         starts[socket] = nil
     }
 
-    /// Records that a stream was abandoned and its remaining data may still arrive.
+    /// Records that a stream was abandoned or waits, while its data may still arrive.
     mutating func expectRest(at socket: Int32?) {
         if let socket { socketsWithRests.insert(socket) }
     }

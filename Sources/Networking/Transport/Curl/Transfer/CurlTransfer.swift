@@ -60,6 +60,8 @@ final class CurlTransfer {
     private(set) var cutTime: ContinuousClock.Instant?
     /// A Boolean value that indicates whether the redirect's body was abandoned.
     var isCut = false
+    /// A Boolean value that indicates whether libcurl was told to stop receiving for now.
+    var isReceivingPaused = false
     private var redirectSize = 0
     /// The number of bytes of the body received, after decoding.
     var receivedCount = 0
