@@ -25,6 +25,8 @@ struct EarlyAnswerTests {
 
         static let stuck = [held, justTooLarge, endless]
 
+        var waits: Bool { self == .waiting || self == .waitingWithoutLength }
+
         var testDescription: String { rawValue }
 
         func make() -> HTTPBody {
@@ -144,6 +146,13 @@ struct EarlyAnswerTests {
         }
     }
 
+    /// Returns whether libcurl doesn't report the end of the response, which is then a known issue.
+    private func isMissed(_ script: Script, _ body: Body) -> Bool {
+        guard CurlLibrary.waitsForever, body.waits, script.testDescription.hasPrefix("200") else { return false }
+        withKnownIssue { Issue.record("With libcurl 8.5, the request waits for its deadline.") }
+        return true
+    }
+
     private func withHTTP2(_ test: (CurlTransport) async throws -> Void) async throws {
         var configuration = CurlTransport.Configuration(proxy: .none)
         configuration.protocolVersion = .http2PriorKnowledge
@@ -161,6 +170,7 @@ struct EarlyAnswerTests {
         Body.allCases
     )
     func whole(_ script: Script, _ body: Body) async throws {
+        guard !isMissed(script, body) else { return }
         for way in Way.allCases {
             try await with(script) { peer, transport in
                 let response = try await way.response(to: request(peer, body.make()), by: transport)
@@ -191,6 +201,7 @@ struct EarlyAnswerTests {
 
     @Test("Rejects a truncated response", arguments: Script.cut, Body.allCases)
     func cut(_ script: Script, _ body: Body) async throws {
+        guard !isMissed(script, body) else { return }
         for way in Way.allCases {
             try await with(script) { peer, transport in
                 let error = await failure {

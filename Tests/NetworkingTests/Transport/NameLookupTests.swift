@@ -380,16 +380,10 @@ struct NameLookupTests {
                 try #require(peer.acceptedCount == (isIPv4First ? 1 : 0))
                 try #require(other.acceptedCount == (isIPv4First ? 0 : 1))
             } when: {
-                isIPv4First && Self.beginsWithIPv6
+                isIPv4First && CurlLibrary.beginsWithIPv6
             }
         }
     }
-
-    /// 8.5 doesn't. The versions between weren't tried.
-    private static let beginsWithIPv6: Bool = {
-        let numbers = (try? CurlLibrary.load().version)?.split(separator: ".").compactMap { Int($0) } ?? []
-        return !numbers.lexicographicallyPrecedes([8, 6])
-    }()
 
     @Test("Resolves this machine in the requested family with the system's resolver")
     func system() throws {

@@ -68,8 +68,17 @@ struct PeerFaultTests {
             var configuration = CurlTransport.Configuration(proxy: .none)
             configuration.protocolVersion = .http2PriorKnowledge
             try await withCurl(configuration) { transport in
-                let error = await failure { _ = try await transport.get(peer.url) }
-                #expect(error?.code == frames.code, "\(error?.description ?? "no error")")
+                let isMissed = CurlLibrary.waitsForever
+                let limits = isMissed ? HTTPTransportLimits(deadline: .now + .seconds(3)) : .generous()
+                let error = await failure {
+                    _ = try await transport.send(HTTPTransportRequest(url: peer.url), limits: limits)
+                }
+                withKnownIssue("libcurl 8.5 waits for more", isIntermittent: true) {
+                    #expect(error?.code == frames.code, "\(error?.description ?? "no error")")
+                } when: {
+                    isMissed
+                }
+                #expect(error != nil)
             }
         }
     }

@@ -1,7 +1,8 @@
 import Foundation
-import Networking
 import TestSupport
 import Testing
+
+@testable import Networking
 
 /// The exact bytes of requests on the wire.
 @Suite("Requests on the wire", .limitedConcurrency)
@@ -139,9 +140,13 @@ struct RequestBytesTests {
                 #expect(error?.code == .invalidRequest)
                 #expect(error?.message.contains("900000") == true)
                 #expect(peer.acceptedCount == 0)
+                guard !CurlLibrary.waitsForever else {
+                    return withKnownIssue { Issue.record("libcurl 8.5 doesn't send such a header.") }
+                }
                 let response = try await transport.send(request(900_000), limits: .generous())
                 #expect(response.status == 204)
             }
+            guard !CurlLibrary.waitsForever else { return }
             let count = try #require(peer.requests.first.flatMap { Int($0) })
             #expect(count > 899_000)
         }
