@@ -177,14 +177,15 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("Sends an empty query, and none after it on the same connection")
-    func emptyQuery() async throws {
+    @Test("Sends the URL's path and query unchanged, one after the other on the same connection")
+    func targets() async throws {
         try await withLoopbackServer { server async throws in
             server.onAnyMethod("/*") { _ in .text("") }
             let client = Engine.curl.client()
             let forms = [
                 ("/a?", "/a?"), ("/a", "/a"), ("?", "/?"), ("/?#f", "/?"), ("/a??", "/a??"), ("/a#?", "/a"),
-                ("/a%20b/../?#x?", "/a%20b/../?"), ("", "/"),
+                ("/a%20b/../?#x?", "/a%20b/../?"), ("", "/"), ("/%7Ea/%2f%2F/x%2e%2E", "/%7Ea/%2f%2F/x%2e%2E"),
+                ("/?a=%7e", "/?a=%7e"), ("/a:b@c//d?e:f", "/a:b@c//d?e:f"),
             ]
             for (form, expected) in forms {
                 let url = try #require(URL(string: server.baseURL.absoluteString + form))

@@ -44,7 +44,7 @@ struct LoopbackEndpointTests {
                 server.misbehave(at: .metadata, fault)
                 var options = AuthorizationServerDiscovery.Options()
                 options.timing.attempts = 1
-                if code == .serverUnreachable { options.timing.timeout = .seconds(3) }
+                options.timing.timeout = code == .serverUnreachable ? .seconds(3) : .seconds(100)
                 let found = await failureCode {
                     _ = try await AuthorizationServerDiscovery(
                         issuer: server.metadata.issuer,

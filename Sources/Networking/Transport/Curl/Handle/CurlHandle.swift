@@ -49,15 +49,11 @@ internal import OpenSSLCrypto
             reset()
             setUp(&settings, for: transfer, engineSettings)
         }
-        settings.setMessage(transfer.request, after: message)
-        message = CurlSettings.Message(transfer.request)
-        let target = transfer.request.targetWithEmptyQuery
         // A proxy that forwards requests needs the whole URL as the target.
-        if let target, transfer.origin.scheme == "https" || transfer.proxyName == nil {
-            settings.set(CCURL_STRING_REQUEST_TARGET, target)
-        }
-        // The next transfer has another target.
-        self.settingsKey = settings.areAccepted && target == nil ? settingsKey : nil
+        let isForwarded = transfer.origin.scheme == "http" && transfer.proxyName != nil
+        settings.setMessage(transfer.request, isForwarded: isForwarded, after: message)
+        message = CurlSettings.Message(transfer.request)
+        self.settingsKey = settings.areAccepted ? settingsKey : nil
         return settings.areAccepted
     }
 

@@ -41,9 +41,13 @@ extension CurlSettings {
     ///
     /// - Parameters:
     ///   - request: The message.
+    ///   - isForwarded: Whether a proxy gets the message instead of a tunnel to the server.
     ///   - last: The message that's already set, or `nil`.
-    mutating func setMessage(_ request: CurlRequest, after last: Message?) {
-        if last?.url != request.url { set(CCURL_STRING_URL, request.url) }
+    mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
+        if last?.url != request.url {
+            set(CCURL_STRING_URL, request.url)
+            set(CCURL_STRING_REQUEST_TARGET, isForwarded ? nil : request.target)
+        }
         if request.lines != nil || last?.hasLines ?? true { set(CCURL_LIST_HTTPHEADER, request.lines) }
         if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
         if request.hasBody, !request.body.isReadWhileSent, case .held(let data) = request.body { setCopiedBody(data) }

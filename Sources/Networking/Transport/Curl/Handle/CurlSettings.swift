@@ -22,7 +22,7 @@ import CCurl
     }
 
     /// Sets an option to a string, which libcurl copies.
-    mutating func set(_ option: ccurl_string_option, _ value: String) {
+    mutating func set(_ option: ccurl_string_option, _ value: String?) {
         check(unsafe ccurl_easy_set_string(easy, option, value))
     }
 

@@ -39,8 +39,9 @@ struct CurlRequest: Sendable {
     }
 
     let url: String
-    /// The request target if the URL has an empty query, which libcurl 8.8 and later omit.
-    let targetWithEmptyQuery: String?
+    /// The URL's path and query, which libcurl 8.14 and later would change: they omit an empty
+    /// query and decode percent-encoded characters.
+    let target: String
     let origin: HTTPOrigin
     let method: HTTPMethod
     /// The header fields for the server, and the ones that libcurl must not add.
@@ -62,7 +63,7 @@ struct CurlRequest: Sendable {
         try limits.validateRates()
         origin = try request.validate()
         url = request.url.absoluteString
-        targetWithEmptyQuery = Self.targetWithEmptyQuery(url)
+        target = Self.target(of: url)
         method = request.method
         body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
@@ -84,14 +85,12 @@ struct CurlRequest: Sendable {
         }
     }
 
-    private static func targetWithEmptyQuery(_ url: String) -> String? {
-        guard url.utf8.contains(UInt8(ascii: "?")) else { return nil }
-        let text = url.prefix { $0 != "#" }
-        guard text.last == "?", let query = text.firstIndex(of: "?"), text.index(after: query) == text.endIndex,
-            let authority = text.range(of: "://")?.upperBound
-        else { return nil }
-        let path = text[authority...].drop { $0 != "/" && $0 != "?" }
-        return path.first == "/" ? String(path) : "/" + path
+    private static func target(of url: String) -> String {
+        let text = url.utf8.prefix { $0 != UInt8(ascii: "#") }
+        // The scheme and its colon, two slashes and the authority.
+        let authority = text.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
+        let target = authority.drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        return target.first == UInt8(ascii: "/") ? String(Substring(target)) : "/" + Substring(target)
     }
 
     /// The maximum size of the URL and header fields.
