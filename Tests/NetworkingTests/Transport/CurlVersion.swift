@@ -4,8 +4,8 @@ extension CurlLibrary {
     /// The numbers of libcurl's version, such as `[8, 5, 0]`.
     private static let numbers = (try? load().version)?.split(separator: ".").compactMap { Int($0) } ?? []
 
-    /// A Boolean value that indicates whether libcurl begins with IPv6 whatever the order of
-    /// addresses.
+    /// A Boolean value that indicates whether libcurl begins with IPv6 even if an IPv4 address
+    /// comes first.
     ///
     /// 8.14 does, and 8.5 doesn't. The versions between weren't tried.
     static let beginsWithIPv6 = !numbers.lexicographicallyPrecedes([8, 6])

@@ -49,7 +49,8 @@ internal import OpenSSLCrypto
             reset()
             setUp(&settings, for: transfer, engineSettings)
         }
-        // A proxy that forwards requests needs the whole URL as the target.
+        // An HTTP proxy needs the whole URL as the target. libcurl alone knows whether the host is
+        // an exception, and the kind of a proxy from the environment.
         let isForwarded = transfer.origin.scheme == "http" && transfer.proxyName != nil
         settings.setMessage(transfer.request, isForwarded: isForwarded, after: message)
         message = CurlSettings.Message(transfer.request)

@@ -41,7 +41,7 @@ extension CurlSettings {
     ///
     /// - Parameters:
     ///   - request: The message.
-    ///   - isForwarded: Whether a proxy gets the message instead of a tunnel to the server.
+    ///   - isForwarded: Whether a proxy may get the message instead of a tunnel to the server.
     ///   - last: The message that's already set, or `nil`.
     mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
         if last?.url != request.url {
