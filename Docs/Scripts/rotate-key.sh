@@ -16,7 +16,7 @@ chmod 644 keys.jwks
 mv key.pem.new key.pem
 echo "$kid"
 
-# All but the last two have had their time.
+# All but the last two have had their time. A kid can begin with -.
 jwt key jwks list keys.jwks | cut -f1 | head -n -2 | while read -r old; do
-    jwt key jwks remove keys.jwks "$old"
+    jwt key jwks remove keys.jwks -- "$old"
 done

@@ -7,7 +7,12 @@ struct KeySetRemoveCommand {
         summary: "Remove a key from a JWK Set",
         discussion: ["Removes every entry with the kid. Verifiers then reject tokens with that kid."],
         operands: [
-            KeySetGroup.set, OperandDefinition(name: "KID", isRequired: true, summary: "The kid of the key"),
+            KeySetGroup.set,
+            OperandDefinition(
+                name: "KID",
+                isRequired: true,
+                summary: "The kid of the key; put -- before one that begins with -"
+            ),
         ],
         examples: [.init(purpose: "Retire a key", line: "jwt key jwks remove keys.jwks 2025-06")],
         exitStatuses: KeySetGroup.exitStatuses,
