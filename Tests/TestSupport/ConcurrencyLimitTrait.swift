@@ -1,3 +1,4 @@
+import Glibc
 public import Testing
 
 /// Limits how many of the tests that wait for sockets, processes or other threads run at once, and
@@ -7,8 +8,11 @@ public import Testing
 /// suspension of a test then waits for a turn behind all the others, long enough for timeouts to
 /// pass. Suites that wait therefore have this trait, and suites that only compute are
 /// `.serialized`: each of them has one job in the queue.
+///
+/// With the environment variable `UNIT_TESTS`, these tests are skipped (by Swift 6.3 and later).
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
     private static let permits = FIFOSemaphore(count: 40)
+    private static let isUnitRun = unsafe getenv("UNIT_TESTS") != nil
 
     /// The maximum duration of one test case, without the wait for its permit.
     var timeLimit: Duration
@@ -26,6 +30,9 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
+        #if compiler(>=6.3)
+            if Self.isUnitRun { try Test.cancel("UNIT_TESTS selects the tests that don't wait") }
+        #endif
         guard !Self.hasPermit else { return try await function() }
         await Self.permits.acquire()
         defer { Self.permits.release() }
@@ -50,7 +57,7 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
-    /// Runs only a few of these tests at once, each for at most three minutes: sanitizers make
+    /// Runs only a few of these tests at once, each for at most five minutes: sanitizers make
     /// tests up to ten times slower.
     public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(300)) }
 
