@@ -18,8 +18,9 @@ struct PasswordPromptTests {
     /// - Returns: The text of the terminal, and the exit code in the last line.
     private func type(_ answers: [String], to command: String) throws -> String {
         let answers = answers.map { "'\($0)'" }.joined(separator: " ")
+        // Bash 5.3 lets coprocesses ignore Control-C.
         let script = """
-            coproc TERMINAL { script -qefc '\(command)' /dev/null; }
+            coproc TERMINAL { env --default-signal=INT,QUIT script -qefc '\(command)' /dev/null; }
             exec {input}>&"${TERMINAL[1]}" {output}<&"${TERMINAL[0]}"
             terminal=$TERMINAL_PID
             for answer in \(answers); do
