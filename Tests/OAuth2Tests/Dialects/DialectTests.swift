@@ -49,6 +49,12 @@ struct DialectTests {
         )
     }
 
+    /// Waits for the keys longer than the default: the processors may be busy with other tests.
+    private func patientVerifier(_ issuer: TokenIssuer, audience: String) -> AccessTokenVerifier {
+        let keys = RemoteKeySet(issuer, options: .init(timeout: .seconds(60)))
+        return AccessTokenVerifier(issuer, audience: audience, keys: keys)
+    }
+
     private func token(
         _ server: MockAuthorizationServer,
         _ grant: ClientCredentialsGrant,
@@ -76,11 +82,11 @@ struct DialectTests {
         try await withServer(.keycloak, { $0.resources = ["orders"] }) { server in
             let grant = ClientCredentialsGrant(scope: "read", resources: ["https://x.example"])
             let token = try await issued(server, grant)
-            let verifier = AccessTokenVerifier(.keycloak(issuer: server.metadata.issuer), audience: "orders")
+            let verifier = patientVerifier(.keycloak(issuer: server.metadata.issuer), audience: "orders")
             let found = try await verified(token, by: verifier)
             #expect((found.clientID, found.scope) == ("reports", ["read"]))
             #expect(found.audience == ["account", "orders"])
-            let other = AccessTokenVerifier(.keycloak(issuer: server.metadata.issuer), audience: "https://x.example")
+            let other = patientVerifier(.keycloak(issuer: server.metadata.issuer), audience: "https://x.example")
             await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verified(token, by: other) }
         }
     }
@@ -90,7 +96,7 @@ struct DialectTests {
         try await withServer(.auth0) { server in
             let api = "https://orders.example"
             let token = try await issued(server, ClientCredentialsGrant(additionalParameters: ["audience": api]))
-            let verifier = AccessTokenVerifier(.auth0(issuer: server.metadata.issuer), audience: api)
+            let verifier = patientVerifier(.auth0(issuer: server.metadata.issuer), audience: api)
             let found = try await verified(token, by: verifier)
             #expect((found.clientID, found.subject) == ("reports", "reports@clients"))
             let opaque = try await issued(server, ClientCredentialsGrant())
@@ -103,7 +109,7 @@ struct DialectTests {
     func okta() async throws {
         try await withServer(.okta) { server in
             let token = try await issued(server, ClientCredentialsGrant(scope: "orders.read orders.write"))
-            let verifier = AccessTokenVerifier(.okta(issuer: server.metadata.issuer), audience: "api://default")
+            let verifier = patientVerifier(.okta(issuer: server.metadata.issuer), audience: "api://default")
             let found = try await verified(token, by: verifier)
             #expect((found.clientID, found.scope) == ("reports", ["orders.read", "orders.write"]))
             let error = await #expect(throws: OAuth2Error.self) {
@@ -121,7 +127,7 @@ struct DialectTests {
     func cognito() async throws {
         try await withServer(.cognito) { server in
             let issuer = server.metadata.issuer
-            let verifier = AccessTokenVerifier(
+            let verifier = patientVerifier(
                 .cognito(issuer: issuer, clients: ["reports"]),
                 audience: "https://orders.example"
             )
@@ -129,7 +135,7 @@ struct DialectTests {
             #expect(try await verified(plain, by: verifier).audience == [])
             let grant = ClientCredentialsGrant(resources: ["https://orders.example"])
             #expect(try await verified(issued(server, grant), by: verifier).audience == ["https://orders.example"])
-            let others = AccessTokenVerifier(
+            let others = patientVerifier(
                 .cognito(issuer: issuer, clients: ["other"]),
                 audience: "https://orders.example"
             )
