@@ -233,15 +233,16 @@ struct TokenCommandTests {
     func staleToken() async throws {
         try await TokenScene.play { scene in
             scene.authorization.answerNextTokenRequests(
-                with: .json(#"{"access_token":"old","token_type":"Bearer","expires_in":25}"#),
+                with: .json(#"{"access_token":"old","token_type":"Bearer","expires_in":600}"#),
                 .status(400),
                 .json(#"{"error":"temporarily_unavailable"}"#, status: 503, headers: ["Retry-After": "3600"])
             )
             #expect(try await scene.jwt(["token"] + scene.flags).output == "old\n")
             // Permanent failures are reported.
-            let refused = try await scene.jwt(["token"] + scene.flags)
+            let renewal = ["token"] + scene.flags + ["--min-valid", "20m"]
+            let refused = try await scene.jwt(renewal)
             #expect(refused.status == 2)
-            let stale = try await scene.jwt(["token"] + scene.flags)
+            let stale = try await scene.jwt(renewal)
             #expect(stale.status == 0 && stale.output == "old\n", "\(stale)")
             #expect(
                 stale.errors == """
