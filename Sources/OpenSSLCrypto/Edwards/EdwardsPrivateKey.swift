@@ -59,7 +59,7 @@ package struct EdwardsPrivateKey: Sendable {
     /// - Returns: The private key bytes, ``EdwardsCurve/keySize`` of them.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func seed() throws(CryptoError) -> SecretBytes {
-        try signing.key.seed(on: curve)
+        try signing.key.privateOctets(size: curve.keySize)
     }
 
     /// Signs a message.

@@ -3,18 +3,9 @@ internal import COpenSSL
 extension EVPKey {
     /// Generates a key pair.
     static func generate(_ curve: EllipticCurve) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard
-            unsafe EVP_PKEY_keygen_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_group_name(context, curve.openSSLName) == 1,
-            unsafe EVP_PKEY_generate(context, &key) == 1,
-            let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate a \(curve.name) key") }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        try unsafe generate("EC", "a \(curve.name) key") { context in
+            unsafe EVP_PKEY_CTX_set_group_name(context, curve.openSSLName) == 1
+        }
     }
 
     /// Creates a public key from a point, and checks that the point is on the curve.
@@ -64,16 +55,14 @@ extension EVPKey {
     ) throws(CryptoError) -> EVPKey {
         var encodedPoint = point.uncompressed
         let key = unsafe encodedPoint.withUnsafeMutableBytes { point in
-            scalar.reversed().withBytes { scalar in
-                unsafe scalar.withUnsafeBytes { scalar in
-                    // The parameter's type isn't const, but OpenSSL only reads it here.
-                    let octets = unsafe UnsafeMutableRawPointer(mutating: scalar.baseAddress)
-                    let parts = unsafe [
-                        COpenSSL_public_key_param(point.baseAddress, point.count),
-                        COpenSSL_private_key_param(octets?.assumingMemoryBound(to: UInt8.self), scalar.count),
-                    ]
-                    return unsafe fromData(curve, COpenSSL_selection_keypair(), parts)
-                }
+            unsafe scalar.reversed().withOctets { scalar in
+                // The parameter's type isn't const, but OpenSSL only reads it here.
+                let octets = unsafe UnsafeMutablePointer(mutating: scalar.baseAddress)
+                let parts = unsafe [
+                    COpenSSL_public_key_param(point.baseAddress, point.count),
+                    COpenSSL_private_key_param(octets, scalar.count),
+                ]
+                return unsafe fromData(curve, COpenSSL_selection_keypair(), parts)
             }
         }
         guard let key else {
@@ -83,22 +72,12 @@ extension EVPKey {
     }
 
     private static func fromData(_ curve: EllipticCurve, _ selection: Int32, _ parts: [OSSL_PARAM]) -> EVPKey? {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
-        defer { unsafe EVP_PKEY_CTX_free(context) }
         var groupName = Array(curve.openSSLName.utf8CString)
-        var key: OpaquePointer?
-        let status = unsafe groupName.withUnsafeMutableBufferPointer { groupName in
-            var parameters = unsafe [COpenSSL_group_name_param(groupName.baseAddress)] + parts
-            unsafe parameters.append(OSSL_PARAM_construct_end())
-            guard unsafe EVP_PKEY_fromdata_init(context) == 1 else { return Int32(0) }
-            return unsafe parameters.withUnsafeMutableBufferPointer { parameters in
-                unsafe EVP_PKEY_fromdata(context, &key, selection, parameters.baseAddress)
-            }
+        return unsafe groupName.withUnsafeMutableBufferPointer { groupName in
+            let group = unsafe COpenSSL_group_name_param(groupName.baseAddress)
+            var parameters = unsafe [group] + parts + [OSSL_PARAM_construct_end()]
+            return unsafe make("EC", selection, &parameters)
         }
-        guard status == 1, let key = unsafe key else { return nil }
-        return unsafe EVPKey(takingOwnershipOf: key)
     }
 
     /// Returns the public point.
@@ -106,20 +85,14 @@ extension EVPKey {
     /// OpenSSL before 3.0.8 compresses `OSSL_PKEY_PARAM_PUB_KEY`, but never this parameter.
     func point(on curve: EllipticCurve) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
-        var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
-        var size = 0
-        let status = unsafe withPointer { key in
-            unsafe octets.withUnsafeMutableBufferPointer { buffer in
-                unsafe EVP_PKEY_get_octet_string_param(
-                    key,
-                    OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY,
-                    buffer.baseAddress,
-                    buffer.count,
-                    &size
-                )
+        let maximumSize = 1 + 2 * curve.coordinateSize
+        let octets = unsafe [UInt8](maximumSize: maximumSize) { buffer, size in
+            let name = OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY
+            return unsafe withPointer {
+                unsafe EVP_PKEY_get_octet_string_param($0, name, buffer, maximumSize, &size) == 1
             }
         }
-        guard status == 1, size == octets.count, octets.first == CurvePoint.uncompressedForm else {
+        guard let octets, octets.count == maximumSize, octets.first == CurvePoint.uncompressedForm else {
             throw CryptoError(failed: "EVP_PKEY_get_octet_string_param", "Can't export the public point")
         }
         return CurvePoint(uncompressed: octets)
@@ -134,15 +107,12 @@ extension EVPKey {
         guard status == 1 else {
             throw CryptoError(failed: "EVP_PKEY_get_bn_param", "Can't export the private scalar")
         }
-        let size = curve.coordinateSize
-        return try SecretBytes(capacity: size) { output throws(CryptoError) in
-            let isWritten = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                guard unsafe BN_bn2binpad(number, buffer.baseAddress, Int32(size)) == Int32(size) else { return false }
-                initializedCount = size
-                return true
-            }
-            guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "Can't export the private scalar") }
+        let scalar = unsafe SecretBytes(maximumSize: curve.coordinateSize) { buffer, size in
+            size = curve.coordinateSize
+            return unsafe BN_bn2binpad(number, buffer, Int32(size)) == Int32(size)
         }
+        guard let scalar else { throw CryptoError(failed: "BN_bn2binpad", "Can't export the private scalar") }
+        return scalar
     }
 }
 

@@ -10,18 +10,9 @@ extension EVPKey {
 
     /// Generates an RSA key pair with the public exponent 65537.
     static func generateRSA(bitCount: Int) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard
-            unsafe EVP_PKEY_keygen_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bitCount)) == 1,
-            unsafe EVP_PKEY_generate(context, &key) == 1,
-            let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate an RSA key of \(bitCount) bits") }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        try unsafe generate("RSA", "an RSA key of \(bitCount) bits") { context in
+            unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bitCount)) == 1
+        }
     }
 
     /// Creates a key pair, or a public key without private numbers, from numbers that the caller
@@ -29,8 +20,6 @@ extension EVPKey {
     static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
-        defer { unsafe EVP_PKEY_CTX_free(context) }
         let builder = unsafe OSSL_PARAM_BLD_new()
         defer { unsafe OSSL_PARAM_BLD_free(builder) }
         let selection = privateNumbers == nil ? COpenSSL_selection_public_key() : COpenSSL_selection_keypair()
@@ -52,14 +41,10 @@ extension EVPKey {
         // freeing the parameters clears the copies.
         let parameters = unsafe isCollected ? OSSL_PARAM_BLD_to_param(builder) : nil
         defer { unsafe OSSL_PARAM_free(parameters) }
-        var key: OpaquePointer?
-        guard
-            unsafe parameters != nil,
-            unsafe EVP_PKEY_fromdata_init(context) == 1,
-            unsafe EVP_PKEY_fromdata(context, &key, selection, parameters) == 1,
-            let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the RSA key") }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        guard unsafe parameters != nil, let key = unsafe make("RSA", selection, parameters) else {
+            throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the RSA key")
+        }
+        return key
     }
 
     /// Returns a number of an RSA key.

@@ -14,6 +14,51 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(pointer)
     }
 
+    /// Generates a key pair.
+    ///
+    /// - Parameters:
+    ///   - type: OpenSSL's name for the kind of key.
+    ///   - name: The description of the key, for error messages.
+    ///   - configure: A closure that sets parameters and returns `true` for success. The default
+    ///     sets none.
+    static func generate(
+        _ type: String,
+        _ name: String,
+        configure: (OpaquePointer?) -> Bool = { _ in true }
+    ) throws(CryptoError) -> EVPKey {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard
+            unsafe EVP_PKEY_keygen_init(context) == 1,
+            unsafe configure(context),
+            unsafe EVP_PKEY_generate(context, &key) == 1,
+            let key = unsafe key
+        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate \(name)") }
+        return unsafe EVPKey(takingOwnershipOf: key)
+    }
+
+    /// Creates a key from parameters, or returns `nil` if OpenSSL rejects them.
+    static func make(
+        _ type: String,
+        _ selection: Int32,
+        _ parameters: UnsafeMutablePointer<OSSL_PARAM>?
+    ) -> EVPKey? {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard
+            unsafe EVP_PKEY_fromdata_init(context) == 1,
+            unsafe EVP_PKEY_fromdata(context, &key, selection, parameters) == 1,
+            let key = unsafe key
+        else { return nil }
+        return unsafe EVPKey(takingOwnershipOf: key)
+    }
+
     /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result

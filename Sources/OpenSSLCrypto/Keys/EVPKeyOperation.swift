@@ -40,24 +40,10 @@ internal import COpenSSL
     func sign(_ hash: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
-        var isSigned = false
-        let signature = [UInt8](capacity: key.maximumSignatureSize) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                var size = buffer.count
-                let status = unsafe hash.withUnsafeBytes { hash in
-                    unsafe EVP_PKEY_sign(
-                        context,
-                        buffer.baseAddress,
-                        &size,
-                        hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        hash.count
-                    )
-                }
-                isSigned = status == 1
-                count = isSigned ? size : 0
-            }
+        let signature = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
+            unsafe hash.withOctets { unsafe EVP_PKEY_sign(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
         }
-        guard isSigned else {
+        guard let signature else {
             unsafe EVP_PKEY_CTX_free(context)
             throw CryptoError(failed: "EVP_PKEY_sign", "Signing failed")
         }
@@ -72,15 +58,9 @@ internal import COpenSSL
     func verify(_ signature: RawSpan, of hash: RawSpan) -> Bool {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe readyContext() else { return false }
-        let status = unsafe signature.withUnsafeBytes { signature in
-            unsafe hash.withUnsafeBytes { hash in
-                unsafe EVP_PKEY_verify(
-                    context,
-                    signature.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    signature.count,
-                    hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    hash.count
-                )
+        let status = unsafe signature.withOctets { signature in
+            unsafe hash.withOctets { hash in
+                unsafe EVP_PKEY_verify(context, signature.baseAddress, signature.count, hash.baseAddress, hash.count)
             }
         }
         guard status == 1 else {
@@ -96,15 +76,10 @@ internal import COpenSSL
     func encrypt(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
-        var isEncrypted = false
-        let ciphertext = [UInt8](capacity: key.maximumSignatureSize) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                var size = buffer.count
-                isEncrypted = unsafe Self.transform(EVP_PKEY_encrypt, message, context, buffer.baseAddress, &size)
-                count = isEncrypted ? size : 0
-            }
+        let ciphertext = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
+            unsafe message.withOctets { unsafe EVP_PKEY_encrypt(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
         }
-        guard isEncrypted else {
+        guard let ciphertext else {
             unsafe EVP_PKEY_CTX_free(context)
             throw CryptoError(failed: "EVP_PKEY_encrypt", "Encryption failed")
         }
@@ -118,18 +93,15 @@ internal import COpenSSL
     func decrypt(_ ciphertext: RawSpan) -> SecretBytes? {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe readyContext() else { return nil }
-        var isDecrypted = false
         // With a smaller buffer, OpenSSL's failure would depend on the plaintext's size.
-        let message = SecretBytes(capacity: key.maximumSignatureSize) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                var size = buffer.count
-                isDecrypted = unsafe Self.transform(EVP_PKEY_decrypt, ciphertext, context, buffer.baseAddress, &size)
-                count = isDecrypted ? size : 0
+        let message = unsafe SecretBytes(maximumSize: key.maximumSignatureSize) { buffer, size in
+            unsafe ciphertext.withOctets {
+                unsafe EVP_PKEY_decrypt(context, buffer, &size, $0.baseAddress, $0.count) == 1
             }
         }
         ERR_clear_error()
         unsafe pool.give(context)
-        return isDecrypted ? message : nil
+        return message
     }
 
     /// Agrees on a secret of a known size.
@@ -148,17 +120,12 @@ internal import COpenSSL
             unsafe EVP_PKEY_CTX_free(context)
             throw error
         }
-        var isDerived = false
-        let secret = SecretBytes(capacity: size) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var count = buffer.count
-                isDerived = unsafe EVP_PKEY_derive(context, buffer.baseAddress, &count) == 1 && count == size
-                initializedCount = isDerived ? size : 0
-            }
+        let secret = unsafe SecretBytes(maximumSize: size) { buffer, count in
+            unsafe EVP_PKEY_derive(context, buffer, &count) == 1 && count == size
         }
         OpenSSLLibrary.clearErrors()
         unsafe pool.give(context)
-        return isDerived ? secret : nil
+        return secret
     }
 
     /// Sets the other party's public key.
@@ -181,28 +148,6 @@ internal import COpenSSL
             }
         }
         guard isSet else { throw CryptoError(failed: "EVP_PKEY_derive_set_peer_ex", "Can't use the public key") }
-    }
-
-    private typealias Transformation = (
-        OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
-    ) -> Int32
-
-    private static func transform(
-        _ function: Transformation,
-        _ input: RawSpan,
-        _ context: OpaquePointer,
-        _ output: UnsafeMutablePointer<UInt8>?,
-        _ size: inout Int
-    ) -> Bool {
-        unsafe input.withUnsafeBytes { input in
-            unsafe function(
-                context,
-                output,
-                &size,
-                input.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                input.count
-            ) == 1
-        }
     }
 
     /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
@@ -236,28 +181,15 @@ internal import COpenSSL
         _ scheme: Scheme,
         in context: OpaquePointer
     ) throws(CryptoError) {
-        switch kind {
-        case .signing:
-            guard unsafe EVP_PKEY_sign_init(context) == 1 else {
-                throw CryptoError(failed: "EVP_PKEY_sign_init", "The key can't sign")
+        let (status, function, task): (Int32, StaticString, String) =
+            switch kind {
+            case .signing: (unsafe EVP_PKEY_sign_init(context), "EVP_PKEY_sign_init", "sign")
+            case .verification: (unsafe EVP_PKEY_verify_init(context), "EVP_PKEY_verify_init", "verify")
+            case .encryption: (unsafe EVP_PKEY_encrypt_init(context), "EVP_PKEY_encrypt_init", "encrypt")
+            case .decryption: (unsafe EVP_PKEY_decrypt_init(context), "EVP_PKEY_decrypt_init", "decrypt")
+            case .agreement: (unsafe EVP_PKEY_derive_init(context), "EVP_PKEY_derive_init", "agree on secrets")
             }
-        case .verification:
-            guard unsafe EVP_PKEY_verify_init(context) == 1 else {
-                throw CryptoError(failed: "EVP_PKEY_verify_init", "The key can't verify")
-            }
-        case .encryption:
-            guard unsafe EVP_PKEY_encrypt_init(context) == 1 else {
-                throw CryptoError(failed: "EVP_PKEY_encrypt_init", "The key can't encrypt")
-            }
-        case .decryption:
-            guard unsafe EVP_PKEY_decrypt_init(context) == 1 else {
-                throw CryptoError(failed: "EVP_PKEY_decrypt_init", "The key can't decrypt")
-            }
-        case .agreement:
-            guard unsafe EVP_PKEY_derive_init(context) == 1 else {
-                throw CryptoError(failed: "EVP_PKEY_derive_init", "The key can't agree on secrets")
-            }
-        }
+        guard status == 1 else { throw CryptoError(failed: function, "The key can't \(task)") }
         switch scheme {
         case .ecdsa, .keyAgreement: break
         case .rsa(let padding, let hash): try unsafe setRSA(padding, hash, in: context)

@@ -31,24 +31,10 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         let context = try unsafe makeCopy()
         defer { unsafe EVP_MD_CTX_free(context) }
-        var isSigned = false
-        let signature = [UInt8](capacity: key.maximumSignatureSize) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                var size = buffer.count
-                let status = unsafe message.withUnsafeBytes { message in
-                    unsafe EVP_DigestSign(
-                        context,
-                        buffer.baseAddress,
-                        &size,
-                        message.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        message.count
-                    )
-                }
-                isSigned = status == 1
-                count = isSigned ? size : 0
-            }
+        let signature = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
+            unsafe message.withOctets { unsafe EVP_DigestSign(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
         }
-        guard isSigned else { throw CryptoError(failed: "EVP_DigestSign", "Signing failed") }
+        guard let signature else { throw CryptoError(failed: "EVP_DigestSign", "Signing failed") }
         return signature
     }
 
@@ -57,22 +43,19 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe makeCopy() else { return false }
         defer { unsafe EVP_MD_CTX_free(context) }
-        let status = unsafe signature.withUnsafeBytes { signature in
-            unsafe message.withUnsafeBytes { message in
+        let status = unsafe signature.withOctets { signature in
+            unsafe message.withOctets { message in
                 unsafe EVP_DigestVerify(
                     context,
-                    signature.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    signature.baseAddress,
                     signature.count,
-                    message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    message.baseAddress,
                     message.count
                 )
             }
         }
-        guard status == 1 else {
-            OpenSSLLibrary.clearErrors()
-            return false
-        }
-        return true
+        OpenSSLLibrary.clearErrors()
+        return status == 1
     }
 
     /// Returns a context for one use: a copy of the template, or a new one if a provider can't

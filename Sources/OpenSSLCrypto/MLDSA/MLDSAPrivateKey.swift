@@ -100,7 +100,7 @@ package struct MLDSAPrivateKey: Sendable {
 
     /// Returns the expanded private key.
     func expanded() throws(CryptoError) -> SecretBytes {
-        try signing.key.expandedOctets(of: parameters)
+        try signing.key.privateOctets(size: parameters.expandedKeySize)
     }
 
     /// Signs a message with an empty context.

@@ -53,6 +53,6 @@ package struct MontgomeryPrivateKey: Sendable {
     /// - Returns: The bytes, ``MontgomeryCurve/keySize``.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func seed() throws(CryptoError) -> SecretBytes {
-        try key.seed(on: curve)
+        try key.privateOctets(size: curve.keySize)
     }
 }

@@ -25,10 +25,7 @@ internal import COpenSSL
     /// Creates a number from big-endian bytes, which may have leading zeros.
     convenience init(_ octets: RawSpan) throws(CryptoError) {
         try self.init()
-        let isRead = unsafe octets.withUnsafeBytes { octets in
-            unsafe BN_bin2bn(octets.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(octets.count), pointer)
-                != nil
-        }
+        let isRead = unsafe octets.withOctets { unsafe BN_bin2bn($0.baseAddress, Int32($0.count), pointer) != nil }
         guard isRead else { throw CryptoError(failed: "BN_bin2bn", "No memory") }
     }
 
@@ -57,24 +54,24 @@ internal import COpenSSL
 
     /// Returns the number as big-endian bytes without leading zeros.
     func octets() throws(CryptoError) -> [UInt8] {
-        let size = octetCount
-        return try [UInt8](capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
+        guard let octets = unsafe [UInt8](maximumSize: octetCount, writtenBy: write) else { throw Self.exportFailure }
+        return octets
     }
 
     /// Returns the number as secret big-endian bytes without leading zeros.
     func secretOctets() throws(CryptoError) -> SecretBytes {
-        let size = octetCount
-        return try SecretBytes(capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
+        guard let octets = unsafe SecretBytes(maximumSize: octetCount, writtenBy: write) else {
+            throw Self.exportFailure
+        }
+        return octets
     }
 
-    private func write(_ size: Int, to output: inout OutputSpan<UInt8>) throws(CryptoError) {
-        let isWritten = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard unsafe BN_bn2binpad(pointer, buffer.baseAddress, Int32(size)) == Int32(size) else { return false }
-            initializedCount = size
-            return true
-        }
-        guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "Can't export a number") }
+    private func write(to buffer: UnsafeMutablePointer<UInt8>?, size: inout Int) -> Bool {
+        size = octetCount
+        return unsafe BN_bn2binpad(pointer, buffer, Int32(size)) == Int32(size)
     }
+
+    private static var exportFailure: CryptoError { CryptoError(failed: "BN_bn2binpad", "Can't export a number") }
 }
 
 extension BigNumber: Comparable {

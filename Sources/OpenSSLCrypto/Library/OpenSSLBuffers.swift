@@ -1,0 +1,95 @@
+// The forms in which OpenSSL's functions take and return bytes.
+
+extension RawSpan {
+    /// Calls a closure with the bytes; the pointer is valid only during the call.
+    @inline(__always)
+    func withOctets<Result, Failure: Error>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe withUnsafeBytes { bytes throws(Failure) in
+            try unsafe body(bytes.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+
+    /// Decodes an object with one of OpenSSL's `d2i` functions.
+    ///
+    /// - Parameter decode: A closure that calls the function.
+    /// - Returns: The object, which the caller owns, or `nil`; and the number of bytes after it.
+    func decoded(
+        by decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
+    ) -> (object: OpaquePointer?, rest: Int) {
+        unsafe withOctets { octets in
+            var next = octets.baseAddress
+            let object = unsafe decode(&next, octets.count)
+            guard let first = octets.baseAddress, let next = unsafe next else { return unsafe (object, 0) }
+            return unsafe (object, octets.count - (next - first))
+        }
+    }
+}
+
+extension SecretBytes {
+    /// Calls a closure with the bytes; the pointer is valid only during the call.
+    func withOctets<Result, Failure: Error>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withBytes { bytes throws(Failure) in try unsafe bytes.withOctets(body) }
+    }
+
+    /// Creates a secret that an OpenSSL function writes, or returns `nil` if the function fails.
+    ///
+    /// - Parameters:
+    ///   - maximumSize: The size of the buffer.
+    ///   - write: A closure that calls the function, sets the size and returns `true` for success.
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
+        var isWritten = false
+        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
+        if !isWritten { return nil }
+    }
+
+    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
+    /// the function fails.
+    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
+        unsafe self.init(maximumSize: Int(max(encode(nil), 0))) { buffer, size in
+            var start = unsafe buffer
+            size = Int(unsafe encode(&start))
+            return size > 0
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Creates bytes that an OpenSSL function writes, or returns `nil` if the function fails.
+    ///
+    /// - Parameters:
+    ///   - maximumSize: The size of the buffer.
+    ///   - write: A closure that calls the function, sets the size and returns `true` for success.
+    @inline(__always)
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
+        var isWritten = false
+        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
+        if !isWritten { return nil }
+    }
+
+    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
+    /// the function fails.
+    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
+        unsafe self.init(maximumSize: Int(Swift.max(encode(nil), 0))) { buffer, size in
+            var start = unsafe buffer
+            size = Int(unsafe encode(&start))
+            return size > 0
+        }
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends bytes that an OpenSSL function writes to an empty buffer.
+    @inline(__always)
+    fileprivate mutating func append(writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) -> Bool {
+        unsafe withUnsafeMutableBufferPointer { buffer, count in
+            var size = buffer.count
+            let isWritten = unsafe write(buffer.baseAddress, &size)
+            count = isWritten ? size : 0
+            return isWritten
+        }
+    }
+}
