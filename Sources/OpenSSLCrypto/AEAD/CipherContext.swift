@@ -39,19 +39,8 @@ internal import COpenSSL
             unsafe EVP_CIPHER_CTX_set_flags(pointer, Int32(EVP_CIPHER_CTX_FLAG_WRAP_ALLOW))
         }
         let status = unsafe cipher.withPointer { cipher in
-            unsafe key.withUnsafeBytes { key in
-                func start(_ vector: UnsafePointer<UInt8>?) -> Int32 {
-                    unsafe EVP_CipherInit_ex(
-                        pointer,
-                        cipher,
-                        nil,
-                        key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        vector,
-                        isEncrypting ? 1 : 0
-                    )
-                }
-                guard let vector else { return start(nil) }
-                return unsafe vector.withUnsafeBufferPointer { unsafe start($0.baseAddress) }
+            unsafe key.withOctets { key in
+                unsafe EVP_CipherInit_ex(pointer, cipher, nil, key.baseAddress, vector, isEncrypting ? 1 : 0)
             }
         }
         guard status == 1 else { throw CryptoError(failed: "EVP_CipherInit_ex", "\(name) isn't available") }
@@ -66,14 +55,8 @@ internal import COpenSSL
         guard !context.isEmpty else { return true }
         guard context.byteCount <= Int(Int32.max) else { return false }
         var count: Int32 = 0
-        return unsafe context.withUnsafeBytes { context in
-            unsafe EVP_CipherUpdate(
-                pointer,
-                nil,
-                &count,
-                context.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                Int32(context.count)
-            ) == 1
+        return unsafe context.withOctets { context in
+            unsafe EVP_CipherUpdate(pointer, nil, &count, context.baseAddress, Int32(context.count)) == 1
         }
     }
 
@@ -89,17 +72,11 @@ internal import COpenSSL
     func update(_ text: RawSpan, into output: inout OutputSpan<UInt8>) -> Bool {
         guard !text.isEmpty else { return true }
         guard text.byteCount <= Int(Int32.max) - 16, output.freeCapacity >= text.byteCount else { return false }
-        return unsafe text.withUnsafeBytes { text in
+        return unsafe text.withOctets { text in
             unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                guard let start = buffer.baseAddress else { return false }
+                guard let start = unsafe buffer.baseAddress.map({ unsafe $0 + initializedCount }) else { return false }
                 var count: Int32 = 0
-                let status = unsafe EVP_CipherUpdate(
-                    pointer,
-                    start + initializedCount,
-                    &count,
-                    text.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    Int32(text.count)
-                )
+                let status = unsafe EVP_CipherUpdate(pointer, start, &count, text.baseAddress, Int32(text.count))
                 guard status == 1, count >= 0 else { return false }
                 initializedCount += Int(count)
                 return true
@@ -137,24 +114,20 @@ internal import COpenSSL
     /// Finishes the operation and returns the last block, if the mode has padding, or `nil` if the
     /// tag or the padding isn't valid.
     private func finish() -> [UInt8]? {
-        var isFinished = false
-        let rest = [UInt8](capacity: 16) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var count: Int32 = 0
-                isFinished = unsafe EVP_CipherFinal_ex(pointer, buffer.baseAddress, &count) == 1 && count >= 0
-                initializedCount = isFinished ? Int(count) : 0
-            }
+        unsafe [UInt8](maximumSize: 16) { buffer, size in
+            var count: Int32 = 0
+            let status = unsafe EVP_CipherFinal_ex(pointer, buffer, &count)
+            size = Int(count)
+            return status == 1 && count >= 0
         }
-        return isFinished ? rest : nil
     }
 
     /// Returns the tag after an encryption.
     func tag(count: Int) -> [UInt8]? {
-        var tag = [UInt8](zeros: count)
-        let status = unsafe tag.withUnsafeMutableBytes { tag in
-            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, Int32(tag.count), tag.baseAddress)
+        unsafe [UInt8](maximumSize: count) { buffer, size in
+            size = count
+            return unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, Int32(count), buffer) == 1
         }
-        return status == 1 ? tag : nil
     }
 
     /// Sets the tag that a decryption compares.
@@ -162,9 +135,7 @@ internal import COpenSSL
     /// The caller must check its size: OpenSSL accepts a single byte.
     func setTag(_ tag: [UInt8]) -> Bool {
         var tag = tag
-        return unsafe tag.withUnsafeMutableBytes { tag in
-            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), tag.baseAddress) == 1
-        }
+        return unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), &tag) == 1
     }
 }
 

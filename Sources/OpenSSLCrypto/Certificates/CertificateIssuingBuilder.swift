@@ -57,16 +57,7 @@ internal import COpenSSL
                 sign(nil)
             }
         guard isSigned else { throw CryptoError(failed: "X509_sign", "Can't sign the certificate") }
-        let size = unsafe i2d_X509(pointer, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "Can't encode the certificate") }
-        return try Certificate(
-            der: [UInt8](capacity: Int(size)) { output in
-                unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                    var start = buffer.baseAddress
-                    initializedCount = Int(max(unsafe i2d_X509(pointer, &start), 0))
-                }
-            }
-        )
+        return try unsafe Certificate(copying: pointer)
     }
 
     // MARK: Basic fields

@@ -50,13 +50,9 @@ package enum CertificateIssuingPKCS12 {
             throw CryptoError(failed: "PKCS12_create", "Can't encode the certificate and its key")
         }
         defer { unsafe PKCS12_free(archive) }
-        let size = unsafe i2d_PKCS12(archive, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_PKCS12", "Can't encode the certificate and its key") }
-        return [UInt8](capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_PKCS12(archive, &start), 0))
-            }
+        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(archive, $0) }) else {
+            throw CryptoError(failed: "i2d_PKCS12", "Can't encode the certificate and its key")
         }
+        return der
     }
 }

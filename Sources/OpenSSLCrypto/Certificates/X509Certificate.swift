@@ -9,22 +9,16 @@ internal import COpenSSL
     init(decoding der: RawSpan) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        var consumedCount = 0
-        let pointer = unsafe der.withUnsafeBytes { der in
-            let first = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            var next = unsafe first
-            let pointer = unsafe d2i_X509(nil, &next, der.count)
-            if let first = unsafe first, let next = unsafe next {
-                consumedCount = unsafe next - first
-            }
-            return unsafe pointer
-        }
-        guard let pointer = unsafe pointer else {
+        let (object, rest) = unsafe der.decoded { unsafe d2i_X509(nil, $0, $1) }
+        guard let pointer = unsafe object else {
             throw CryptoError(.malformedCertificate, failed: "d2i_X509", "Can't decode the certificate")
         }
         unsafe self.pointer = pointer
-        guard consumedCount == der.byteCount else {
-            throw CryptoError(.malformedCertificate, "Extra data after the certificate at offset \(consumedCount)")
+        guard rest == 0 else {
+            throw CryptoError(
+                .malformedCertificate,
+                "Extra data after the certificate at offset \(der.byteCount - rest)"
+            )
         }
     }
 

@@ -36,29 +36,25 @@ package enum PBKDF2 {
         }
         let digest = try MessageDigest.fetched(for: hash)
         OpenSSLLibrary.clearErrors()
-        return try SecretBytes(capacity: count) { output throws(CryptoError) in
-            let status = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                let status = password.withBytes { password in
-                    unsafe password.withUnsafeBytes { password in
-                        unsafe digest.withPointer { digest in
-                            unsafe PKCS5_PBKDF2_HMAC(
-                                password.baseAddress?.assumingMemoryBound(to: CChar.self),
-                                Int32(password.count),
-                                salt,
-                                Int32(salt.count),
-                                Int32(iterations),
-                                digest,
-                                Int32(count),
-                                buffer.baseAddress
-                            )
-                        }
-                    }
+        let key = unsafe SecretBytes(maximumSize: count) { buffer, size in
+            size = count
+            return unsafe password.withPassword { password, passwordSize in
+                unsafe digest.withPointer { digest in
+                    unsafe PKCS5_PBKDF2_HMAC(
+                        password,
+                        passwordSize,
+                        salt,
+                        Int32(salt.count),
+                        Int32(iterations),
+                        digest,
+                        Int32(count),
+                        buffer
+                    ) == 1
                 }
-                initializedCount = status == 1 ? count : 0
-                return status
             }
-            guard status == 1 else { throw CryptoError(failed: "PKCS5_PBKDF2_HMAC", "The key derivation failed") }
         }
+        guard let key else { throw CryptoError(failed: "PKCS5_PBKDF2_HMAC", "The key derivation failed") }
+        return key
     }
 
     /// The maximum number of iterations, 10,000,000.

@@ -24,16 +24,16 @@ package enum ExtendableOutputFunction: Sendable, Hashable {
         defer { unsafe EVP_MD_free(function) }
         guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
         defer { unsafe EVP_MD_CTX_free(context) }
-        var output = [UInt8](zeros: count)
-        let isHashed = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe output.withUnsafeMutableBufferPointer { output in
+        let hash = unsafe [UInt8](maximumSize: count) { buffer, size in
+            size = count
+            return unsafe bytes.withOctets { bytes in
                 unsafe EVP_DigestInit_ex(context, function, nil) == 1
                     && EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
-                    && EVP_DigestFinalXOF(context, output.baseAddress, output.count) == 1
+                    && EVP_DigestFinalXOF(context, buffer, count) == 1
             }
         }
-        guard isHashed else { throw CryptoError(failed: "EVP_DigestFinalXOF", "\(openSSLName) hash") }
-        return output
+        guard let hash else { throw CryptoError(failed: "EVP_DigestFinalXOF", "\(openSSLName) hash") }
+        return hash
     }
 
     private var openSSLName: String {

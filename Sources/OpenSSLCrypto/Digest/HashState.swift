@@ -29,9 +29,7 @@ internal import COpenSSL
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func update(_ bytes: RawSpan) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
-        let status = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe EVP_DigestUpdate(pointer, bytes.baseAddress, bytes.count)
-        }
+        let status = unsafe bytes.withOctets { unsafe EVP_DigestUpdate(pointer, $0.baseAddress, $0.count) }
         guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
     }
 
@@ -41,14 +39,13 @@ internal import COpenSSL
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func finish() throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
-        var output = [UInt8](zeros: function.digestSize)
-        var written: UInt32 = 0
-        let status = unsafe output.withUnsafeMutableBufferPointer { output in
-            unsafe EVP_DigestFinal_ex(pointer, output.baseAddress, &written)
+        let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
+            var written: UInt32 = 0
+            let status = unsafe EVP_DigestFinal_ex(pointer, buffer, &written)
+            size = Int(written)
+            return status == 1 && size == function.digestSize
         }
-        guard status == 1, Int(written) == output.count else {
-            throw CryptoError(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash")
-        }
-        return output
+        guard let hash else { throw CryptoError(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash") }
+        return hash
     }
 }

@@ -22,18 +22,15 @@ internal import COpenSSL
     /// Hashes bytes.
     func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
-        var isHashed = false
-        let hash = [UInt8](capacity: function.digestSize) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                var written: UInt32 = 0
-                let status = unsafe bytes.withUnsafeBytes { input in
-                    unsafe EVP_Digest(input.baseAddress, input.count, buffer.baseAddress, &written, pointer, nil)
-                }
-                isHashed = status == 1 && Int(written) == buffer.count
-                count = isHashed ? buffer.count : 0
+        let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
+            var written: UInt32 = 0
+            let status = unsafe bytes.withOctets { input in
+                unsafe EVP_Digest(input.baseAddress, input.count, buffer, &written, pointer, nil)
             }
+            size = Int(written)
+            return status == 1 && size == function.digestSize
         }
-        guard isHashed else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
+        guard let hash else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
         return hash
     }
 

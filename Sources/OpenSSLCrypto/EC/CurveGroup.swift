@@ -56,15 +56,7 @@ internal import COpenSSL
         }
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
-        let status = unsafe encoded.withUnsafeBytes { encoded in
-            unsafe EC_POINT_oct2point(
-                pointer,
-                point,
-                encoded.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                encoded.count,
-                nil
-            )
-        }
+        let status = unsafe encoded.withOctets { unsafe EC_POINT_oct2point(pointer, point, $0.baseAddress, $0.count, nil) }
         guard status == 1 else {
             throw CryptoError(
                 .pointNotOnCurve,
@@ -86,16 +78,9 @@ internal import COpenSSL
     /// - Throws: ``CryptoError/Code/invalidScalar`` if it's zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
-        guard let number = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
-        defer { unsafe BN_clear_free(number) }
-        let isRead = scalar.withBytes { bytes in
-            unsafe bytes.withUnsafeBytes { bytes in
-                unsafe BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(bytes.count), number)
-                    != nil
-            }
-        }
-        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "Can't read the private scalar") }
-        guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(pointer)) < 0 else {
+        let number = try scalar.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
+        let isInRange = unsafe number.withPointer { unsafe BN_cmp($0, EC_GROUP_get0_order(pointer)) < 0 }
+        guard !number.isZero, isInRange else {
             throw CryptoError(
                 .invalidScalar,
                 "The private scalar is zero or not less than the order of \(curve.name); the key is for another "
@@ -104,25 +89,20 @@ internal import COpenSSL
         }
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
-        guard unsafe EC_POINT_mul(pointer, point, number, nil, nil, nil) == 1 else {
+        guard unsafe number.withPointer({ unsafe EC_POINT_mul(pointer, point, $0, nil, nil, nil) }) == 1 else {
             throw CryptoError(failed: "EC_POINT_mul", "Can't compute the public point")
         }
         return try unsafe encode(point)
     }
 
     private func encode(_ point: OpaquePointer) throws(CryptoError) -> CurvePoint {
-        var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
-        let size = unsafe octets.withUnsafeMutableBufferPointer { buffer in
-            unsafe EC_POINT_point2oct(
-                pointer,
-                point,
-                POINT_CONVERSION_UNCOMPRESSED,
-                buffer.baseAddress,
-                buffer.count,
-                nil
-            )
+        let expectedSize = 1 + 2 * curve.coordinateSize
+        let octets = unsafe [UInt8](maximumSize: expectedSize) { buffer, size in
+            let form = POINT_CONVERSION_UNCOMPRESSED
+            size = unsafe EC_POINT_point2oct(pointer, point, form, buffer, expectedSize, nil)
+            return size == expectedSize
         }
-        guard size == octets.count else {
+        guard let octets else {
             throw CryptoError(failed: "EC_POINT_point2oct", "Can't encode the public point")
         }
         return CurvePoint(uncompressed: octets)

@@ -14,13 +14,8 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(pointer)
     }
 
-    /// Generates a key pair.
-    ///
-    /// - Parameters:
-    ///   - type: OpenSSL's name for the kind of key.
-    ///   - name: The description of the key, for error messages.
-    ///   - configure: A closure that sets parameters and returns `true` for success. The default
-    ///     sets none.
+    /// Generates a key pair of one of OpenSSL's types, with the parameters that a closure sets;
+    /// `name` is for error messages.
     static func generate(
         _ type: String,
         _ name: String,

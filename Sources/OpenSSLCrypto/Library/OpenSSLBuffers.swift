@@ -35,6 +35,15 @@ extension SecretBytes {
         try withBytes { bytes throws(Failure) in try unsafe bytes.withOctets(body) }
     }
 
+    /// Calls a closure with the bytes as a password without a terminating zero.
+    func withPassword<Result>(_ body: (UnsafePointer<CChar>?, Int32) -> Result) -> Result {
+        withBytes { bytes in
+            unsafe bytes.withUnsafeBytes { bytes in
+                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count))
+            }
+        }
+    }
+
     /// Creates a secret that an OpenSSL function writes, or returns `nil` if the function fails.
     ///
     /// - Parameters:

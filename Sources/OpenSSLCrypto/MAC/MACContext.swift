@@ -73,20 +73,13 @@ internal import COpenSSL
     }
 
     private static func update(_ context: OpaquePointer, _ message: RawSpan) -> Bool {
-        unsafe message.withUnsafeBytes { input in
-            unsafe EVP_MAC_update(context, input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count) == 1
-        }
+        unsafe message.withOctets { unsafe EVP_MAC_update(context, $0.baseAddress, $0.count) == 1 }
     }
 
     private static func finish(_ size: Int, in context: OpaquePointer) -> [UInt8]? {
-        var isComputed = false
-        let code = [UInt8](capacity: size) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-                isComputed = unsafe EVP_MAC_final(context, buffer.baseAddress, &count, size) == 1 && count == size
-                if !isComputed { count = 0 }
-            }
+        unsafe [UInt8](maximumSize: size) { buffer, count in
+            unsafe EVP_MAC_final(context, buffer, &count, size) == 1 && count == size
         }
-        return isComputed ? code : nil
     }
 
     /// Computes a code before and after resetting a context and compares both.
@@ -150,14 +143,7 @@ internal import COpenSSL
         var name = Array(hash.openSSLName.utf8CString)
         let status = unsafe name.withUnsafeMutableBufferPointer { name in
             let parameters = unsafe [COpenSSL_digest_param(name.baseAddress), OSSL_PARAM_construct_end()]
-            return unsafe key.withUnsafeBytes { key in
-                unsafe EVP_MAC_init(
-                    context,
-                    key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    key.count,
-                    parameters
-                )
-            }
+            return unsafe key.withOctets { unsafe EVP_MAC_init(context, $0.baseAddress, $0.count, parameters) }
         }
         guard status == 1 else { throw CryptoError(failed: "EVP_MAC_init", "HMAC with \(hash.openSSLName)") }
     }

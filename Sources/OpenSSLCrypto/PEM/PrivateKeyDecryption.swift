@@ -70,39 +70,22 @@ enum PrivateKeyDecryption {
         // Successful decoding may still queue errors, which other code on this thread could mistake
         // for its own.
         defer { OpenSSLLibrary.clearErrors() }
-        let encrypted = unsafe der.withUnsafeBytes { bytes in
-            var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            return unsafe d2i_X509_SIG(nil, &start, bytes.count)
-        }
+        let encrypted = unsafe der.decoded { unsafe d2i_X509_SIG(nil, $0, $1) }.object
         defer { unsafe X509_SIG_free(encrypted) }
         guard unsafe encrypted != nil else {
             throw CryptoError(.malformedKey, failed: "d2i_X509_SIG", "Can't decode the encrypted private key")
         }
-        let key = unsafe password.withBytes { password in
-            unsafe password.withUnsafeBytes { password in
-                unsafe PKCS8_decrypt(
-                    encrypted,
-                    password.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    Int32(password.count)
-                )
-            }
-        }
+        let key = unsafe password.withPassword { unsafe PKCS8_decrypt(encrypted, $0, $1) }
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(key) }
         guard unsafe key != nil else { throw failure("PKCS8_decrypt") }
-        let size = unsafe i2d_PKCS8_PRIV_KEY_INFO(key, nil)
-        guard size > 0 else {
+        guard let contents = unsafe SecretBytes(encodedBy: { unsafe i2d_PKCS8_PRIV_KEY_INFO(key, $0) }) else {
             throw CryptoError(
                 .malformedKey,
                 failed: "i2d_PKCS8_PRIV_KEY_INFO",
                 "Can't decode the decrypted private key"
             )
         }
-        return SecretBytes(capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_PKCS8_PRIV_KEY_INFO(key, &start), 0))
-            }
-        }
+        return contents
     }
 
     /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.

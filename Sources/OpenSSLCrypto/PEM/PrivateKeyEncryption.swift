@@ -38,41 +38,25 @@ package enum PrivateKeyEncryption {
         }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        let information = unsafe key.withBytes { bytes in
-            unsafe bytes.withUnsafeBytes { bytes in
-                var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                return unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, &start, bytes.count)
-            }
+        let information = unsafe key.withBytes { der in
+            unsafe der.decoded { unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, $0, $1) }.object
         }
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
         guard unsafe information != nil else {
             throw CryptoError(failed: "d2i_PKCS8_PRIV_KEY_INFO", "Can't encrypt the private key")
         }
         let algorithm = try unsafe makeAlgorithm(iterations)
-        let encrypted = unsafe password.withBytes { password in
-            unsafe password.withUnsafeBytes { password in
-                unsafe PKCS8_set0_pbe(
-                    password.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    Int32(password.count),
-                    information,
-                    algorithm
-                )
-            }
-        }
+        let encrypted = unsafe password.withPassword { unsafe PKCS8_set0_pbe($0, $1, information, algorithm) }
         guard let encrypted = unsafe encrypted else {
             // Only a successful call takes ownership of the algorithm.
             unsafe X509_ALGOR_free(algorithm)
             throw CryptoError(failed: "PKCS8_set0_pbe", "Can't encrypt the private key")
         }
         defer { unsafe X509_SIG_free(encrypted) }
-        let size = unsafe i2d_X509_SIG(encrypted, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509_SIG", "Can't encode the encrypted private key") }
-        return [UInt8](capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_X509_SIG(encrypted, &start), 0))
-            }
+        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_X509_SIG(encrypted, $0) }) else {
+            throw CryptoError(failed: "i2d_X509_SIG", "Can't encode the encrypted private key")
         }
+        return der
     }
 
     private static let saltSize = 16
@@ -82,16 +66,8 @@ package enum PrivateKeyEncryption {
     private static func makeAlgorithm(_ iterations: Int) throws(CryptoError) -> UnsafeMutablePointer<X509_ALGOR> {
         // The default salt of OpenSSL 3.0 has only 8 bytes.
         var salt = try SecureRandom.bytes(count: saltSize)
-        let algorithm = unsafe salt.withUnsafeMutableBufferPointer { salt in
-            unsafe PKCS5_pbe2_set_iv(
-                EVP_aes_256_cbc(),
-                Int32(iterations),
-                salt.baseAddress,
-                Int32(salt.count),
-                nil,
-                NID_hmacWithSHA256
-            )
-        }
+        let (cipher, size) = unsafe (EVP_aes_256_cbc(), Int32(salt.count))
+        let algorithm = unsafe PKCS5_pbe2_set_iv(cipher, Int32(iterations), &salt, size, nil, NID_hmacWithSHA256)
         guard let algorithm = unsafe algorithm else {
             throw CryptoError(failed: "PKCS5_pbe2_set_iv", "Can't encrypt the private key")
         }

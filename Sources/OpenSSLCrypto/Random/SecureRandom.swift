@@ -15,16 +15,14 @@ package enum SecureRandom {
         guard count > 0 else { return [] }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        return try [UInt8](capacity: count) { output throws(CryptoError) in
-            let status = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                initializedCount = count
-                unsafe buffer.initialize(repeating: 0)
-                return unsafe RAND_bytes(buffer.baseAddress, Int32(count))
-            }
-            guard status == 1 else {
-                throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
-            }
+        let bytes = unsafe [UInt8](maximumSize: count) { buffer, size in
+            size = count
+            return unsafe RAND_bytes(buffer, Int32(count)) == 1
         }
+        guard let bytes else {
+            throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
+        }
+        return bytes
     }
 
     /// Returns a random key.
@@ -38,15 +36,14 @@ package enum SecureRandom {
         }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        return try SecretBytes(capacity: count) { output throws(CryptoError) in
-            let status = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                initializedCount = count
-                return unsafe RAND_priv_bytes(buffer.baseAddress, Int32(count))
-            }
-            guard status == 1 else {
-                throw CryptoError(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
-            }
+        let secret = unsafe SecretBytes(maximumSize: count) { buffer, size in
+            size = count
+            return unsafe RAND_priv_bytes(buffer, Int32(count)) == 1
         }
+        guard let secret else {
+            throw CryptoError(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
+        }
+        return secret
     }
 
     /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.

@@ -54,15 +54,11 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         let information = unsafe EVP_PKEY2PKCS8(key)
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
-        let size = unsafe information == nil ? 0 : i2d_PKCS8_PRIV_KEY_INFO(information, nil)
-        guard size > 0 else {
+        let der = unsafe SecretBytes(encodedBy: {
+            unsafe information == nil ? 0 : i2d_PKCS8_PRIV_KEY_INFO(information, $0)
+        })
+        guard let der else {
             throw CryptoError(.malformedKey, failed: "EVP_PKEY2PKCS8", "Can't decode the PKCS#12 file's private key")
-        }
-        let der = SecretBytes(capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_PKCS8_PRIV_KEY_INFO(information, &start), 0))
-            }
         }
         return try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes) }
     }

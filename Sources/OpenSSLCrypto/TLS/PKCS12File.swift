@@ -16,14 +16,10 @@ internal import COpenSSL
         }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        var rest = 0
-        let pointer = unsafe octets.withUnsafeBufferPointer { octets in
-            var start = octets.baseAddress
-            let pointer = unsafe d2i_PKCS12(nil, &start, octets.count)
-            if let first = octets.baseAddress, let start = unsafe start { rest = unsafe octets.count - (start - first) }
-            return unsafe pointer
+        let (object, rest) = unsafe octets.withBytes { bytes in
+            unsafe bytes.decoded { unsafe d2i_PKCS12(nil, $0, $1) }
         }
-        guard let pointer = unsafe pointer else {
+        guard let pointer = unsafe object else {
             throw CryptoError(.malformedCertificate, failed: "d2i_PKCS12", "The data isn't a PKCS#12 file")
         }
         guard rest == 0 else {
@@ -217,15 +213,9 @@ extension PKCS12File {
 
         /// Adds the cost of an encryption before it's decrypted.
         private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
-            let size = unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, nil)
-            guard size > 0 else {
+            let encoding = unsafe [UInt8](encodedBy: { unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, $0) })
+            guard let der = encoding else {
                 throw CryptoError(.malformedCertificate, "The PKCS#12 file doesn't state how it's encrypted")
-            }
-            let der = [UInt8](capacity: Int(size)) { output in
-                unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                    var start = buffer.baseAddress
-                    initializedCount = Int(max(unsafe i2d_X509_ALGOR(algorithm, &start), 0))
-                }
             }
             try der.withBytes { der throws(CryptoError) in try cost.add(algorithm: der) }
         }

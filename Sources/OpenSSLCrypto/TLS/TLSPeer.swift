@@ -23,14 +23,8 @@ extension TLSPeer.ChainLink {
     /// Reads a certificate that OpenSSL has decoded and still owns.
     init(borrowing certificate: OpaquePointer) throws(CryptoError) {
         der = try unsafe Certificate.octets(of: certificate)
-        let size = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509_PUBKEY", "Can't read a certificate's key") }
-        let key = [UInt8](capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &start), 0))
-            }
-        }
+        let key = unsafe [UInt8](encodedBy: { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), $0) })
+        guard let key else { throw CryptoError(failed: "i2d_X509_PUBKEY", "Can't read a certificate's key") }
         publicKeyHash = try key.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
     }
 }
@@ -44,13 +38,9 @@ extension Certificate {
     /// Returns the original DER encoding.
     static func octets(of certificate: OpaquePointer) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
-        let size = unsafe i2d_X509(certificate, nil)
-        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "Can't encode a certificate") }
-        return [UInt8](capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_X509(certificate, &start), 0))
-            }
+        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) }) else {
+            throw CryptoError(failed: "i2d_X509", "Can't encode a certificate")
         }
+        return der
     }
 }

@@ -128,15 +128,7 @@ internal import COpenSSL
     private var clientCertificate: Certificate? {
         guard let certificate = unsafe SSL_get1_peer_certificate(pointer) else { return nil }
         defer { unsafe X509_free(certificate) }
-        let size = unsafe i2d_X509(certificate, nil)
-        guard size > 0 else { return nil }
-        let der = [UInt8](capacity: Int(size)) { output in
-            unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-                var start = buffer.baseAddress
-                initializedCount = Int(max(unsafe i2d_X509(certificate, &start), 0))
-            }
-        }
-        return try? Certificate(der: der)
+        return try? unsafe Certificate(copying: certificate)
     }
 
     private func outcome(of status: Int32, _ function: StaticString) -> Outcome {
