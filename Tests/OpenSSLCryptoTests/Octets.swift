@@ -53,12 +53,42 @@ extension SecretBytes {
 }
 
 extension ECPrivateKey {
+    init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
+        try self.init(PrivateKey(pem: pem, password: password))
+    }
+
+    init(der: [UInt8]) throws(CryptoError) {
+        try self.init(PrivateKey(der: der))
+    }
+
+    private init(_ key: PrivateKey) throws(CryptoError) {
+        guard case .ellipticCurve(let key) = key else {
+            throw CryptoError(.wrongKeyType, "The algorithm of the key is \(key.kind)")
+        }
+        self = key
+    }
+
     func signature(for message: [UInt8], hash: HashFunction) throws(CryptoError) -> [UInt8] {
         try message.withBytes { message throws(CryptoError) in try signature(for: message, hash: hash) }
     }
 }
 
 extension ECPublicKey {
+    init(pem: String) throws(CryptoError) {
+        try self.init(PublicKey(pem: pem))
+    }
+
+    init(der: [UInt8]) throws(CryptoError) {
+        try self.init(PublicKey(der: der))
+    }
+
+    private init(_ key: PublicKey) throws(CryptoError) {
+        guard case .ellipticCurve(let key) = key else {
+            throw CryptoError(.wrongKeyType, "The algorithm of the key is \(key.kind)")
+        }
+        self = key
+    }
+
     func isValidSignature(_ signature: [UInt8], for message: [UInt8], hash: HashFunction) -> Bool {
         signature.withBytes { signature in
             message.withBytes { message in isValidSignature(signature, for: message, hash: hash) }

@@ -20,6 +20,9 @@ struct ObjectIdentifier: Hashable, Sendable {
         self.octets = octets
     }
 
+    /// The complete element.
+    var element: [UInt8] { [DERReader.Tag.objectIdentifier, UInt8(octets.count)] + octets }
+
     static let rsaKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1)
     static let ellipticCurveKey = ObjectIdentifier(1, 2, 840, 10045, 2, 1)
     static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)

@@ -56,7 +56,9 @@ internal import COpenSSL
         }
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
-        let status = unsafe encoded.withOctets { unsafe EC_POINT_oct2point(pointer, point, $0.baseAddress, $0.count, nil) }
+        let status = unsafe encoded.withOctets {
+            unsafe EC_POINT_oct2point(pointer, point, $0.baseAddress, $0.count, nil)
+        }
         guard status == 1 else {
             throw CryptoError(
                 .pointNotOnCurve,

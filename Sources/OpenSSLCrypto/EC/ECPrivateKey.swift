@@ -99,5 +99,21 @@ package struct ECPrivateKey: Sendable {
             try ECDSASignature.raw(fromDER: bytes, coordinateSize: curve.coordinateSize)
         }
     }
+}
 
+extension ECPrivateKey {
+    /// Creates a key pair after checking the numbers that were read.
+    init(_ key: ECKeyReader) throws(CryptoError) {
+        guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key doesn't contain a private key") }
+        let group = try CurveGroup.shared(for: key.curve)
+        var expected: CurvePoint?
+        for encoded in key.points {
+            let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
+            guard expected == nil || expected == point else {
+                throw CryptoError(.keyMismatch, "The key has two different public points")
+            }
+            expected = point
+        }
+        try self.init(key.curve, scalar: scalar, expecting: expected)
+    }
 }

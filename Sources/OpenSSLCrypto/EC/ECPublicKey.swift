@@ -95,4 +95,12 @@ extension ECPublicKey: Equatable {
 extension ECPublicKey {
     /// The public point.
     var point: CurvePoint { CurvePoint(x: x, y: y) }
+
+    /// Creates a key after checking the point that was read.
+    init(_ key: ECKeyReader) throws(CryptoError) {
+        guard let encoded = key.points.first else { throw CryptoError(.malformedKey, "The key has no public point") }
+        let group = try CurveGroup.shared(for: key.curve)
+        let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
+        self.init(key.curve, checked: point)
+    }
 }

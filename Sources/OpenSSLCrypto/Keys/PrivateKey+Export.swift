@@ -8,7 +8,11 @@ extension PrivateKey {
         switch self {
         case .rsa(let key):
             PrivateKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: try RSAKeyCoding.encoding(key))
-        case .ellipticCurve(let key): try key.pkcs8DER()
+        case .ellipticCurve(let key):
+            PrivateKeyInfo.encoding(
+                algorithm: ECKeyCoding.algorithm(of: key.curve),
+                key: try ECKeyCoding.encoding(key, namesCurve: false)
+            )
         case .edwards(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
         case .montgomery(let key): RawKeyCoding.encoding(try key.seed(), on: key.curve)
         case .mldsa(let key): try MLDSAKeyCoding.encoding(key)
@@ -59,7 +63,7 @@ extension PrivateKey {
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
-        case .ellipticCurve(let key): try key.sec1DER()
+        case .ellipticCurve(let key): try ECKeyCoding.encoding(key, namesCurve: true)
         case .edwards, .montgomery, .mldsa: nil
         }
     }
@@ -70,10 +74,7 @@ extension PrivateKey {
     ///   cleared from memory, or `nil` for other keys.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
     package func traditionalPEM() throws(CryptoError) -> String? {
-        switch self {
-        case .rsa(let key): try RSAKeyCoding.encoding(key).withBytes { PEMWriter.text("RSA PRIVATE KEY", $0) }
-        case .ellipticCurve(let key): try key.sec1PEM()
-        case .edwards, .montgomery, .mldsa: nil
-        }
+        let label: StaticString = if case .rsa = self { "RSA PRIVATE KEY" } else { "EC PRIVATE KEY" }
+        return try traditionalDER()?.withBytes { PEMWriter.text(label, $0) }
     }
 }

@@ -40,13 +40,14 @@ extension PublicKey {
         switch self {
         case .rsa(let key):
             SubjectPublicKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: RSAKeyCoding.encoding(key))
-        case .ellipticCurve(let key): key.spkiDER()
+        case .ellipticCurve(let key):
+            SubjectPublicKeyInfo.encoding(algorithm: ECKeyCoding.algorithm(of: key.curve), key: key.point.uncompressed)
         case .edwards(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
+            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
         case .montgomery(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.curve), key: key.octets)
+            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
         case .mldsa(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.parameters), key: key.octets)
+            SubjectPublicKeyInfo.encoding(algorithm: key.parameters.identifier.element, key: key.octets)
         }
     }
 

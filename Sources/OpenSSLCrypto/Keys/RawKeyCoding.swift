@@ -1,11 +1,6 @@
 /// The ASN.1 encodings of Ed25519, Ed448, X25519 and X448 keys
 /// ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)).
 enum RawKeyCoding {
-    /// Returns the contents of the algorithm's SEQUENCE: the identifier alone.
-    static func algorithm(of curve: some RawKeyCurve) -> [UInt8] {
-        [Tag.objectIdentifier, UInt8(curve.identifier.octets.count)] + curve.identifier.octets
-    }
-
     /// Returns the private key bytes of a PrivateKeyInfo
     /// ([RFC 8410 §7](https://www.rfc-editor.org/rfc/rfc8410#section-7)).
     static func seed(_ key: PrivateKeyInfo, in bytes: RawSpan) throws(CryptoError) -> SecretBytes {
@@ -29,7 +24,7 @@ enum RawKeyCoding {
             DERWriter.appendHeader(Tag.octetString, size: seed.count, to: &output)
             seed.withBytes { output.append($0) }
         }
-        return PrivateKeyInfo.encoding(algorithm: algorithm(of: curve), key: octets)
+        return PrivateKeyInfo.encoding(algorithm: curve.identifier.element, key: octets)
     }
 
     private typealias Tag = DERReader.Tag

@@ -47,6 +47,6 @@ enum MLDSAKeyCoding {
             DERWriter.appendHeader(tag, size: contents.count, to: &output)
             contents.withBytes { output.append($0) }
         }
-        return PrivateKeyInfo.encoding(algorithm: RawKeyCoding.algorithm(of: key.parameters), key: octets)
+        return PrivateKeyInfo.encoding(algorithm: key.parameters.identifier.element, key: octets)
     }
 }

@@ -4,9 +4,7 @@
 /// ([RFC 3279 §2.3.1](https://www.rfc-editor.org/rfc/rfc3279#section-2.3.1)).
 enum RSAKeyCoding {
     /// The contents of the algorithm's SEQUENCE.
-    static let algorithm: [UInt8] =
-        [Tag.objectIdentifier, UInt8(ObjectIdentifier.rsaKey.octets.count)]
-        + ObjectIdentifier.rsaKey.octets + [Tag.null, 0]
+    static let algorithm = ObjectIdentifier.rsaKey.element + [Tag.null, 0]
 
     /// Checks that the parameters of an RSA key's algorithm are NULL.
     static func check(_ parameters: DERReader, in bytes: RawSpan) throws(CryptoError) {
