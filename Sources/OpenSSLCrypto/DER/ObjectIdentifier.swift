@@ -1,5 +1,5 @@
 /// An ASN.1 object identifier in its DER encoding.
-struct ObjectIdentifier: Hashable, Sendable {
+package struct ObjectIdentifier: Hashable, Sendable {
     let octets: [UInt8]
 
     init(octets: [UInt8]) {
@@ -59,7 +59,7 @@ extension ObjectIdentifier: CustomStringConvertible {
     ]
 
     /// The common name if it's known, otherwise the dotted numbers.
-    var description: String { Self.names[self] ?? dotted }
+    package var description: String { Self.names[self] ?? dotted }
 
     private var dotted: String {
         var arcs: [UInt64] = []

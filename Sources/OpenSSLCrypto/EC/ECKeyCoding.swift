@@ -14,9 +14,9 @@ enum ECKeyCoding {
         let name = namesCurve ? key.curve.identifier.element : []
         let point = [0] + key.publicKey.point.uncompressed
         let pointSize = DERWriter.size(ofElementWith: point.count)
+        let nameSize = namesCurve ? DERWriter.size(ofElementWith: name.count) : 0
         let contents =
-            3 + DERWriter.size(ofElementWith: scalar.count) + (namesCurve ? DERWriter.size(ofElementWith: name.count) : 0)
-            + DERWriter.size(ofElementWith: pointSize)
+            3 + DERWriter.size(ofElementWith: scalar.count) + nameSize + DERWriter.size(ofElementWith: pointSize)
         return SecretBytes(capacity: DERWriter.size(ofElementWith: contents)) { output in
             DERWriter.appendHeader(Tag.sequence, size: contents, to: &output)
             DERWriter.append(Tag.integer, [1], to: &output)

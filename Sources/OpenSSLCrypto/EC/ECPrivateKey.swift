@@ -56,12 +56,7 @@ package struct ECPrivateKey: Sendable {
     /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
         let point = try CurveGroup.shared(for: curve).point(of: scalar)
-        guard expected == nil || expected == point else {
-            throw CryptoError(
-                .keyMismatch,
-                "The private and public parts of the \(curve.name) key don't match"
-            )
-        }
+        guard expected == nil || expected == point else { throw curve.mismatch }
         try self.init(curve, point: point, key: EVPKey.make(curve, point: point, scalar: scalar))
     }
 

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// A named elliptic curve; keys with explicit parameters aren't supported.
-package struct EllipticCurve: Hashable, Sendable {
+package struct EllipticCurve: KeyParameters {
     /// The name in a JWK's `crv` member
     /// ([RFC 7518 §6.2.1.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.2.1.1),
     /// [RFC 8812 §3.1](https://www.rfc-editor.org/rfc/rfc8812#section-3.1)).
@@ -13,7 +13,7 @@ package struct EllipticCurve: Hashable, Sendable {
     /// OpenSSL's name for the curve.
     let openSSLName: String
     /// The curve's object identifier in keys.
-    let identifier: ObjectIdentifier
+    package let identifier: ObjectIdentifier
 
     /// NIST P-256, also called secp256r1 and prime256v1.
     package static let p256 = EllipticCurve(
@@ -48,31 +48,6 @@ package struct EllipticCurve: Hashable, Sendable {
         identifier: ObjectIdentifier(1, 3, 132, 0, 10)
     )
 
-    /// Finds one of the four curves by its JWK name, which is case-sensitive.
-    package init?(name: String) {
-        guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
-        self = curve
-    }
-
-    /// Finds a curve by its object identifier in keys.
-    init?(identifier: ObjectIdentifier) {
-        guard let curve = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
-        self = curve
-    }
-
-    static let all: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
-
-    private init(
-        name: String,
-        coordinateSize: Int,
-        openSSLNumber: Int32,
-        openSSLName: String,
-        identifier: ObjectIdentifier
-    ) {
-        self.name = name
-        self.coordinateSize = coordinateSize
-        self.openSSLNumber = openSSLNumber
-        self.openSSLName = openSSLName
-        self.identifier = identifier
-    }
+    /// All four curves.
+    package static let all: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
 }

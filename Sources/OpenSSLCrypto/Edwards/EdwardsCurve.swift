@@ -1,5 +1,5 @@
 /// A curve for EdDSA signatures ([RFC 8032](https://www.rfc-editor.org/rfc/rfc8032)).
-package struct EdwardsCurve: Hashable, Sendable, RawKeyCurve {
+package struct EdwardsCurve: RawKeyCurve {
     /// The name in a JWK's `crv` member
     /// ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)), which is also
     /// OpenSSL's name.
@@ -9,7 +9,7 @@ package struct EdwardsCurve: Hashable, Sendable, RawKeyCurve {
     /// The size of a signature, in bytes.
     package let signatureSize: Int
     /// The curve's object identifier in keys.
-    let identifier: ObjectIdentifier
+    package let identifier: ObjectIdentifier
     /// The hash function of the signature scheme.
     private let hashing: Hashing
 
@@ -51,25 +51,6 @@ package struct EdwardsCurve: Hashable, Sendable, RawKeyCurve {
         hashing: .extendable(.shake256, size: 114)
     )
 
-    /// Finds one of the two curves by its JWK name, which is case-sensitive.
-    package init?(name: String) {
-        guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
-        self = curve
-    }
-
-    /// Finds a curve by its object identifier in keys.
-    init?(identifier: ObjectIdentifier) {
-        guard let curve = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
-        self = curve
-    }
-
-    static let all: [EdwardsCurve] = [.ed25519, .ed448]
-
-    private init(name: String, keySize: Int, signatureSize: Int, identifier: ObjectIdentifier, hashing: Hashing) {
-        self.name = name
-        self.keySize = keySize
-        self.signatureSize = signatureSize
-        self.identifier = identifier
-        self.hashing = hashing
-    }
+    /// Both curves.
+    package static let all: [EdwardsCurve] = [.ed25519, .ed448]
 }

@@ -33,19 +33,8 @@ package struct EdwardsPrivateKey: Sendable {
         seed: SecretBytes,
         expecting expected: [UInt8]? = nil
     ) throws(CryptoError) {
-        guard seed.count == curve.keySize else {
-            throw CryptoError(
-                .malformedKey,
-                "The private key has \(seed.count) bytes, but \(curve.name) private keys have \(curve.keySize)"
-            )
-        }
-        try self.init(curve, key: EVPKey.make(curve, seed: seed))
-        guard expected == nil || expected == publicKey.octets else {
-            throw CryptoError(
-                .keyMismatch,
-                "The private and public parts of the \(curve.name) key don't match"
-            )
-        }
+        try self.init(curve, key: curve.keyPair(seed))
+        guard expected == nil || expected == publicKey.octets else { throw curve.mismatch }
     }
 
     private init(_ curve: EdwardsCurve, key: EVPKey) throws(CryptoError) {

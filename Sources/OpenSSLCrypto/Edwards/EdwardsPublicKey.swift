@@ -16,12 +16,7 @@ package struct EdwardsPublicKey: Sendable {
     ///   ``CryptoError/Code/pointNotOnCurve``, and ``CryptoError/Code/weakKey`` for a point of
     ///   small order, under which anyone could forge signatures.
     package init(curve: EdwardsCurve, octets: [UInt8]) throws(CryptoError) {
-        guard octets.count == curve.keySize else {
-            throw CryptoError(
-                .malformedKey,
-                "The public key has \(octets.count) bytes, but \(curve.name) public keys have \(curve.keySize)"
-            )
-        }
+        try curve.check(publicKey: octets)
         try EdwardsPointCheck(curve).check(octets)
         try self.init(curve, checked: octets)
     }

@@ -33,7 +33,7 @@ enum MLDSAKeyCoding {
             let octets = SecretBytes(copying: bytes.extracting(seed))
             let pair = try MLDSAPrivateKey(parameters: parameters, seed: octets, expecting: expected)
             guard try pair.expanded() == SecretBytes(copying: bytes.extracting(expanded)) else {
-                throw MLDSAPrivateKey.mismatch(parameters)
+                throw parameters.mismatch
             }
             return pair
         }

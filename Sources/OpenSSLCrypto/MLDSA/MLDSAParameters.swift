@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// A parameter set of ML-DSA ([FIPS 204 §4](https://doi.org/10.6028/NIST.FIPS.204)).
-package struct MLDSAParameters: Hashable, Sendable, RawKeyCurve {
+package struct MLDSAParameters: RawKeyCurve {
     /// The name in a JWK's `alg` member ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)), which
     /// is also OpenSSL's name.
     package let name: String
@@ -12,7 +12,7 @@ package struct MLDSAParameters: Hashable, Sendable, RawKeyCurve {
     /// The size of an expanded private key in bytes.
     let expandedKeySize: Int
     /// The object identifier in keys.
-    let identifier: ObjectIdentifier
+    package let identifier: ObjectIdentifier
 
     /// The size of a seed in bytes.
     package static let seedSize = 32
@@ -24,19 +24,8 @@ package struct MLDSAParameters: Hashable, Sendable, RawKeyCurve {
     /// The parameter set of category 5.
     package static let mldsa87 = MLDSAParameters("ML-DSA-87", 2592, 4627, 4896, 19)
 
-    static let all: [MLDSAParameters] = [.mldsa44, .mldsa65, .mldsa87]
-
-    /// Finds a parameter set by its name, which is case-sensitive.
-    package init?(name: String) {
-        guard let parameters = Self.all.first(where: { $0.name == name }) else { return nil }
-        self = parameters
-    }
-
-    /// Finds a parameter set by its object identifier in keys.
-    init?(identifier: ObjectIdentifier) {
-        guard let parameters = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
-        self = parameters
-    }
+    /// All three parameter sets.
+    package static let all: [MLDSAParameters] = [.mldsa44, .mldsa65, .mldsa87]
 
     private init(_ name: String, _ keySize: Int, _ signatureSize: Int, _ expandedKeySize: Int, _ arc: Int) {
         self.name = name

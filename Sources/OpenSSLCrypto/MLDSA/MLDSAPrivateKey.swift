@@ -73,11 +73,7 @@ package struct MLDSAPrivateKey: Sendable {
         knownSeed = seed
         publicKey = try MLDSAPublicKey(parameters: parameters, octets: key.publicOctets(on: parameters))
         signing = try EVPMessageOperation(.signing, with: key)
-        guard expected == nil || expected == publicKey.octets else { throw Self.mismatch(parameters) }
-    }
-
-    static func mismatch(_ parameters: MLDSAParameters) -> CryptoError {
-        CryptoError(.keyMismatch, "The private and public parts of the \(parameters.name) key don't match")
+        guard expected == nil || expected == publicKey.octets else { throw parameters.mismatch }
     }
 
     /// A Boolean value that indicates whether the seed is known.

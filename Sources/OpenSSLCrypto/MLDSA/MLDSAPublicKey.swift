@@ -15,12 +15,7 @@ package struct MLDSAPublicKey: Sendable {
     /// - Throws: ``CryptoError/Code/malformedKey`` for another size,
     ///   ``CryptoError/Code/unsupportedAlgorithm`` if OpenSSL is older than 3.5.
     package init(parameters: MLDSAParameters, octets: [UInt8]) throws(CryptoError) {
-        guard octets.count == parameters.keySize else {
-            throw CryptoError(
-                .malformedKey,
-                "The public key has \(octets.count) bytes, but \(parameters.name) public keys have \(parameters.keySize)"
-            )
-        }
+        try parameters.check(publicKey: octets)
         try parameters.checkAvailability()
         self.parameters = parameters
         self.octets = octets

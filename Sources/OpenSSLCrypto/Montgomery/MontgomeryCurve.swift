@@ -1,6 +1,6 @@
 /// A curve for key agreement with X25519 or X448
 /// ([RFC 7748](https://www.rfc-editor.org/rfc/rfc7748)).
-package struct MontgomeryCurve: Hashable, Sendable, RawKeyCurve {
+package struct MontgomeryCurve: RawKeyCurve {
     /// The name in a JWK's `crv` member
     /// ([RFC 8037 §3.2](https://www.rfc-editor.org/rfc/rfc8037#section-3.2)).
     package let name: String
@@ -8,7 +8,7 @@ package struct MontgomeryCurve: Hashable, Sendable, RawKeyCurve {
     package let keySize: Int
     /// The object identifier in keys
     /// ([RFC 8410 §3](https://www.rfc-editor.org/rfc/rfc8410#section-3)).
-    let identifier: ObjectIdentifier
+    package let identifier: ObjectIdentifier
 
     /// Curve25519.
     package static let x25519 = MontgomeryCurve(
@@ -23,23 +23,6 @@ package struct MontgomeryCurve: Hashable, Sendable, RawKeyCurve {
         identifier: ObjectIdentifier(1, 3, 101, 111)
     )
 
-    /// Finds one of the two curves by its JWK name, which is case-sensitive.
-    package init?(name: String) {
-        guard let curve = Self.all.first(where: { $0.name == name }) else { return nil }
-        self = curve
-    }
-
-    /// Finds a curve by its object identifier in keys.
-    init?(identifier: ObjectIdentifier) {
-        guard let curve = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
-        self = curve
-    }
-
-    static let all: [MontgomeryCurve] = [.x25519, .x448]
-
-    private init(name: String, keySize: Int, identifier: ObjectIdentifier) {
-        self.name = name
-        self.keySize = keySize
-        self.identifier = identifier
-    }
+    /// Both curves.
+    package static let all: [MontgomeryCurve] = [.x25519, .x448]
 }

@@ -16,12 +16,7 @@ package struct MontgomeryPublicKey: Sendable {
     ///   - octets: The bytes, exactly ``MontgomeryCurve/keySize``.
     /// - Throws: ``CryptoError/Code/malformedKey`` for any other size.
     package init(curve: MontgomeryCurve, octets: [UInt8]) throws(CryptoError) {
-        guard octets.count == curve.keySize else {
-            throw CryptoError(
-                .malformedKey,
-                "The public key has \(octets.count) bytes, but \(curve.name) public keys have \(curve.keySize)"
-            )
-        }
+        try curve.check(publicKey: octets)
         self.curve = curve
         self.octets = octets
     }
