@@ -22,15 +22,10 @@ internal import COpenSSL
 
     /// Returns a cipher, fetched from OpenSSL's providers once per process.
     static func fetched(_ name: Name) throws(CryptoError) -> Cipher {
-        guard let cipher = ciphers[name] else { return try Cipher(name) }
-        return try cipher.get()
+        try ciphers[name]
     }
 
-    private static let ciphers: [Name: Result<Cipher, CryptoError>] = Dictionary(
-        uniqueKeysWithValues: Name.allCases.map { name in
-            (name, Result { () throws(CryptoError) in try Cipher(name) })
-        }
-    )
+    private static let ciphers = FetchedValues(Name.allCases) { name throws(CryptoError) in try Cipher(name) }
 
     private init(_ name: Name) throws(CryptoError) {
         OpenSSLLibrary.prepare()

@@ -37,11 +37,7 @@ package struct CertificateChain: Sendable {
     ///   ``CryptoError/Code/certificateNotValid``, ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func verified(roots: [Certificate], at time: Int64) throws(CryptoError) -> [Certificate] {
         let leaf = certificates[0]
-        let path = try CertificateVerification(roots: roots).path(
-            from: leaf,
-            over: certificates.dropFirst(),
-            at: time
-        )
+        let path = try path(to: roots, at: time)
         guard leaf.x509.allowsSignatures else {
             throw CryptoError(
                 .certificateNotTrusted,

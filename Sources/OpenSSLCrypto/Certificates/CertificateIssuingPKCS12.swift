@@ -30,16 +30,7 @@ package enum CertificateIssuingPKCS12 {
         }
         let evpKey = try EVPKey.make(key)
         OpenSSLLibrary.clearErrors()
-        // The stack doesn't own its elements. The chain outlives it.
-        let issuers = unsafe OPENSSL_sk_new_null()
-        defer { unsafe OPENSSL_sk_free(issuers) }
-        for certificate in chain.certificates.dropFirst() {
-            let isPushed = unsafe certificate.x509.withPointer {
-                unsafe OPENSSL_sk_push(issuers, UnsafeRawPointer($0)) > 0
-            }
-            guard isPushed else { throw CryptoError(failed: "OPENSSL_sk_push", "No memory") }
-        }
-        let archive = unsafe withExtendedLifetime(chain) {
+        let archive = unsafe try CertificateStack(chain.certificates.dropFirst()).withPointer { issuers in
             unsafe evpKey.withPointer { key in
                 unsafe chain.certificates[0].x509.withPointer { certificate in
                     unsafe PKCS12_create(password, name, key, certificate, issuers, 0, 0, 0, 0, 0)

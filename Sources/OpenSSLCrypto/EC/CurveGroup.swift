@@ -9,15 +9,10 @@ internal import COpenSSL
 
     /// Returns the arithmetic of a curve, created once per process.
     static func shared(for curve: EllipticCurve) throws(CryptoError) -> CurveGroup {
-        guard let group = groups[curve] else { return try CurveGroup(curve) }
-        return try group.get()
+        try groups[curve]
     }
 
-    private static let groups: [EllipticCurve: Result<CurveGroup, CryptoError>] = Dictionary(
-        uniqueKeysWithValues: EllipticCurve.all.map { curve in
-            (curve, Result { () throws(CryptoError) in try CurveGroup(curve) })
-        }
-    )
+    private static let groups = FetchedValues(EllipticCurve.all) { curve throws(CryptoError) in try CurveGroup(curve) }
 
     private init(_ curve: EllipticCurve) throws(CryptoError) {
         OpenSSLLibrary.prepare()

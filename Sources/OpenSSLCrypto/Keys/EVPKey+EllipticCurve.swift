@@ -12,9 +12,9 @@ extension EVPKey {
     ///
     /// A copy of a key without a point takes a quarter of the time that `EVP_PKEY_fromdata` does.
     static func make(_ curve: EllipticCurve, point: CurvePoint) throws(CryptoError) -> EVPKey {
-        let blank = parameters[curve] ?? Result { () throws(CryptoError) in try makeParameters(curve) }
+        let blank = try parameters[curve]
         OpenSSLLibrary.clearErrors()
-        guard let copy = try unsafe blank.get().withPointer({ unsafe EVP_PKEY_dup($0) }) else {
+        guard let copy = unsafe blank.withPointer({ unsafe EVP_PKEY_dup($0) }) else {
             throw CryptoError(failed: "EVP_PKEY_dup", "Can't copy the parameters of \(curve.name)")
         }
         let key = unsafe EVPKey(takingOwnershipOf: copy)
@@ -32,13 +32,7 @@ extension EVPKey {
     }
 
     /// For each curve, a key that has only the curve's parameters.
-    private static let parameters: [EllipticCurve: Result<EVPKey, CryptoError>] = Dictionary(
-        uniqueKeysWithValues: EllipticCurve.all.map { curve in
-            (curve, Result { () throws(CryptoError) in try makeParameters(curve) })
-        }
-    )
-
-    private static func makeParameters(_ curve: EllipticCurve) throws(CryptoError) -> EVPKey {
+    private static let parameters = FetchedValues(EllipticCurve.all) { curve throws(CryptoError) in
         guard let key = unsafe fromData(curve, COpenSSL_selection_parameters(), []) else {
             throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the parameters of \(curve.name)")
         }

@@ -7,12 +7,10 @@ enum PEMWriter {
         let digits = (contents.byteCount + 2) / 3 * 4
         let lines = (digits + lineLength - 1) / lineLength
         let capacity = digits + lines + 2 * (16 + label.utf8CodeUnitCount)
-        return unsafe String(unsafeUninitializedCapacity: capacity) { buffer in
-            var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+        return String(utf8Capacity: capacity) { output in
             append("-----BEGIN \(label)-----\n", to: &output)
             appendBase64(contents, to: &output)
             append("-----END \(label)-----\n", to: &output)
-            return unsafe output.finalize(for: buffer)
         }
     }
 

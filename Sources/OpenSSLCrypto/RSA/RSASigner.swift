@@ -1,17 +1,12 @@
 /// An RSA key pair with a padding and a hash function, ready to sign.
 package struct RSASigner: Sendable {
-    /// The padding.
-    package let padding: RSASignaturePadding
-    /// The hash function for messages.
-    package let hash: HashFunction
-
+    private let hash: HashFunction
     private let signing: EVPKeyOperation
 
     init(_ key: EVPKey, _ padding: RSASignaturePadding, _ hash: HashFunction) throws(CryptoError) {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")
         }
-        self.padding = padding
         self.hash = hash
         signing = try EVPKeyOperation(.signing, .rsa(padding, hash), with: key)
     }
@@ -25,5 +20,4 @@ package struct RSASigner: Sendable {
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try hash.hash(message).withBytes { digest throws(CryptoError) in try signing.sign(digest) }
     }
-
 }

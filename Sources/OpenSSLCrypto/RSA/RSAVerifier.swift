@@ -1,12 +1,7 @@
 /// An RSA public key with a padding and a hash function, ready to verify.
 package struct RSAVerifier: Sendable {
-    /// The padding.
-    package let padding: RSASignaturePadding
-    /// The hash function for messages.
-    package let hash: HashFunction
-    /// The size of a signature, which is the size of the modulus, in bytes.
-    package let signatureSize: Int
-
+    private let hash: HashFunction
+    private let signatureSize: Int
     private let verification: EVPKeyOperation
 
     init(
@@ -18,7 +13,6 @@ package struct RSAVerifier: Sendable {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Can't verify with \(hash.openSSLName); use SHA-256 or longer")
         }
-        self.padding = padding
         self.hash = hash
         self.signatureSize = signatureSize
         verification = try EVPKeyOperation(.verification, .rsa(padding, hash), with: key)
@@ -27,8 +21,8 @@ package struct RSAVerifier: Sendable {
     /// Verifies a signature.
     ///
     /// - Parameters:
-    ///   - signature: The signature. It must have exactly ``signatureSize`` bytes; OpenSSL itself
-    ///     accepts a PSS signature without its leading zero.
+    ///   - signature: The signature. It must be as long as the modulus; OpenSSL itself accepts a
+    ///     PSS signature without its leading zero.
     ///   - message: The message.
     /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {

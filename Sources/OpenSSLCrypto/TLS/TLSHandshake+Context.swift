@@ -19,9 +19,9 @@ extension TLSHandshake {
         var isSet = unsafe store.withPointer { store in
             unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_VERIFY_CERT_STORE, 1, UnsafeMutableRawPointer(store)) == 1
         }
-        isSet = unsafe Self.set(SSL_CTRL_SET_MIN_PROTO_VERSION, policy.minimumVersion.number, on: context) == 1 && isSet
+        isSet = unsafe Self.set(SSL_CTRL_SET_MIN_PROTO_VERSION, policy.minimumVersion.rawValue, on: context) == 1 && isSet
         // 0 means the newest version that the library supports.
-        let maximum = policy.maximumVersion?.number ?? 0
+        let maximum = policy.maximumVersion?.rawValue ?? 0
         isSet = unsafe Self.set(SSL_CTRL_SET_MAX_PROTO_VERSION, maximum, on: context) == 1 && isSet
         guard isSet else { throw CryptoError(failed: "SSL_CTX_ctrl", "Can't prepare the connection") }
         if !policy.allowsResumption {
@@ -84,7 +84,7 @@ extension TLSHandshake {
             } else {
                 handshake?.note(
                     Session(
-                        version: TLSProtocolVersion(number: unsafe SSL_version(connection)),
+                        version: TLSProtocolVersion(rawValue: Int(unsafe SSL_version(connection))),
                         isResumed: unsafe SSL_session_reused(connection) == 1
                     )
                 )

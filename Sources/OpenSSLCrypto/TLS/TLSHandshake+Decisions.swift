@@ -45,9 +45,7 @@ extension TLSHandshake {
                 noteQuestion(isAnswered: false)
                 return true
             }
-            guard unsafe identity.use(on: connection) else {
-                throw CryptoError(failed: "SSL_use_cert_and_key", "OpenSSL rejected the client certificate")
-            }
+            try unsafe identity.use(on: connection)
             noteQuestion(isAnswered: true)
             return true
         } catch {

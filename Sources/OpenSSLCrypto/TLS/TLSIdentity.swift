@@ -35,22 +35,18 @@ package struct TLSIdentity: Sendable {
     }
 
     /// Sets a connection's certificates and key, to which OpenSSL then holds its own references.
-    func use(on connection: OpaquePointer) -> Bool {
-        // The stack doesn't own its elements.
-        let issuers = unsafe OPENSSL_sk_new_null()
-        defer { unsafe OPENSSL_sk_free(issuers) }
-        for certificate in certificates.dropFirst() {
-            let isPushed = unsafe certificate.x509.withPointer {
-                unsafe OPENSSL_sk_push(issuers, UnsafeRawPointer($0)) > 0
-            }
-            guard isPushed else { return false }
-        }
-        return withExtendedLifetime(certificates) {
+    ///
+    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL rejects them.
+    func use(on connection: OpaquePointer) throws(CryptoError) {
+        let isUsed = unsafe try CertificateStack(certificates.dropFirst()).withPointer { issuers in
             unsafe certificates[0].x509.withPointer { certificate in
                 unsafe key.withPointer { key in
                     unsafe SSL_use_cert_and_key(connection, certificate, key, issuers, 1) == 1
                 }
             }
+        }
+        guard isUsed else {
+            throw CryptoError(failed: "SSL_use_cert_and_key", "OpenSSL rejected the client certificate")
         }
     }
 }

@@ -10,21 +10,23 @@ internal import COpenSSL
 
     /// Creates a store of trusted certificates.
     ///
-    /// A listed certificate is trusted as an issuer even if it isn't self-signed.
-    ///
     /// - Parameters:
     ///   - roots: The trusted certificates.
     ///   - includesSystemRoots: A Boolean value that indicates whether to also trust the system's
     ///     certificates. The default is `false`.
+    ///   - trustsIntermediates: A Boolean value that indicates whether a listed certificate is
+    ///     trusted as an issuer even if it isn't self-signed. The default is `true`.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
-    package init(roots: [Certificate], includesSystemRoots: Bool = false) throws(CryptoError) {
+    package init(
+        roots: [Certificate],
+        includesSystemRoots: Bool = false,
+        trustsIntermediates: Bool = true
+    ) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let store = unsafe X509_STORE_new() else { throw CryptoError(failed: "X509_STORE_new", "No memory") }
         unsafe self.store = store
-        // Without this flag, a chain must end in a self-signed certificate, which excludes listed
-        // intermediates.
-        unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        if trustsIntermediates { unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         for root in roots {
             guard unsafe root.x509.withPointer({ unsafe X509_STORE_add_cert(store, $0) }) == 1 else {
                 throw CryptoError(failed: "X509_STORE_add_cert", "OpenSSL rejected a root certificate")

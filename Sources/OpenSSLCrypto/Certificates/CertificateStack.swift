@@ -1,0 +1,29 @@
+internal import COpenSSL
+
+/// OpenSSL's list of certificates that others own: the owner of the list alone.
+@safe struct CertificateStack: ~Copyable {
+    private let pointer: OpaquePointer?
+    private let certificates: [Certificate]
+
+    init(_ certificates: some Sequence<Certificate>) throws(CryptoError) {
+        self.certificates = Array(certificates)
+        unsafe pointer = OPENSSL_sk_new_null()
+        for certificate in certificates {
+            let isPushed = unsafe certificate.x509.withPointer {
+                unsafe OPENSSL_sk_push(pointer, UnsafeRawPointer($0)) > 0
+            }
+            guard isPushed else { throw CryptoError(failed: "OPENSSL_sk_push", "No memory") }
+        }
+    }
+
+    deinit {
+        unsafe OPENSSL_sk_free(pointer)
+    }
+
+    /// Calls a closure with the pointer, which is valid only during the call.
+    func withPointer<Result, Failure: Error>(
+        _ body: (OpaquePointer?) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(pointer)
+    }
+}

@@ -1,0 +1,20 @@
+/// OpenSSL's objects for some keys, each created once per process.
+struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let results: [Key: Result<Value, CryptoError>]
+    private let make: @Sendable (Key) throws(CryptoError) -> Value
+
+    init(_ keys: [Key], make: @escaping @Sendable (Key) throws(CryptoError) -> Value) {
+        self.make = make
+        results = Dictionary(
+            uniqueKeysWithValues: keys.map { key in (key, Result { () throws(CryptoError) in try make(key) }) }
+        )
+    }
+
+    /// Returns the object for a key, or throws the error of its creation.
+    subscript(key: Key) -> Value {
+        get throws(CryptoError) {
+            guard let result = results[key] else { return try make(key) }
+            return try result.get()
+        }
+    }
+}
