@@ -38,12 +38,15 @@ struct PlatformToken: Sendable {
     ///
     /// - Parameters:
     ///   - content: The content, with optional ASCII white space around the token.
+    ///   - stated: The expiry that the platform states, and the time of the request; such a token
+    ///     isn't interpreted. The default is `nil`, for the expiry in the token.
     ///   - requirements: The caller's requirements.
     ///   - timeSource: The source of time.
     /// - Returns: The token.
     /// - Throws: ``WorkloadIdentityError`` if the content violates a rule.
     func accessToken(
         in content: some Collection<UInt8>,
+        stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant)? = nil,
         for requirements: TokenRequirements,
         _ timeSource: TimeSource
     ) throws(WorkloadIdentityError) -> AccessToken {
@@ -52,12 +55,13 @@ struct PlatformToken: Sendable {
         }
         let text = try text(in: content)
         let now = timeSource.now()
-        var expiry: ContinuousClock.Instant?
-        if let claims = try claims(of: text) {
+        var expiry = stated?.expiry
+        if stated == nil, let claims = try claims(of: text) {
             try check(claims)
             expiry = try lifetime(of: claims, at: timeSource.date()).map { now + $0 }
         }
-        let token = AccessToken(value: Secret(text), type: type, expiry: expiry, requested: now)
+        let token = AccessToken(value: Secret(text), type: type, expiry: expiry, requested: stated?.requested ?? now)
+        if let expiry, expiry <= now { throw failure(.expiredToken, "has a token that has expired; \(expiryAdvice)") }
         guard !requirements.isUnwanted(token.value) else {
             throw failure(.rejectedToken, "still contains the token that the caller rejects; wait for the platform")
         }

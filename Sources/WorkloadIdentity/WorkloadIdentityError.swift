@@ -9,8 +9,7 @@ import OAuth2
 public struct WorkloadIdentityError: Error, Sendable {
     /// The kind of failure.
     public let code: Code
-    /// The step that failed.
-    public let step: Step
+    let step: Step
     /// A description of what failed and what to do about it.
     public let message: String
     /// The status code of the platform's response, if there was one.
@@ -35,17 +34,12 @@ extension WorkloadIdentityError: RetryableError, UnchangedTokenError {
 }
 
 extension WorkloadIdentityError {
-    /// A step on the way to a credential.
-    public struct Step: Hashable, Sendable, CustomStringConvertible {
-        private let name: String
-
-        /// A name from a bounded set, suitable as a metric label.
-        public var description: String { name }
-
+    /// A step on the way to a credential, named in descriptions.
+    enum Step: String {
         /// Reading and checking a file or an environment variable.
-        public static let read = Self(name: "read")
+        case read
         /// A request to an endpoint of the platform, and checking its response.
-        public static let request = Self(name: "request")
+        case request
     }
 
     /// The kind of failure.
@@ -109,7 +103,7 @@ extension WorkloadIdentityError: Equatable {
 extension WorkloadIdentityError: CustomStringConvertible, LocalizedError {
     /// A text for people: the step, the code, the message and the cause.
     public var description: String {
-        var text = "\(step): \(code): \(message)"
+        var text = "\(step.rawValue): \(code): \(message)"
         if let cause { text += " (\(cause))" }
         return text
     }

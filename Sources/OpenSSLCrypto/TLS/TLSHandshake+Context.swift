@@ -19,7 +19,8 @@ extension TLSHandshake {
         var isSet = unsafe store.withPointer { store in
             unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_VERIFY_CERT_STORE, 1, UnsafeMutableRawPointer(store)) == 1
         }
-        isSet = unsafe Self.set(SSL_CTRL_SET_MIN_PROTO_VERSION, policy.minimumVersion.rawValue, on: context) == 1 && isSet
+        let minimum = policy.minimumVersion.rawValue
+        isSet = unsafe Self.set(SSL_CTRL_SET_MIN_PROTO_VERSION, minimum, on: context) == 1 && isSet
         // 0 means the newest version that the library supports.
         let maximum = policy.maximumVersion?.rawValue ?? 0
         isSet = unsafe Self.set(SSL_CTRL_SET_MAX_PROTO_VERSION, maximum, on: context) == 1 && isSet

@@ -51,8 +51,9 @@ public struct AzureFederatedCredential: Sendable {
     ) throws(WorkloadIdentityError) {
         let clientID = try environment.value(of: "AZURE_CLIENT_ID", advice: Self.advice)
         let tenant = try environment.value(of: "AZURE_TENANT_ID", advice: Self.advice)
-        guard tenant.utf8.allSatisfy({ $0 == 0x2D || $0 == 0x2E || Self.isAlphanumeric($0) }), tenant.first != "."
-        else {
+        // Letters, digits, “-” and “.”.
+        let isName = tenant.utf8.allSatisfy { PercentEncoding.isUnreserved($0) && !"_~".utf8.contains($0) }
+        guard isName, tenant.first != "." else {
             throw WorkloadIdentityError(.notConfigured, .read, "AZURE_TENANT_ID isn't a tenant's ID or domain; set it")
         }
         let authority = try Self.authority(environment)
@@ -95,9 +96,5 @@ public struct AzureFederatedCredential: Sendable {
             https://login.microsoftonline.com/
             """
         )
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 }

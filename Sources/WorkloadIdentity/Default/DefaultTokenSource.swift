@@ -12,18 +12,12 @@ public import OAuth2
 ///
 /// The source chooses when it's created, by variables and files, and sends no request for it. The
 /// choice is final: if the chosen platform fails later, the source fails, and never continues with
-/// another identity. ``choice`` and the errors say which platforms don't apply, and why.
+/// another identity. ``skipped`` and the errors say which platforms don't apply, and why.
 public struct DefaultTokenSource: TokenSource {
-    /// The chosen platform.
-    public struct Choice: Sendable {
-        /// The name of the platform; `nil` if none applies.
-        public let name: String?
-        /// The platforms before it in the list, with the reasons why they don't apply.
-        public let skipped: [(name: String, reason: String)]
-    }
-
-    /// The chosen platform.
-    public let choice: Choice
+    /// The name of the chosen platform; `nil` if none applies.
+    public let platform: String?
+    /// The platforms before it in the list, with the reasons why they don't apply.
+    public let skipped: [(name: String, reason: String)]
     private let source: (any TokenSource)?
 
     /// Creates a source, and chooses the platform.
@@ -33,13 +27,15 @@ public struct DefaultTokenSource: TokenSource {
         var skipped: [(name: String, reason: String)] = []
         for platform in platforms {
             guard let reason = platform.obstacle() else {
-                choice = Choice(name: platform.name, skipped: skipped)
+                self.platform = platform.name
+                self.skipped = skipped
                 source = platform.source
                 return
             }
             skipped.append((platform.name, reason))
         }
-        choice = Choice(name: nil, skipped: skipped)
+        platform = nil
+        self.skipped = skipped
         source = nil
     }
 
@@ -51,7 +47,7 @@ public struct DefaultTokenSource: TokenSource {
     ///   otherwise the errors of the chosen platform's source.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         guard let source else {
-            let reasons = choice.skipped.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
+            let reasons = skipped.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
             throw WorkloadIdentityError(
                 .notConfigured,
                 .read,

@@ -10,7 +10,7 @@ public struct WorkloadPlatform: Sendable {
     /// Creates a platform.
     ///
     /// - Parameters:
-    ///   - name: The name for ``DefaultTokenSource/choice`` and for errors.
+    ///   - name: The name for ``DefaultTokenSource/platform`` and for errors.
     ///   - source: The source of the platform's tokens.
     ///   - obstacle: Returns the reason why the process doesn't run on the platform, or `nil` if it
     ///     does. It must not wait for anything.

@@ -58,12 +58,32 @@ extension PlatformEndpoint {
             }
         }
         return try rules.accessToken(
-            in: Array(value.utf8),
-            expiry: expiry,
-            requested: requested,
+            in: value.utf8,
+            stated: (expiry, requested),
             for: requirements,
             environment.timeSource
         )
+    }
+
+    /// Returns the JWT in a response, whose audience must be the requested one.
+    ///
+    /// - Throws: ``WorkloadIdentityError`` if the text violates a rule.
+    func jwt(
+        in text: some Collection<UInt8>,
+        type: String = AccessToken.notApplicable,
+        audience: String?,
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        let rules = PlatformToken(
+            origin: "the response of \(name)",
+            step: .request,
+            form: .jwt,
+            type: type,
+            audience: audience,
+            audienceAdvice: "it ignores the requested audience",
+            expiryAdvice: "check the clock of this machine"
+        )
+        return try rules.accessToken(in: text, for: requirements, environment.timeSource)
     }
 
     private func seconds(_ value: JSONValue, _ name: String) throws(WorkloadIdentityError) -> Double {
@@ -83,36 +103,4 @@ extension PlatformEndpoint {
     /// Returns a duration of at most a century, because the conversion of an arbitrary number would
     /// trap.
     private static func duration(_ seconds: Double) -> Duration { .seconds(min(max(seconds, -3e9), 3e9)) }
-}
-
-extension PlatformToken {
-    /// Returns the token in a content, which isn't interpreted.
-    ///
-    /// - Parameters:
-    ///   - content: The content.
-    ///   - expiry: The expiry that the platform states.
-    ///   - requested: The time at which the token was requested.
-    ///   - requirements: The caller's requirements.
-    ///   - timeSource: The source of time.
-    /// - Returns: The token.
-    /// - Throws: ``WorkloadIdentityError`` if the content violates a rule.
-    func accessToken(
-        in content: [UInt8],
-        expiry: ContinuousClock.Instant?,
-        requested: ContinuousClock.Instant,
-        for requirements: TokenRequirements,
-        _ timeSource: TimeSource
-    ) throws(WorkloadIdentityError) -> AccessToken {
-        guard content.count <= Self.maximumSize else {
-            throw failure(.tooLarge, "has a token of more than \(Self.maximumSize) bytes")
-        }
-        let token = AccessToken(value: Secret(try text(in: content)), type: type, expiry: expiry, requested: requested)
-        if let expiry, expiry <= timeSource.now() {
-            throw failure(.expiredToken, "has a token that has expired; \(expiryAdvice)")
-        }
-        guard !requirements.isUnwanted(token.value) else {
-            throw failure(.rejectedToken, "still has the token that the caller rejects; wait for the platform")
-        }
-        return token
-    }
 }

@@ -15,23 +15,6 @@ struct PlatformEndpoint: Sendable {
     /// Returns the error for a response that says more than its status, or `nil`.
     var explanation: @Sendable (ServerError) -> WorkloadIdentityError? = { _ in nil }
 
-    /// Sends a request that may be repeated, and returns the body of a successful response.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - deadline: The time when the caller stops waiting.
-    ///   - transport: The transport, or `nil` for the environment's.
-    /// - Returns: The body.
-    /// - Throws: ``WorkloadIdentityError`` with the code `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse` or `tooLarge`; `CancellationError` if the task is cancelled.
-    func body(
-        of request: URLRequest,
-        until deadline: ContinuousClock.Instant?,
-        on transport: (any HTTPTransport)? = nil
-    ) async throws -> Data {
-        try await response(to: request, until: deadline, on: transport, expecting: [200, 201]).body
-    }
-
     /// Sends a request that may be repeated, and returns its response with an expected status.
     ///
     /// - Parameters:
@@ -40,7 +23,9 @@ struct PlatformEndpoint: Sendable {
     ///   - transport: The transport, or `nil` for the environment's.
     ///   - statuses: The expected statuses, which aren't errors.
     /// - Returns: The response.
-    /// - Throws: The errors of ``body(of:until:on:)``, or that of ``explanation``.
+    /// - Throws: ``WorkloadIdentityError`` with the code `platformUnavailable`, `platformRejected`,
+    ///   `invalidResponse` or `tooLarge`, or that of ``explanation``; `CancellationError` if the
+    ///   task is cancelled.
     func response(
         to request: URLRequest,
         until deadline: ContinuousClock.Instant?,

@@ -62,19 +62,11 @@ public struct GitHubActionsSource: TokenSource {
         request.setValue(field, forHTTPHeaderField: "Authorization")
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         let endpoint = PlatformEndpoint(name: "the endpoint in \(Self.urlVariable)", environment: environment)
-        let body = try await endpoint.body(of: request, until: requirements.deadline)
-        guard let value = (try? JSONObject(parsing: body))?["value"]?.string else {
+        let response = try await endpoint.response(to: request, until: requirements.deadline, expecting: [200, 201])
+        guard let value = (try? JSONObject(parsing: response.body))?["value"]?.string else {
             throw endpoint.invalid("didn't respond with JSON that has a “value”; check what answers at its address")
         }
-        let rules = PlatformToken(
-            origin: "the response of \(endpoint.name)",
-            step: .request,
-            form: .jwt,
-            audience: audience,
-            audienceAdvice: "the endpoint ignores the requested audience",
-            expiryAdvice: "check the clock of this machine"
-        )
-        return try rules.accessToken(in: Array(value.utf8), for: requirements, environment.timeSource)
+        return try endpoint.jwt(in: value.utf8, audience: audience, for: requirements)
     }
 
     /// Returns the URL with the audience, added to the query that it has already.

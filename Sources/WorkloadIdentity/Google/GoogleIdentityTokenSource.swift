@@ -50,15 +50,6 @@ public struct GoogleIdentityTokenSource: TokenSource {
             [("audience", audience), ("format", "full"), ("licenses", "FALSE")],
             until: requirements.deadline
         )
-        let rules = PlatformToken(
-            origin: "the response of \(endpoint.name)",
-            step: .request,
-            form: .jwt,
-            type: type,
-            audience: audience,
-            audienceAdvice: "the server ignores the requested audience",
-            expiryAdvice: "check the clock of this machine"
-        )
-        return try rules.accessToken(in: response.body, for: requirements, environment.timeSource)
+        return try endpoint.jwt(in: response.body, type: type, audience: audience, for: requirements)
     }
 }

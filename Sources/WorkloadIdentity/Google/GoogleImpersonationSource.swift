@@ -96,9 +96,7 @@ public struct GoogleImpersonationSource: TokenSource {
 
     private static func isEmail(_ text: String) -> Bool {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        let isName = text.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-.@_".utf8.contains(byte)
-        }
+        let isName = text.utf8.allSatisfy { PercentEncoding.isUnreserved($0) && $0 != UInt8(ascii: "~") || $0 == 0x40 }
         return isName && parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty
     }
 }

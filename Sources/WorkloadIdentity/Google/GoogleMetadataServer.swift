@@ -43,8 +43,7 @@ struct GoogleMetadataServer: Sendable {
             for variable in Self.variables {
                 guard let value = environment.variable(variable), !value.isEmpty else { continue }
                 let isHost = value.utf8.allSatisfy {
-                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                        || [0x2D, 0x2E, 0x3A, 0x5B, 0x5D].contains($0)
+                    PercentEncoding.isUnreserved($0) && !"_~".utf8.contains($0) || ":[]".utf8.contains($0)
                 }
                 guard isHost, let url = URL(string: "http://\(value)/"), HTTPOrigin(url) != nil else {
                     throw Self.invalidHost(variable)

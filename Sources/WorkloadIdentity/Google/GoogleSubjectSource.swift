@@ -37,9 +37,10 @@ struct GoogleSubjectSource: TokenSource {
             )
             let origin = "the response of \(endpoint.name)"
             let rules = PlatformToken(origin: origin, step: .request, form: form, audience: nil, audienceAdvice: "")
-            let body = try await endpoint.body(of: request, until: requirements.deadline)
+            let deadline = requirements.deadline
+            let response = try await endpoint.response(to: request, until: deadline, expecting: [200, 201])
             return try rules.accessToken(
-                in: try Self.text(in: Array(body), member, origin, .request),
+                in: try Self.text(in: Array(response.body), member, origin, .request),
                 for: requirements,
                 environment.timeSource
             )

@@ -82,19 +82,16 @@ public struct KubernetesTokenRequestSource: TokenSource {
                 the pod's service account needs a role that may “create” “serviceaccounts/token” of “\(serviceAccount)”
                 """
         )
-        let response = try await endpoint.body(of: request, until: requirements.deadline, on: transport())
-        guard let token = (try? JSONObject(parsing: response))?["status"]?.object?["token"]?.string else {
+        let response = try await endpoint.response(
+            to: request,
+            until: requirements.deadline,
+            on: transport(),
+            expecting: [200, 201]
+        )
+        guard let token = (try? JSONObject(parsing: response.body))?["status"]?.object?["token"]?.string else {
             throw endpoint.invalid("didn't respond with a TokenRequest that has a token")
         }
-        let rules = PlatformToken(
-            origin: "the response of \(endpoint.name)",
-            step: .request,
-            form: .jwt,
-            audience: audience,
-            audienceAdvice: "the API server ignores the requested audience",
-            expiryAdvice: "check the clock of this machine"
-        )
-        return try rules.accessToken(in: Array(token.utf8), for: requirements, environment.timeSource)
+        return try endpoint.jwt(in: token.utf8, audience: audience, for: requirements)
     }
 
     private static let advice = """

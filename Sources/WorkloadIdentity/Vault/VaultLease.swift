@@ -65,10 +65,5 @@ struct VaultLease: Sendable {
 
 /// The lease of the latest token.
 final class LatestVaultLease: Sendable {
-    private let held = Mutex<VaultLease?>(nil)
-
-    var lease: VaultLease? {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
-    }
+    let lease = Mutex<VaultLease?>(nil)
 }

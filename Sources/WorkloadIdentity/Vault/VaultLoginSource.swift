@@ -2,6 +2,7 @@ public import Foundation
 import FoundationNetworking
 import Networking
 public import OAuth2
+import Synchronization
 import TokenGeneration
 
 /// A token source for Vault or OpenBao that logs in with a platform's token
@@ -93,12 +94,12 @@ public struct VaultLoginSource: TokenSource {
     ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
     ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        if let lease = latest.lease, lease.isRenewable(at: environment.timeSource.now(), for: requirements) {
+        if let lease = latest.lease.withLock(\.self), lease.isRenewable(at: environment.timeSource.now(), for: requirements) {
             do {
                 return try await renew(lease, for: requirements)
             } catch let error as WorkloadIdentityError where error.code == .platformRejected {
                 // The token was revoked, or can't be renewed after all.
-                latest.lease = nil
+                latest.lease.withLock { $0 = nil }
             }
         }
         let assertion = try await jwt.token(for: TokenRequirements(deadline: requirements.deadline))
@@ -142,15 +143,14 @@ public struct VaultLoginSource: TokenSource {
             audienceAdvice: ""
         )
         let token = try rules.accessToken(
-            in: Array(answer.token.utf8),
+            in: answer.token.utf8,
             // A lease of zero seconds doesn't end.
-            expiry: answer.lease == .zero ? nil : requested + answer.lease,
-            requested: requested,
+            stated: (answer.lease == .zero ? nil : requested + answer.lease, requested),
             for: requirements,
             environment.timeSource
         )
         let lease = VaultLease(token: token, answer)
-        latest.lease = lease
+        latest.lease.withLock { $0 = lease }
         return lease.token
     }
 
@@ -167,7 +167,7 @@ public struct VaultLoginSource: TokenSource {
             Secret(answer.token) == lease.token.value
         else { throw Self.invalid(endpoint) }
         let renewed = lease.renewed(answer, requested: requested)
-        latest.lease = renewed
+        latest.lease.withLock { $0 = renewed }
         return renewed.token
     }
 
@@ -212,10 +212,7 @@ public struct VaultLoginSource: TokenSource {
         let names = text.split(separator: "/", omittingEmptySubsequences: false)
         return names.allSatisfy { name in
             !name.isEmpty && name != "." && name != ".."
-                && name.utf8.allSatisfy {
-                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                        || [0x2D, 0x2E, 0x5F].contains($0)
-                }
+                && name.utf8.allSatisfy { PercentEncoding.isUnreserved($0) && $0 != UInt8(ascii: "~") }
         }
     }
 }

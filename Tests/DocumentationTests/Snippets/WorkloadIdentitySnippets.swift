@@ -322,6 +322,6 @@ func defaultSource(_ audience: String) -> DefaultTokenSource {
         .kubernetes(audience: audience, path: "/var/run/secrets/tokens/as"),
         .google(audience: audience),
     ])
-    print("token of", source.choice.name ?? "no platform")
+    print("token of", source.platform ?? "no platform")
     return source
 }

@@ -28,9 +28,9 @@ struct DefaultTokenSourceTests {
     func choice() async throws {
         let token = SampleToken().text
         let source = DefaultTokenSource(platforms(environment(["AS_TOKEN": token, "GITLAB_CI": "true"])))
-        #expect(source.choice.name == "GitLab")
-        #expect(source.choice.skipped.map(\.name) == ["GitHub Actions"])
-        #expect(source.choice.skipped[0].reason == "ACTIONS_ID_TOKEN_REQUEST_URL and GITHUB_ACTIONS aren't set")
+        #expect(source.platform == "GitLab")
+        #expect(source.skipped.map(\.name) == ["GitHub Actions"])
+        #expect(source.skipped[0].reason == "ACTIONS_ID_TOKEN_REQUEST_URL and GITHUB_ACTIONS aren't set")
         #expect(text(try await source.token()) == token)
     }
 
@@ -42,16 +42,16 @@ struct DefaultTokenSourceTests {
             (["GITLAB_CI": "true"], "GitLab"), (["AS_TOKEN": "t"], "GitLab"), ([:], "SPIFFE"),
             (["GITHUB_ACTIONS": ""], "SPIFFE"),
         ] as [([String: String], String)] {
-            #expect(DefaultTokenSource(platforms(environment(variables), folder: folder)).choice.name == name)
+            #expect(DefaultTokenSource(platforms(environment(variables), folder: folder)).platform == name)
         }
         let pod = DefaultTokenSource([.kubernetes(audience: audience, path: folder.path)])
-        #expect(pod.choice.name == "Kubernetes")
+        #expect(pod.platform == "Kubernetes")
         let azure = environment(["IDENTITY_ENDPOINT": "http://127.0.0.1:1/"])
-        #expect(DefaultTokenSource([.azure(resource: audience, environment: azure)]).choice.name == "Azure")
+        #expect(DefaultTokenSource([.azure(resource: audience, environment: azure)]).platform == "Azure")
         for variable in ["GCE_METADATA_HOST", "K_SERVICE"] {
             let google = environment([variable: "127.0.0.1:1"])
             #expect(
-                DefaultTokenSource([.google(audience: audience, environment: google)]).choice.name == "Google Cloud"
+                DefaultTokenSource([.google(audience: audience, environment: google)]).platform == "Google Cloud"
             )
         }
     }
@@ -76,7 +76,7 @@ struct DefaultTokenSourceTests {
     func none() async throws {
         let transport = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: 200) }
         let source = DefaultTokenSource(platforms(environment([:], transport)))
-        #expect(source.choice.name == nil)
+        #expect(source.platform == nil)
         let error = await failure(of: source)
         #expect(error?.code == .notConfigured)
         for part in ["GitHub Actions: ", "GitLab: ", "Kubernetes: “/nonexistent/tokens” doesn't exist", "SPIFFE: "] {
@@ -96,8 +96,8 @@ struct DefaultTokenSourceTests {
                 return nil
             },
         ])
-        #expect(source.choice.name == "second")
-        #expect(source.choice.skipped.map(\.reason) == ["it's off"])
+        #expect(source.platform == "second")
+        #expect(source.skipped.map(\.reason) == ["it's off"])
         #expect(text(try await source.token()) == "own")
     }
 }
