@@ -1,5 +1,6 @@
 import Networking
 import OAuth2
+import OpenSSLCrypto
 
 /// A service that keeps values by name and replaces them only if their version is the expected one.
 ///
@@ -24,6 +25,27 @@ protocol ConditionalStorage: Sendable {
     ///
     /// - Returns: `false` if the service doesn't tell of changes, so that the caller polls.
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool
+}
+
+/// Random bytes for what stores write.
+enum StoreRandom {
+    /// - Throws: `OAuth2Error` with the code `storeFailed`.
+    static func bytes(count: Int) throws(OAuth2Error) -> [UInt8] {
+        do { return try SecureRandom.bytes(count: count) } catch {
+            throw OAuth2Error(.storeFailed, "random bytes for the store aren't available", cause: error)
+        }
+    }
+}
+
+extension FixedWidthInteger {
+    /// Returns the number in a version; `nil` if the service can't have written it.
+    ///
+    /// Some services take a version of zero, or one that isn't a number, as the absence of a
+    /// condition.
+    static func version(_ text: String) -> Self? {
+        guard let number = Self(text), number > 0, String(number) == text else { return nil }
+        return number
+    }
 }
 
 extension ConditionalStorage {

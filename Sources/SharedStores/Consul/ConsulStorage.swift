@@ -25,7 +25,8 @@ struct ConsulStorage: ConditionalStorage {
 
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String? {
         // The index 0 is the condition that the key doesn't exist.
-        guard let index = version.map(Self.index) ?? "0" else { return nil }
+        if let version, UInt64.version(version) == nil { return nil }
+        let index = version ?? "0"
         let answer = try await service.answer("PUT", path(name), query: [Self.cas(index)], body: value)
         guard try Self.succeeded(answer) else { return nil }
         // The answer doesn't have the new index.
@@ -40,8 +41,8 @@ struct ConsulStorage: ConditionalStorage {
 
     func delete(_ name: String, version: String) async throws -> Bool {
         // Consul answers true if the key doesn't exist, so this asks first.
-        guard let index = Self.index(version), try await read(name)?.version == version else { return false }
-        return try Self.succeeded(await service.answer("DELETE", path(name), query: [Self.cas(index)]))
+        guard UInt64.version(version) != nil, try await read(name)?.version == version else { return false }
+        return try Self.succeeded(await service.answer("DELETE", path(name), query: [Self.cas(version)]))
     }
 
     /// Waits with blocking queries.
@@ -100,12 +101,6 @@ struct ConsulStorage: ConditionalStorage {
         case "false": return false
         default: throw malformed(answer)
         }
-    }
-
-    /// Returns the index of a version; `nil` if Consul can't have given it.
-    private static func index(_ version: String) -> String? {
-        guard let index = UInt64(version), index > 0, String(index) == version else { return nil }
-        return version
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {

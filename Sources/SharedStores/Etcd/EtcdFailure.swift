@@ -56,42 +56,31 @@ struct EtcdFailure: Error {
         let json = body.flatMap { try? JSONObject(parsing: $0) }
         let text = json?["message"]?.string ?? json?["error"]?.string ?? ""
         let code = json?["code"]?.number?.integer
-        switch (status, code) {
-        case (401, _), (_, 16):
-            return Self(.notLoggedIn, "etcd rejects the login; check the user and password", status: status)
-        case (403, _), (_, 7):
-            return Self(
-                .rejected,
-                "the etcd user lacks permission for the prefix; grant a role with readwrite on it",
-                status: status
-            )
-        case (400, 3) where text.contains("user name is empty"):
-            return Self(.notLoggedIn, "etcd requires a login; pass a user and password", status: status)
-        case (400, 3) where text.contains("authentication failed"):
-            return Self(.rejected, "etcd rejects the user or password", status: status)
-        case (429, 8) where text.contains("space exceeded"):
-            return Self(
-                .rejected,
-                "etcd is full and accepts no writes; compact, defragment and disarm its alarm",
-                status: status
-            )
-        case (429, 8) where text.contains("too many requests"):
-            return Self(.notDone, "etcd is overloaded", status: status)
-        case (503, 14) where text.contains("no leader"):
-            return Self(.notDone, "the etcd member has no leader; check the cluster's quorum", status: status)
-        case (408, _), (500..., _):
-            return Self(
-                .unknown,
-                "etcd didn't complete the request; check the cluster's quorum",
-                status: status
-            )
-        default:
-            return Self(
-                .rejected,
-                "etcd rejected the request with status \(status); a client certificate for its gateway must not "
-                    + "have a common name",
-                status: status
-            )
-        }
+        let (kind, message): (Kind, String) =
+            switch (status, code) {
+            case (401, _), (_, 16):
+                (.notLoggedIn, "etcd rejects the login; check the user and password")
+            case (403, _), (_, 7):
+                (.rejected, "the etcd user lacks permission for the prefix; grant a role with readwrite on it")
+            case (400, 3) where text.contains("user name is empty"):
+                (.notLoggedIn, "etcd requires a login; pass a user and password")
+            case (400, 3) where text.contains("authentication failed"):
+                (.rejected, "etcd rejects the user or password")
+            case (429, 8) where text.contains("space exceeded"):
+                (.rejected, "etcd is full and accepts no writes; compact, defragment and disarm its alarm")
+            case (429, 8) where text.contains("too many requests"):
+                (.notDone, "etcd is overloaded")
+            case (503, 14) where text.contains("no leader"):
+                (.notDone, "the etcd member has no leader; check the cluster's quorum")
+            case (408, _), (500..., _):
+                (.unknown, "etcd didn't complete the request; check the cluster's quorum")
+            default:
+                (
+                    .rejected,
+                    "etcd rejected the request with status \(status); a client certificate for its gateway must not "
+                        + "have a common name"
+                )
+            }
+        return Self(kind, message, status: status)
     }
 }

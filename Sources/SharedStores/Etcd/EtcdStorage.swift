@@ -20,7 +20,7 @@ struct EtcdStorage: ConditionalStorage {
         let key = prefix + name
         var condition = EtcdRequest.Compare.absent(key)
         if let version {
-            guard let revision = Self.revision(version) else { return nil }
+            guard let revision = Int64.version(version) else { return nil }
             condition = .revision(key, revision)
         }
         let response = try await cluster.response(
@@ -32,7 +32,7 @@ struct EtcdStorage: ConditionalStorage {
     }
 
     func delete(_ name: String, version: String) async throws -> Bool {
-        guard let revision = Self.revision(version) else { return false }
+        guard let revision = Int64.version(version) else { return false }
         let key = prefix + name
         return try await cluster.response(
             to: .transaction(if: [.revision(key, revision)], then: [.delete(key)], otherwise: [])
@@ -41,13 +41,7 @@ struct EtcdStorage: ConditionalStorage {
     }
 
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool {
-        guard let revision = version.flatMap(Self.revision) else { return false }
+        guard let revision = version.flatMap(Int64.version) else { return false }
         return try await cluster.waitForChange(of: prefix + name, after: revision, timeout: timeout)
-    }
-
-    /// Returns the revision of a version; `nil` if etcd can't have written it.
-    private static func revision(_ version: String) -> Int64? {
-        guard let revision = Int64(version), revision > 0, String(revision) == version else { return nil }
-        return revision
     }
 }

@@ -1,6 +1,5 @@
 import Networking
 import OAuth2
-import OpenSSLCrypto
 import Synchronization
 
 /// Values at an HTTP server with conditional requests.
@@ -90,7 +89,7 @@ final class HTTPStorage: ConditionalStorage {
         let name = "precondition-check"
         let text = Array("Written to find out whether the server evaluates preconditions.".utf8)
         _ = try await put(text, to: name, over: nil)
-        let random = try SecureRandom.bytes(count: 16).hexadecimal
+        let random = try StoreRandom.bytes(count: 16).hexadecimal
         let repeated = try await put(text, to: name, over: nil)
         let mismatched = try await put(text, to: name, over: "\"\(random)\"")
         guard repeated == nil, mismatched == nil else {

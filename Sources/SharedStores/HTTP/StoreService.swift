@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import TokenGeneration
 
 /// A service that stores reach with HTTP requests, each sent once.
 struct StoreService: Sendable {
@@ -120,6 +121,12 @@ struct StoreService: Sendable {
         }
     }
 
+    /// Sends a request with a JSON document, like ``answer(_:_:query:fields:body:timeout:)``.
+    func answer(_ method: String, _ path: String, json: JSONObject) async throws -> Answer {
+        let fields = ["Content-Type": "application/json"]
+        return try await answer(method, path, fields: fields, body: Array(json.serialized().utf8))
+    }
+
     private func send(_ request: URLRequest, timeout: Duration) async throws -> Answer {
         let options = RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: Self.maximumResponseSize)
         do {
@@ -148,12 +155,7 @@ struct StoreService: Sendable {
         return path.utf8.count <= 512
             && segments.allSatisfy { segment in
                 !segment.isEmpty && !segment.elementsEqual(".".utf8) && !segment.elementsEqual("..".utf8)
-                    && segment.allSatisfy { byte in
-                        switch byte {
-                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
-                        default: false
-                        }
-                    }
+                    && segment.allSatisfy(PercentEncoding.isUnreserved)
             }
     }
 

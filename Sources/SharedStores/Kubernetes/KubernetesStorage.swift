@@ -29,7 +29,7 @@ struct KubernetesStorage: ConditionalStorage {
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String? {
         var metadata: JSONObject = ["name": .string(prefix + name), "namespace": .string(namespace)]
         if let version {
-            guard Self.isVersion(version) else { return nil }
+            guard UInt64.version(version) != nil else { return nil }
             metadata["resourceVersion"] = .string(version)
         }
         let secret: JSONObject = [
@@ -42,8 +42,7 @@ struct KubernetesStorage: ConditionalStorage {
         let answer = try await service.answer(
             version == nil ? "POST" : "PUT",
             version == nil ? path : path(name),
-            fields: Self.fields,
-            body: Array(secret.serialized().utf8)
+            json: secret
         )
         if version == nil, Self.isRefusal(answer, 409, "AlreadyExists") { return nil }
         if version != nil, Self.isRefusal(answer, 409, "Conflict") || Self.isRefusal(answer, 404, "NotFound") {
@@ -57,26 +56,19 @@ struct KubernetesStorage: ConditionalStorage {
     }
 
     func delete(_ name: String, version: String) async throws -> Bool {
-        guard Self.isVersion(version) else { return false }
+        guard UInt64.version(version) != nil else { return false }
         let options: JSONObject = [
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": ["resourceVersion": .string(version)],
         ]
-        let answer = try await service.answer(
-            "DELETE",
-            path(name),
-            fields: Self.fields,
-            body: Array(options.serialized().utf8)
-        )
+        let answer = try await service.answer("DELETE", path(name), json: options)
         if Self.isRefusal(answer, 409, "Conflict") || Self.isRefusal(answer, 404, "NotFound") { return false }
         guard [200, 202].contains(answer.status) else { throw Self.rejected(answer) }
         guard let json = Self.json(answer) else { throw Self.malformed(answer) }
         if json["kind"]?.string == "Status", json["status"]?.string == "Success" { return true }
         throw StoreService.unexpected(answer, "Kubernetes marked a record for removal, but a finalizer may keep it")
     }
-
-    private static let fields = ["Content-Type": "application/json"]
 
     private var path: String { "api/v1/namespaces/\(namespace)/secrets" }
 
@@ -88,16 +80,9 @@ struct KubernetesStorage: ConditionalStorage {
     private func version(of name: String, in json: JSONObject) -> String? {
         guard json["kind"]?.string == "Secret", let metadata = json["metadata"]?.object,
             metadata["name"]?.string == prefix + name, let version = metadata["resourceVersion"]?.string,
-            Self.isVersion(version)
+            UInt64.version(version) != nil
         else { return nil }
         return version
-    }
-
-    /// Returns a Boolean value that indicates whether Kubernetes can have given a version.
-    ///
-    /// An update with the version 0 or an empty one is unconditional.
-    private static func isVersion(_ text: String) -> Bool {
-        UInt64(text).map { $0 > 0 && String($0) == text } ?? false
     }
 
     /// Returns a Boolean value that indicates whether an answer is the refusal of a condition.

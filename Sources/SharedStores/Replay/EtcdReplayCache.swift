@@ -1,7 +1,6 @@
 public import Foundation
 import Networking
 import OAuth2
-import OpenSSLCrypto
 import Synchronization
 public import TokenGeneration
 
@@ -18,16 +17,13 @@ public import TokenGeneration
 ///
 /// The same request stores the time up to which identifiers were removed. Each later identifier is
 /// compared with it, so a host whose clock is slow doesn't accept what another has removed. A clock
-/// that is fast by more than ``retention`` makes all hosts reject tokens that are still valid.
+/// that is fast by more than the retention makes all hosts reject tokens that are still valid.
 ///
 /// Without a fallback, no token is accepted while etcd can't remember it: verifiers throw
 /// `replayCacheFailed`. With a fallback in memory, a token that was used before can be accepted
 /// once by each other host while etcd is out of reach, but never again by the same process.
 public final class EtcdReplayCache: ReplayCache {
-    /// The time for which identifiers are kept after they expire: the tolerated difference between
-    /// the clocks of hosts.
-    public let retention: Duration
-
+    private let retention: Duration
     private let cluster: EtcdCluster
     private let prefix: String
     private let fallback: InMemoryReplayCache?
@@ -41,8 +37,8 @@ public final class EtcdReplayCache: ReplayCache {
     ///   - prefix: The prefix of the keys. The default is `/replay/`.
     ///   - fallback: The cache in memory that decides alone while etcd is out of reach. The default
     ///     is `nil`: tokens are rejected then.
-    ///   - retention: The time for which identifiers are kept after they expire. The default is
-    ///     five minutes.
+    ///   - retention: The time for which identifiers are kept after they expire: the tolerated
+    ///     difference between the clocks of hosts. The default is five minutes.
     public init(
         _ cluster: EtcdCluster,
         prefix: String = "/replay/",
@@ -98,7 +94,7 @@ public final class EtcdReplayCache: ReplayCache {
 
     private func insert(_ name: String, _ minute: String) async throws(OAuth2Error) -> Bool {
         let key = key(name, minute)
-        let own = try Self.attempt()
+        let own = try StoreRandom.bytes(count: 16)
         // The second round follows the creation of the horizon by this or another host.
         for _ in 1...2 {
             do {
@@ -173,11 +169,5 @@ public final class EtcdReplayCache: ReplayCache {
     private static func text(_ minute: Int64) -> String {
         let digits = String(minute)
         return String(repeating: "0", count: max(10 - digits.count, 0)) + digits
-    }
-
-    private static func attempt() throws(OAuth2Error) -> [UInt8] {
-        do { return try SecureRandom.bytes(count: 16) } catch {
-            throw OAuth2Error(.storeFailed, "random bytes for the replay cache aren't available", cause: error)
-        }
     }
 }

@@ -42,7 +42,8 @@ struct KeyRingLifecycle {
     private var seen: [String: ContinuousClock.Instant] = [:]
     /// The IDs of keys that all verifiers know.
     private var proven: Set<String> = []
-    private var current: String?
+    /// The ID of the key that signed last.
+    private(set) var current: String?
 
     init(rules: KeyRingRules) {
         self.rules = rules
@@ -169,7 +170,4 @@ struct KeyRingLifecycle {
         let keys = set?.keys.filter { proven.contains($0.id) || $0.id == current }
         return keys?.map(rules.end).max()
     }
-
-    /// The ID of the key that signed last.
-    var currentID: String? { current }
 }

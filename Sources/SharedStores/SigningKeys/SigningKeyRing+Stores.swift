@@ -1,7 +1,6 @@
 public import Foundation
 public import Networking
 public import OAuth2
-import OpenSSLCrypto
 public import TokenGeneration
 
 extension SigningKeyRing {
@@ -76,10 +75,7 @@ extension SigningKeyRing {
     ///   - timeSource: The source of time.
     /// - Throws: `OAuth2Error` with the code `storeFailed` if the options can't work.
     public convenience init(options: Options = Options(), timeSource: TimeSource = .system) throws(OAuth2Error) {
-        let key: Data
-        do { key = Data(try SecureRandom.bytes(count: 32)) } catch {
-            throw OAuth2Error(.storeFailed, "random bytes for the signing keys aren't available", cause: error)
-        }
+        let key = Data(try StoreRandom.bytes(count: 32))
         try self.init(
             MemoryStorage(),
             keys: RecordKeys(sealing: Secret(key.base64EncodedString())),

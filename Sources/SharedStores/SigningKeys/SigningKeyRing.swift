@@ -22,7 +22,7 @@ public import TokenGeneration
 /// verifiers correctly.
 ///
 /// The keys are encrypted before they leave the process. A host reads them when it signs or returns
-/// the document, at most once in ``Options/pollInterval``, shared by all callers and ahead of need.
+/// the document, at most once in the poll interval of its ``Options``, shared by all callers and ahead of need.
 /// Nothing runs in the background without a caller.
 ///
 /// While the store is out of reach, hosts use the keys that they have, as long as these may sign.
@@ -105,7 +105,7 @@ public final class SigningKeyRing: Sendable {
     ///     `JWT`.
     /// - Returns: The token.
     /// - Throws: The errors of ``signingKey()``; `TokenError` as `JWTGenerator.token()` does, or
-    ///   with the code `lifetimeTooLong` if the token expires later than ``Options/tokenLifetime``
+    ///   with the code `lifetimeTooLong` if the token expires later than `tokenLifetime`
     ///   from now.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) async throws -> String {
         let payload = try JSONObject(encoding: claims)
@@ -122,7 +122,7 @@ public final class SigningKeyRing: Sendable {
 
     /// Returns the key that signs now, for use with another signer.
     ///
-    /// Get it for each token. Tokens must not live longer than ``Options/tokenLifetime``.
+    /// Get it for each token. Tokens must not live longer than `tokenLifetime`.
     ///
     /// - Returns: The key, with its ID.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable`, `storeFailed`, `storeBusy`,
@@ -179,7 +179,7 @@ public final class SigningKeyRing: Sendable {
         let now = timeSource.now()
         return state.withLock { state in
             Status(
-                keyID: state.currentID,
+                keyID: state.current,
                 signsUntil: state.signsUntil,
                 isFresh: state.isFresh(at: now),
                 failure: state.failure
@@ -190,9 +190,9 @@ public final class SigningKeyRing: Sendable {
     /// Removes a key that has leaked, at once, and lets the next key sign.
     ///
     /// Other hosts stop signing with it when they read the keys again, within
-    /// ``Options/pollInterval``. Verifiers reject its tokens, also those that the service has
+    /// `pollInterval`. Verifiers reject its tokens, also those that the service has
     /// signed, when they fetch the document again: within five minutes if they heed `max-age`, or
-    /// ``Options/cacheLifetime``. A host that can't reach the store goes on signing with it.
+    /// `cacheLifetime`. A host that can't reach the store goes on signing with it.
     ///
     /// - Parameter keyID: The key's ID, the `kid` of its tokens.
     /// - Returns: `true` if the key was removed; `false` if the ring has no key with this ID.
@@ -299,7 +299,7 @@ public final class SigningKeyRing: Sendable {
             guard let keys = changed ?? (isRewritten ? base?.keys : nil) else { return false }
             let next = KeyRingSet(
                 generation: (base?.generation ?? 0) + 1,
-                attempt: try Self.attempt(),
+                attempt: try StoreRandom.bytes(count: 16).hexadecimal,
                 keys: keys
             )
             let writing = timeSource.now()
@@ -315,11 +315,5 @@ public final class SigningKeyRing: Sendable {
     private func adopt(_ set: KeyRingSet, asOf time: ContinuousClock.Instant) {
         let now = timeSource.now()
         state.withLock { $0.adopt(set, asOf: time, at: now) }
-    }
-
-    private static func attempt() throws(OAuth2Error) -> String {
-        do { return try SecureRandom.bytes(count: 16).hexadecimal } catch {
-            throw OAuth2Error(.storeFailed, "random bytes for the signing keys aren't available", cause: error)
-        }
     }
 }

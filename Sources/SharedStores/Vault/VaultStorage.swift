@@ -32,7 +32,7 @@ struct VaultStorage: ConditionalStorage {
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String? {
         let data: JSONObject = ["record": .string(Data(value).base64EncodedString())]
         if let version {
-            guard let version = Self.version(version) else { return nil }
+            guard let version = Int.version(version) else { return nil }
             return try await put(data, to: name, over: version).map(String.init)
         }
         try await configure(name)
@@ -51,7 +51,7 @@ struct VaultStorage: ConditionalStorage {
     }
 
     func delete(_ name: String, version: String) async throws -> Bool {
-        guard let version = Self.version(version) else { return false }
+        guard let version = Int.version(version) else { return false }
         return try await put([:], to: name, over: version) != nil
     }
 
@@ -59,12 +59,10 @@ struct VaultStorage: ConditionalStorage {
 
     /// Limits a secret to one version, since older ones contain older tokens.
     private func configure(_ name: String) async throws {
-        let settings: JSONObject = ["max_versions": 1, "cas_required": true]
         let answer = try await service.answer(
             "POST",
             "v1/\(mount)/metadata/\(path)/\(name)",
-            fields: Self.fields,
-            body: Array(settings.serialized().utf8)
+            json: ["max_versions": 1, "cas_required": true]
         )
         guard [200, 204].contains(answer.status) else { throw Self.rejected(answer) }
     }
@@ -96,12 +94,7 @@ struct VaultStorage: ConditionalStorage {
             "options": ["cas": .number(JSONNumber(version))],
             "data": .object(data),
         ]
-        let answer = try await service.answer(
-            "POST",
-            dataPath(name),
-            fields: Self.fields,
-            body: Array(body.serialized().utf8)
-        )
+        let answer = try await service.answer("POST", dataPath(name), json: body)
         switch answer.status {
         case 200:
             guard let next = Self.json(answer)?["data"]?.object?["version"]?.number?.integer, next > version else {
@@ -120,17 +113,9 @@ struct VaultStorage: ConditionalStorage {
         }
     }
 
-    private static let fields = ["Content-Type": "application/json"]
-
     private func dataPath(_ name: String) -> String { "v1/\(mount)/data/\(path)/\(name)" }
 
     // MARK: Answers
-
-    /// Returns the version of a text; `nil` if Vault can't have given it.
-    private static func version(_ text: String) -> Int? {
-        guard let version = Int(text), version > 0, String(version) == text else { return nil }
-        return version
-    }
 
     private static func json(_ answer: StoreService.Answer) -> JSONObject? {
         try? JSONObject(parsing: Data(answer.body))

@@ -94,7 +94,8 @@ public struct VaultLoginSource: TokenSource {
     ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
     ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        if let lease = latest.lease.withLock(\.self), lease.isRenewable(at: environment.timeSource.now(), for: requirements) {
+        let now = environment.timeSource.now()
+        if let lease = latest.lease.withLock(\.self), lease.isRenewable(at: now, for: requirements) {
             do {
                 return try await renew(lease, for: requirements)
             } catch let error as WorkloadIdentityError where error.code == .platformRejected {

@@ -6,7 +6,7 @@ import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
-import WorkloadIdentity
+@testable import WorkloadIdentity
 
 @Suite("FileTokenSource", .limitedConcurrency)
 struct FileTokenSourceTests {

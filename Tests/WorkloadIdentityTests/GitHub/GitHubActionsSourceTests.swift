@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
-import WorkloadIdentity
+@testable import WorkloadIdentity
 
 @Suite("GitHubActionsSource", .limitedConcurrency)
 struct GitHubActionsSourceTests {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
-import WorkloadIdentity
+@testable import WorkloadIdentity
 
 @Suite("EnvironmentTokenSource and GitLabSource", .limitedConcurrency)
 struct EnvironmentTokenSourceTests {
