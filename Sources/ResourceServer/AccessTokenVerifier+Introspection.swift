@@ -1,60 +1,9 @@
-public import Foundation
-public import Networking
-public import OAuth2
-public import TokenGeneration
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Creates a verifier of JWTs with the keys of an issuer whose metadata is discovered
-    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the issuer's metadata.
-    ///   - audience: The issuer's name for this API.
-    ///   - client: The client for requests of the keys.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    ///   - selection: The rule that selects the keys for a token.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        discovery: AuthorizationServerDiscovery,
-        audience: String,
-        client: NetworkClient = NetworkClient(),
-        options: RemoteKeySet.Options = RemoteKeySet.Options(),
-        selection: KeySelection = KeySelection(),
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        self.init(
-            issuer: discovery.issuer,
-            audience: audience,
-            keys: RemoteKeySet(discovery: discovery, client: client, options: options),
-            selection: selection,
-            currentDate: currentDate
-        )
-    }
-
-    /// Creates a verifier that introspects every token at the authorization server, whether or not
-    /// it's a JWT ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
-    ///
-    /// - Parameters:
-    ///   - audience: The issuer's name for this API.
-    ///   - introspection: The introspection at the authorization server.
-    ///   - issuer: The required issuer of tokens if the server names one. The default is `nil`, for
-    ///     the server that is asked.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        audience: String,
-        introspection: CachedTokenIntrospection,
-        issuer: String? = nil,
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        self.init(
-            .accessToken(issuer: issuer ?? introspection.issuer, audience: audience),
-            audience,
-            keys: nil,
-            introspection: introspection,
-            currentDate: currentDate
-        )
-    }
-
     /// Introspects a token at the authorization server.
     ///
     /// - Returns: The verified token, and the server's answer.

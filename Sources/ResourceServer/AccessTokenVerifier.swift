@@ -39,8 +39,7 @@ public import TokenGeneration
 /// - The token isn't revoked and hasn't been used before, if ``statusLists`` or ``replayCache`` is
 ///   set.
 public struct AccessTokenVerifier: Sendable {
-    /// The issuer's name for this API.
-    public internal(set) var audience: String
+    var audience: String
     /// The policy that a JWT must meet.
     ///
     /// The default is that of RFC 9068 (`ValidationPolicy.accessToken(issuer:audience:)`).

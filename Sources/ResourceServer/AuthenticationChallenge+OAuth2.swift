@@ -1,16 +1,13 @@
-public import Foundation
+import Foundation
 public import Networking
-import OAuth2
+public import OAuth2
 public import TokenGeneration
 
 extension AuthenticationChallenge {
     /// An error code in a resource server's challenge.
-    public struct BearerError: Hashable, Sendable, CustomStringConvertible {
+    public struct BearerError: Hashable, Sendable {
         /// The code as in the challenge's `error`.
         public let rawValue: String
-
-        /// The code.
-        public var description: String { rawValue }
 
         /// The request is malformed; the status is 400
         /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
@@ -38,7 +35,7 @@ extension AuthenticationChallenge {
     /// let challenge = AuthenticationChallenge.bearer(
     ///     realm: "orders",
     ///     error: .insufficientScope,
-    ///     scope: ["orders.write"]
+    ///     demand: ResourceDemand(scope: ["orders.write"])
     /// )
     /// response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
     ///     challenge
@@ -52,31 +49,16 @@ extension AuthenticationChallenge {
     ///   - realm: The name of the protected area. The default is `nil`.
     ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
-    ///   - scope: The scope that the request needs. The default is empty.
-    ///   - acrValues: The acceptable authentication context classes, best first
-    ///     ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)). The default is empty.
-    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
-    ///     `nil`.
-    ///   - resourceMetadata: The URL of the protected resource's metadata
-    ///     ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)). The default is
-    ///     `nil`.
+    ///   - demand: What the request needs, and the URL of the protected resource's metadata; its
+    ///     `claims` don't apply. The default is empty.
     /// - Returns: The challenge, for `AuthenticationChallenge.format(_:)`.
     public static func bearer(
         realm: String? = nil,
         error: BearerError? = nil,
         description: String? = nil,
-        scope: [String] = [],
-        acrValues: [String] = [],
-        maxAge: Duration? = nil,
-        resourceMetadata: URL? = nil
+        demand: ResourceDemand = ResourceDemand()
     ) -> AuthenticationChallenge {
-        let demand = ResourceDemand(
-            scope: scope,
-            acrValues: acrValues,
-            maxAge: maxAge,
-            resourceMetadata: resourceMetadata
-        )
-        return AuthenticationChallenge(
+        AuthenticationChallenge(
             scheme: "Bearer",
             parameters: demand.parameters(realm: realm, error: error, description: description)
         )
@@ -91,29 +73,16 @@ extension AuthenticationChallenge {
     ///   - realm: The name of the protected area. The default is `nil`.
     ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
-    ///   - scope: The scope that the request needs. The default is empty.
-    ///   - acrValues: The acceptable authentication context classes, best first. The default is
-    ///     empty.
-    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
-    ///     `nil`.
-    ///   - resourceMetadata: The URL of the protected resource's metadata. The default is `nil`.
+    ///   - demand: What the request needs, as for
+    ///     ``bearer(realm:error:description:demand:)``. The default is empty.
     /// - Returns: The challenge, for `AuthenticationChallenge.format(_:)`.
     public static func dpop(
         algorithms: some Collection<JWSAlgorithm>,
         realm: String? = nil,
         error: BearerError? = nil,
         description: String? = nil,
-        scope: [String] = [],
-        acrValues: [String] = [],
-        maxAge: Duration? = nil,
-        resourceMetadata: URL? = nil
+        demand: ResourceDemand = ResourceDemand()
     ) -> AuthenticationChallenge {
-        let demand = ResourceDemand(
-            scope: scope,
-            acrValues: acrValues,
-            maxAge: maxAge,
-            resourceMetadata: resourceMetadata
-        )
         var parameters = demand.parameters(realm: realm, error: error, description: description)
         if !algorithms.isEmpty { parameters["algs"] = algorithms.map(\.rawValue).sorted().joined(separator: " ") }
         return AuthenticationChallenge(scheme: "DPoP", parameters: parameters)

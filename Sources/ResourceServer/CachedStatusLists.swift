@@ -111,7 +111,7 @@ public final class CachedStatusLists: Sendable {
     }
 
     /// The number of cached lists.
-    public var count: Int { lists.count }
+    var count: Int { lists.count }
 
     /// Checks the status of a token whose claims have been verified.
     ///

@@ -22,11 +22,6 @@ import TokenGeneration
 /// isn't in use. Inactive tokens have their own cache, so that invented tokens can't displace valid
 /// ones. Failures aren't cached.
 public final class CachedTokenIntrospection: Sendable {
-    /// The maximum number of cached responses, for active and for inactive tokens each.
-    public let capacity: Int
-    /// The lifetime of a cached response, in which a revoked token may still be accepted.
-    public let lifetime: Duration
-
     private let client: OAuth2Client
     private let verifier: IntrospectionResponseVerifier?
     private let answers: SingleFlightCache<[UInt8], IntrospectedToken>
@@ -40,8 +35,9 @@ public final class CachedTokenIntrospection: Sendable {
     ///     JSON.
     ///   - capacity: The maximum number of cached responses, for active and for inactive tokens
     ///     each. The default is 1,000.
-    ///   - lifetime: The lifetime of a cached response, limited by the token's expiry. The default
-    ///     is one minute; zero disables the cache.
+    ///   - lifetime: The lifetime of a cached response, in which a revoked token may still be
+    ///     accepted, limited by the token's expiry. The default is one minute; zero disables the
+    ///     cache.
     ///   - timeout: The maximum duration of an introspection, in addition to the client's own
     ///     limit. The default is 30 seconds.
     ///   - timeSource: The source of time, which should be the client's.
@@ -55,12 +51,11 @@ public final class CachedTokenIntrospection: Sendable {
     ) {
         self.client = client
         self.verifier = verifier
-        self.capacity = max(capacity, 0)
-        self.lifetime = max(lifetime, .zero)
+        let lifetime = max(lifetime, .zero)
         var policy = SingleFlightCache<[UInt8], IntrospectedToken>.Policy(timeout: timeout)
-        policy.capacity = self.capacity
+        policy.capacity = max(capacity, 0)
         policy.kind = \.isActive
-        policy.lifetime = { [lifetime = self.lifetime] answer in
+        policy.lifetime = { answer in
             let left = answer.expiration.map { Duration.seconds($0.timeIntervalSince(timeSource.date())) }
             return min(lifetime, left ?? lifetime)
         }
@@ -70,7 +65,7 @@ public final class CachedTokenIntrospection: Sendable {
     var issuer: String { client.server.issuer }
 
     /// The number of cached responses.
-    public var count: Int { answers.count }
+    var count: Int { answers.count }
 
     /// Introspects a token.
     ///

@@ -1,4 +1,5 @@
 public import Foundation
+import Networking
 public import OAuth2
 internal import OpenSSLCrypto
 import TokenGeneration
@@ -36,13 +37,8 @@ public protocol DPoPNonces: Sendable {
 /// change costs one more request. A client whose repeated request reaches yet another partition may
 /// fail.
 public struct RotatingDPoPNonces: DPoPNonces {
-    /// The time that a nonce is handed out.
-    ///
-    /// It's accepted for the same time again.
-    public let period: Duration
-    /// The name of the partition that accepts the nonces, at their start; `nil` if all servers with
-    /// the secret do.
-    public let partition: String?
+    private let period: Duration
+    private let partition: String?
     private let code: HMAC
 
     private static let maximumNameSize = 64
@@ -53,9 +49,9 @@ public struct RotatingDPoPNonces: DPoPNonces {
     ///   - secret: The secret that servers share. The default is `nil`, for a new one. Don't pass a
     ///     secret if the replay cache of a partition is in memory: after a restart, the cache is
     ///     empty, so the nonces of earlier proofs must not be accepted.
-    ///   - period: The time that a nonce is handed out. The default is 5 minutes, the minimum 1
-    ///     second.
-    ///   - partition: The name of the partition that accepts the nonces: 1 to 64 letters, digits,
+    ///   - period: The time that a nonce is handed out; it's accepted for the same time again. The
+    ///     default is 5 minutes, the minimum 1 second.
+    ///   - partition: The name of the partition that accepts the nonces, at their start: 1 to 64 letters, digits,
     ///     `-` and `_`. Clients see it. The default is `nil`, for nonces that all servers with the
     ///     secret accept.
     /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or missing,
@@ -63,7 +59,7 @@ public struct RotatingDPoPNonces: DPoPNonces {
     public init(secret: Secret? = nil, period: Duration = .seconds(300), partition: String? = nil) throws {
         if let partition {
             guard (1...Self.maximumNameSize).contains(partition.utf8.count),
-                partition.utf8.allSatisfy(Self.isAllowed)
+                partition.utf8.allSatisfy({ PercentEncoding.isUnreserved($0) && !".~".utf8.contains($0) })
             else {
                 throw OAuth2Error(
                     .assertionFailed,
@@ -102,15 +98,6 @@ public struct RotatingDPoPNonces: DPoPNonces {
             }
         } catch {
             throw OAuth2Error(.assertionFailed, "the nonce for DPoP proofs couldn't be created", cause: error)
-        }
-    }
-
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
         }
     }
 }

@@ -1,5 +1,4 @@
 public import Foundation
-public import FoundationNetworking
 public import Networking
 import OAuth2
 
@@ -30,17 +29,6 @@ public struct ProtectedRequest: Sendable {
         self.url = url
         self.headers = headers
         self.clientCertificateDER = clientCertificateDER
-    }
-
-    /// Creates a request from a `URLRequest`, for example in a test.
-    ///
-    /// The result is `nil` if the request has no URL or no method.
-    ///
-    /// - Parameter request: The request, in which repeated fields look like one with commas.
-    public init?(_ request: URLRequest) {
-        guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET") else { return nil }
-        let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeaders.Field(name: $0.key, value: $0.value) }
-        self.init(method: method, url: url.absoluteString, headers: HTTPHeaders(fields))
     }
 }
 

@@ -19,13 +19,10 @@ public import TokenGeneration
 ///
 /// Properties that aren't set on the issuer come from the verifier.
 public struct TrustedIssuer: Sendable {
-    /// The issuer identifier, exactly as the server writes it.
-    ///
-    /// The issuer's tokens have this text in `iss`.
-    public let issuer: String
+    let issuer: String
     /// The issuer's name for the API.
     ///
-    /// The default is `nil`, for ``AccessTokenVerifier/audience``.
+    /// The default is `nil`, for the verifier's.
     public var audience: String?
     /// The policy that the issuer's JWTs must meet.
     ///

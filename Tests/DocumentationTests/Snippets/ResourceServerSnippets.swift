@@ -242,8 +242,10 @@ struct ResourceServerSnippets {
         let challenge = AuthenticationChallenge.bearer(
             realm: "payments",
             error: .insufficientUserAuthentication,
-            acrValues: ["urn:example:mfa"],
-            maxAge: .seconds(300)
+            demand: ResourceDemand(
+                acrValues: ["urn:example:mfa"],
+                maxAge: .seconds(300)
+            )
         )
         response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
             challenge

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
@@ -35,13 +34,6 @@ struct AccessTokenVerifierTests {
     func scheme(name: String) async throws {
         let token = try api.token()
         #expect(try await api.verifier.verify(api.request(["authorization": "\(name) \(token)"])).subject == "ada")
-    }
-
-    @Test("Accepts a URLRequest")
-    func urlRequest() async throws {
-        var request = URLRequest(url: try #require(URL(string: GuardedAPI.url)))
-        request.setValue("Bearer \(try api.token())", forHTTPHeaderField: "Authorization")
-        #expect(try await api.verifier.verify(try #require(ProtectedRequest(request))).subject == "ada")
     }
 
     // MARK: No token

@@ -2,11 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import ResourceServer
 import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
+
+@testable import ResourceServer
 
 @Suite("AccessTokenVerifier: introspection", .limitedConcurrency)
 struct IntrospectedTokenTests {

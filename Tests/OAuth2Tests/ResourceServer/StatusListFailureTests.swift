@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import ResourceServer
 import TestSupport
 import Testing
 import TokenGeneration
+
+@testable import ResourceServer
 
 @Suite("CachedStatusLists: failures", .limitedConcurrency)
 struct StatusListFailureTests {
