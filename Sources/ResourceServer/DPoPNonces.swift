@@ -51,9 +51,9 @@ public struct RotatingDPoPNonces: DPoPNonces {
     ///     empty, so the nonces of earlier proofs must not be accepted.
     ///   - period: The time that a nonce is handed out; it's accepted for the same time again. The
     ///     default is 5 minutes, the minimum 1 second.
-    ///   - partition: The name of the partition that accepts the nonces, at their start: 1 to 64 letters, digits,
-    ///     `-` and `_`. Clients see it. The default is `nil`, for nonces that all servers with the
-    ///     secret accept.
+    ///   - partition: The name of the partition that accepts the nonces, at their start: 1 to 64
+    ///     letters, digits, `-` and `_`. Clients see it. The default is `nil`, for nonces that all
+    ///     servers with the secret accept.
     /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or missing,
     ///   or the name isn't valid.
     public init(secret: Secret? = nil, period: Duration = .seconds(300), partition: String? = nil) throws {

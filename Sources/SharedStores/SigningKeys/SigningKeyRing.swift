@@ -22,7 +22,7 @@ public import TokenGeneration
 /// verifiers correctly.
 ///
 /// The keys are encrypted before they leave the process. A host reads them when it signs or returns
-/// the document, at most once in the poll interval of its ``Options``, shared by all callers and ahead of need.
+/// the document, at most once in the poll interval, shared by all callers and ahead of need.
 /// Nothing runs in the background without a caller.
 ///
 /// While the store is out of reach, hosts use the keys that they have, as long as these may sign.

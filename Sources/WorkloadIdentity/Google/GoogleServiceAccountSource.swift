@@ -51,9 +51,9 @@ public struct GoogleServiceAccountSource: TokenSource {
     ///
     /// - Parameter requirements: The requirements for the token.
     /// - Returns: A token that expires in an hour.
-    /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:audience:environment:)`` does, or with the code
-    ///   `rejectedToken` if the caller rejects a token of the same second; `TokenError` with the
-    ///   code `signingFailed`; `CancellationError` if the task is cancelled.
+    /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:audience:environment:)`` does, or with
+    ///   the code `rejectedToken` if the caller rejects a token of the same second; `TokenError`
+    ///   with the code `signingFailed`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let (email, key) = try await BlockingWork.value { [path] in try Self.account(at: path) }
         let now = environment.timeSource.now()
