@@ -64,35 +64,24 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Encrypts a message with a random initialization vector.
+    /// Encrypts a message.
     ///
     /// - Parameters:
     ///   - plaintext: The message.
     ///   - context: Additional data to authenticate. The result doesn't contain it.
     ///   - key: The key, ``keySize`` bytes.
+    ///   - vector: An initialization vector that must be unique for the key. The default is `nil`,
+    ///     for a random one.
     /// - Returns: The encrypted message.
     /// - Throws: ``CryptoError/Code/invalidArgument`` for a key of another size or a message of 2
     ///   GiB or more, ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
     package func seal(
         _ plaintext: RawSpan,
         authenticating context: RawSpan,
-        key: SecretBytes
-    ) throws(CryptoError) -> Sealed {
-        try seal(
-            plaintext,
-            authenticating: context,
-            key: key,
-            vector: SecureRandom.bytes(count: vectorSize)
-        )
-    }
-
-    /// Encrypts a message with an initialization vector that must be unique for the key.
-    func seal(
-        _ plaintext: RawSpan,
-        authenticating context: RawSpan,
         key: SecretBytes,
-        vector: [UInt8]
+        vector: [UInt8]? = nil
     ) throws(CryptoError) -> Sealed {
+        let vector = if let vector { vector } else { try SecureRandom.bytes(count: vectorSize) }
         var tag: [UInt8] = []
         let ciphertext = try [UInt8](capacity: ciphertextSize(plaintext.byteCount)) { output throws(CryptoError) in
             tag = try seal(plaintext, authenticating: context, key: key, vector: vector, into: &output)
@@ -109,7 +98,7 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
     ///   - vector: The initialization vector, ``vectorSize`` bytes that must be unique for the key.
     ///   - output: A buffer with room for the ciphertext.
     /// - Returns: The tag.
-    /// - Throws: ``CryptoError`` as ``seal(_:authenticating:key:)`` does.
+    /// - Throws: ``CryptoError`` as ``seal(_:authenticating:key:vector:)`` does.
     @_lifetime(output: copy output)
     package func seal(
         _ plaintext: RawSpan,

@@ -2,11 +2,8 @@ internal import COpenSSL
 
 /// A hash function with output of any length
 /// ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
-package enum ExtendableOutputFunction: Sendable, Hashable {
-    /// SHAKE256.
-    case shake256
-
-    /// Hashes bytes.
+package enum ExtendableOutputFunction {
+    /// Hashes bytes with SHAKE256.
     ///
     /// - Parameters:
     ///   - bytes: The bytes to hash.
@@ -14,12 +11,12 @@ package enum ExtendableOutputFunction: Sendable, Hashable {
     /// - Returns: The hash.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function,
     ///   ``CryptoError/Code/invalidArgument`` for a size of 0 or less.
-    package func hash(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
+    package static func shake256(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
         guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        guard let function = unsafe EVP_MD_fetch(nil, openSSLName, nil) else {
-            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(openSSLName) isn't available")
+        guard let function = unsafe EVP_MD_fetch(nil, "SHAKE256", nil) else {
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function SHAKE256 isn't available")
         }
         defer { unsafe EVP_MD_free(function) }
         guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
@@ -32,13 +29,7 @@ package enum ExtendableOutputFunction: Sendable, Hashable {
                     && EVP_DigestFinalXOF(context, buffer, count) == 1
             }
         }
-        guard let hash else { throw CryptoError(failed: "EVP_DigestFinalXOF", "\(openSSLName) hash") }
+        guard let hash else { throw CryptoError(failed: "EVP_DigestFinalXOF", "SHAKE256 hash") }
         return hash
-    }
-
-    private var openSSLName: String {
-        switch self {
-        case .shake256: "SHAKE256"
-        }
     }
 }

@@ -10,13 +10,6 @@ package struct EdwardsCurve: RawKeyCurve {
     package let signatureSize: Int
     /// The curve's object identifier in keys.
     package let identifier: ObjectIdentifier
-    /// The hash function of the signature scheme.
-    private let hashing: Hashing
-
-    private enum Hashing: Hashable {
-        case fixed(HashFunction)
-        case extendable(ExtendableOutputFunction, size: Int)
-    }
 
     /// Hashes bytes with the hash function of the curve's signature scheme.
     ///
@@ -28,10 +21,7 @@ package struct EdwardsCurve: RawKeyCurve {
     /// - Returns: The hash.
     /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
-        switch hashing {
-        case .fixed(let function): try function.hash(bytes)
-        case .extendable(let function, let size): try function.hash(bytes, count: size)
-        }
+        try self == .ed25519 ? HashFunction.sha512.hash(bytes) : ExtendableOutputFunction.shake256(bytes, count: 114)
     }
 
     /// Edwards25519, with SHA-512.
@@ -39,16 +29,14 @@ package struct EdwardsCurve: RawKeyCurve {
         name: "Ed25519",
         keySize: 32,
         signatureSize: 64,
-        identifier: ObjectIdentifier(1, 3, 101, 112),
-        hashing: .fixed(.sha512)
+        identifier: ObjectIdentifier(1, 3, 101, 112)
     )
     /// Edwards448, with SHAKE256 and an empty context.
     package static let ed448 = EdwardsCurve(
         name: "Ed448",
         keySize: 57,
         signatureSize: 114,
-        identifier: ObjectIdentifier(1, 3, 101, 113),
-        hashing: .extendable(.shake256, size: 114)
+        identifier: ObjectIdentifier(1, 3, 101, 113)
     )
 
     /// Both curves.

@@ -28,8 +28,7 @@ internal import COpenSSL
         self.key = key
         self.kind = kind
         self.scheme = scheme
-        unsafe template = try Self.makeContext(for: key)
-        try unsafe Self.start(kind, scheme, in: template)
+        unsafe template = try Self.makeContext(kind, scheme, key)
     }
 
     deinit {
@@ -157,21 +156,20 @@ internal import COpenSSL
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if kind != .agreement, let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
-        OpenSSLLibrary.clearErrors()
-        let context = try unsafe Self.makeContext(for: key)
-        do throws(CryptoError) {
-            try unsafe Self.start(kind, scheme, in: context)
-        } catch {
-            unsafe EVP_PKEY_CTX_free(context)
-            throw error
-        }
-        return unsafe context
+        return try unsafe Self.makeContext(kind, scheme, key)
     }
 
-    private static func makeContext(for key: EVPKey) throws(CryptoError) -> OpaquePointer {
+    private static func makeContext(_ kind: Kind, _ scheme: Scheme, _ key: EVPKey) throws(CryptoError) -> OpaquePointer
+    {
         OpenSSLLibrary.clearErrors()
         guard let context = unsafe key.withPointer({ unsafe EVP_PKEY_CTX_new_from_pkey(nil, $0, nil) }) else {
             throw CryptoError(failed: "EVP_PKEY_CTX_new_from_pkey", "Can't use the key")
+        }
+        do throws(CryptoError) {
+            try unsafe start(kind, scheme, in: context)
+        } catch {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw error
         }
         return unsafe context
     }

@@ -18,8 +18,7 @@ internal import COpenSSL
     init(_ kind: Kind, with key: EVPKey) throws(CryptoError) {
         self.key = key
         self.kind = kind
-        unsafe template = try Self.makeContext()
-        try unsafe Self.start(kind, in: template, with: key)
+        unsafe template = try Self.makeContext(kind, key)
     }
 
     deinit {
@@ -64,28 +63,15 @@ internal import COpenSSL
     /// The template itself isn't reusable: since OpenSSL 3.4, the first signature finishes a
     /// context.
     private func makeCopy() throws(CryptoError) -> OpaquePointer {
-        let context = try unsafe Self.makeContext()
-        if unsafe EVP_MD_CTX_copy_ex(context, template) == 1 { return unsafe context }
-        do throws(CryptoError) {
-            OpenSSLLibrary.clearErrors()
-            guard unsafe EVP_MD_CTX_reset(context) == 1 else {
-                throw CryptoError(failed: "EVP_MD_CTX_reset", "Can't use the key")
-            }
-            try unsafe Self.start(kind, in: context, with: key)
-        } catch {
-            unsafe EVP_MD_CTX_free(context)
-            throw error
-        }
-        return unsafe context
+        let context = unsafe EVP_MD_CTX_new()
+        if let context = unsafe context, unsafe EVP_MD_CTX_copy_ex(context, template) == 1 { return unsafe context }
+        unsafe EVP_MD_CTX_free(context)
+        return try unsafe Self.makeContext(kind, key)
     }
 
-    private static func makeContext() throws(CryptoError) -> OpaquePointer {
-        guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
-        return unsafe context
-    }
-
-    private static func start(_ kind: Kind, in context: OpaquePointer, with key: EVPKey) throws(CryptoError) {
+    private static func makeContext(_ kind: Kind, _ key: EVPKey) throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
+        guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
         let status = unsafe key.withPointer { key in
             switch kind {
             case .signing: unsafe EVP_DigestSignInit_ex(context, nil, nil, nil, nil, key, nil)
@@ -93,7 +79,9 @@ internal import COpenSSL
             }
         }
         guard status == 1 else {
+            unsafe EVP_MD_CTX_free(context)
             throw CryptoError(failed: "EVP_DigestSignInit_ex", "The key can't sign or verify")
         }
+        return unsafe context
     }
 }

@@ -15,17 +15,10 @@ internal import COpenSSL
     private let canSetBack: Bool
 
     init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
-        unsafe template = try Self.makeContext()
         self.hash = hash
         self.key = key
-        do throws(CryptoError) {
-            try unsafe Self.start(template, hash: hash, key: key)
-            canSetBack = try unsafe Self.canSetBack(template, hash)
-        } catch {
-            // Swift doesn't run the deinitializer of a class whose initializer throws.
-            unsafe EVP_MAC_CTX_free(template)
-            throw error
-        }
+        unsafe template = try key.withBytes { key throws(CryptoError) in try unsafe Self.makeContext(hash, key) }
+        canSetBack = unsafe Self.canSetBack(template, hash)
     }
 
     deinit {
@@ -56,9 +49,8 @@ internal import COpenSSL
         _ third: RawSpan,
         _ fourth: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
-        let context = try unsafe makeContext()
+        let context = try unsafe makeContext(hash, key)
         defer { unsafe EVP_MAC_CTX_free(context) }
-        try unsafe start(context, hash: hash, key: key)
         let isUpdated =
             unsafe update(context, first) && second.withBytes { unsafe update(context, $0) }
             && update(context, third) && fourth.withBytes { unsafe update(context, $0) }
@@ -83,7 +75,7 @@ internal import COpenSSL
     }
 
     /// Computes a code before and after resetting a context and compares both.
-    private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) throws(CryptoError) -> Bool {
+    private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) -> Bool {
         guard let context = unsafe EVP_MAC_CTX_dup(template) else { return false }
         defer { unsafe EVP_MAC_CTX_free(context) }
         defer { OpenSSLLibrary.clearErrors() }
@@ -102,18 +94,10 @@ internal import COpenSSL
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_MAC_CTX_dup(template) { return unsafe copy }
-        OpenSSLLibrary.clearErrors()
-        let context = try unsafe Self.makeContext()
-        do throws(CryptoError) {
-            try unsafe Self.start(context, hash: hash, key: key)
-        } catch {
-            unsafe EVP_MAC_CTX_free(context)
-            throw error
-        }
-        return unsafe context
+        return try unsafe key.withBytes { key throws(CryptoError) in try unsafe Self.makeContext(hash, key) }
     }
 
-    private static func makeContext() throws(CryptoError) -> OpaquePointer {
+    private static func makeContext(_ hash: HashFunction, _ key: RawSpan) throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
@@ -124,27 +108,15 @@ internal import COpenSSL
         guard let context = unsafe EVP_MAC_CTX_new(implementation) else {
             throw CryptoError(failed: "EVP_MAC_CTX_new", "HMAC isn't available")
         }
-        return unsafe context
-    }
-
-    private static func start(
-        _ context: OpaquePointer,
-        hash: HashFunction,
-        key: SecretBytes
-    ) throws(CryptoError) {
-        try key.withBytes { key throws(CryptoError) in try unsafe start(context, hash: hash, key: key) }
-    }
-
-    private static func start(
-        _ context: OpaquePointer,
-        hash: HashFunction,
-        key: RawSpan
-    ) throws(CryptoError) {
         var name = Array(hash.openSSLName.utf8CString)
         let status = unsafe name.withUnsafeMutableBufferPointer { name in
             let parameters = unsafe [COpenSSL_digest_param(name.baseAddress), OSSL_PARAM_construct_end()]
             return unsafe key.withOctets { unsafe EVP_MAC_init(context, $0.baseAddress, $0.count, parameters) }
         }
-        guard status == 1 else { throw CryptoError(failed: "EVP_MAC_init", "HMAC with \(hash.openSSLName)") }
+        guard status == 1 else {
+            unsafe EVP_MAC_CTX_free(context)
+            throw CryptoError(failed: "EVP_MAC_init", "HMAC with \(hash.openSSLName)")
+        }
+        return unsafe context
     }
 }

@@ -12,11 +12,10 @@ enum PrivateKeyDecryption {
     ///   ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/malformedKey``,
     ///   ``CryptoError/Code/openSSL``.
     static func contents(of block: PEMBlock, password: SecretBytes?) throws(CryptoError) -> SecretBytes {
-        guard block.header.isEmpty else {
-            return try legacy(block, password: checked(password, "The private key in line \(block.line)"))
-        }
-        return try block.contents.withBytes { bytes throws(CryptoError) in
-            try contents(ofPKCS8: bytes, password: password, "The private key in line \(block.line)")
+        let name = "The private key in line \(block.line)"
+        guard block.header.isEmpty else { return try legacy(block, password: checked(password, name)) }
+        return try block.contents.withBytes { der throws(CryptoError) in
+            try contents(ofPKCS8: der, password: password, name)
         }
     }
 
@@ -34,7 +33,30 @@ enum PrivateKeyDecryption {
         password: SecretBytes?,
         _ name: String = "The private key"
     ) throws(CryptoError) -> SecretBytes {
-        try pkcs8(der, password: checked(password, name))
+        let password = try checked(password, name)
+        var cost = KeyDerivationCost()
+        try cost.add(encryptedKey: der)
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        // Successful decoding may still queue errors, which other code on this thread could mistake
+        // for its own.
+        defer { OpenSSLLibrary.clearErrors() }
+        let encrypted = unsafe der.decoded { unsafe d2i_X509_SIG(nil, $0, $1) }.object
+        defer { unsafe X509_SIG_free(encrypted) }
+        guard unsafe encrypted != nil else {
+            throw CryptoError(.malformedKey, failed: "d2i_X509_SIG", "Can't decode the encrypted private key")
+        }
+        let key = unsafe password.withPassword { unsafe PKCS8_decrypt(encrypted, $0, $1) }
+        defer { unsafe PKCS8_PRIV_KEY_INFO_free(key) }
+        guard unsafe key != nil else { throw failure("PKCS8_decrypt") }
+        guard let contents = unsafe SecretBytes(encodedBy: { unsafe i2d_PKCS8_PRIV_KEY_INFO(key, $0) }) else {
+            throw CryptoError(
+                .malformedKey,
+                failed: "i2d_PKCS8_PRIV_KEY_INFO",
+                "Can't decode the decrypted private key"
+            )
+        }
+        return contents
     }
 
     /// Returns the error for decrypted data that isn't a key; 1 in 256 wrong passwords gives valid
@@ -61,32 +83,6 @@ enum PrivateKeyDecryption {
 
     /// The limit of OpenSSL's legacy method, applied to both methods for consistency.
     static let maximumPasswordSize = Int(PEM_BUFSIZE)
-
-    private static func pkcs8(_ der: RawSpan, password: SecretBytes) throws(CryptoError) -> SecretBytes {
-        var cost = KeyDerivationCost()
-        try cost.add(encryptedKey: der)
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        // Successful decoding may still queue errors, which other code on this thread could mistake
-        // for its own.
-        defer { OpenSSLLibrary.clearErrors() }
-        let encrypted = unsafe der.decoded { unsafe d2i_X509_SIG(nil, $0, $1) }.object
-        defer { unsafe X509_SIG_free(encrypted) }
-        guard unsafe encrypted != nil else {
-            throw CryptoError(.malformedKey, failed: "d2i_X509_SIG", "Can't decode the encrypted private key")
-        }
-        let key = unsafe password.withPassword { unsafe PKCS8_decrypt(encrypted, $0, $1) }
-        defer { unsafe PKCS8_PRIV_KEY_INFO_free(key) }
-        guard unsafe key != nil else { throw failure("PKCS8_decrypt") }
-        guard let contents = unsafe SecretBytes(encodedBy: { unsafe i2d_PKCS8_PRIV_KEY_INFO(key, $0) }) else {
-            throw CryptoError(
-                .malformedKey,
-                failed: "i2d_PKCS8_PRIV_KEY_INFO",
-                "Can't decode the decrypted private key"
-            )
-        }
-        return contents
-    }
 
     /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
