@@ -67,7 +67,7 @@ public struct WorkloadEnvironment: Sendable {
     /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`.
     func value(of name: String, advice: String) throws(WorkloadIdentityError) -> String {
         guard let value = variable(name), !value.isEmpty else {
-            throw WorkloadIdentityError(.notConfigured, .read, "\(name) isn't set; \(advice)")
+            throw WorkloadIdentityError(.notConfigured, "\(name) isn't set; \(advice)")
         }
         return value
     }

@@ -17,6 +17,16 @@ public struct WorkloadIdentityError: Error, Sendable {
     /// The error that caused this one.
     public let cause: (any Error)?
 
+    /// Creates an error about a file, an environment variable or another setting.
+    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.init(code, .read, message, cause: cause)
+    }
+
+    /// Creates an error about a request to an endpoint of the platform.
+    init(request code: Code, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
+        self.init(code, .request, message, status: status, cause: cause)
+    }
+
     init(_ code: Code, _ step: Step, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.step = step

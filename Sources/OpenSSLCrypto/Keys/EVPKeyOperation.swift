@@ -159,8 +159,11 @@ internal import COpenSSL
         return try unsafe Self.makeContext(kind, scheme, key)
     }
 
-    private static func makeContext(_ kind: Kind, _ scheme: Scheme, _ key: EVPKey) throws(CryptoError) -> OpaquePointer
-    {
+    private static func makeContext(
+        _ kind: Kind,
+        _ scheme: Scheme,
+        _ key: EVPKey
+    ) throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
         guard let context = unsafe key.withPointer({ unsafe EVP_PKEY_CTX_new_from_pkey(nil, $0, nil) }) else {
             throw CryptoError(failed: "EVP_PKEY_CTX_new_from_pkey", "Can't use the key")

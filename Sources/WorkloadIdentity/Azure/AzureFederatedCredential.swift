@@ -54,7 +54,7 @@ public struct AzureFederatedCredential: Sendable {
         // Letters, digits, “-” and “.”.
         let isName = tenant.utf8.allSatisfy { PercentEncoding.isUnreserved($0) && !"_~".utf8.contains($0) }
         guard isName, tenant.first != "." else {
-            throw WorkloadIdentityError(.notConfigured, .read, "AZURE_TENANT_ID isn't a tenant's ID or domain; set it")
+            throw WorkloadIdentityError(.notConfigured, "AZURE_TENANT_ID isn't a tenant's ID or domain; set it")
         }
         let authority = try Self.authority(environment)
         guard let endpoint = URL(string: "\(authority)/\(tenant)/oauth2/v2.0/token") else {
@@ -90,7 +90,6 @@ public struct AzureFederatedCredential: Sendable {
     private static var insecureAuthority: WorkloadIdentityError {
         WorkloadIdentityError(
             .insecureEndpoint,
-            .read,
             """
             AZURE_AUTHORITY_HOST isn't an https URL without a path, so the token isn't sent; set it to a URL such as \
             https://login.microsoftonline.com/

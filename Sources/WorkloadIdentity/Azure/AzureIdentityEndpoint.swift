@@ -34,7 +34,6 @@ enum AzureIdentityEndpoint: Sendable {
         } else {
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 """
                 IDENTITY_ENDPOINT is set without IDENTITY_HEADER (App Service) or IMDS_ENDPOINT (Azure Arc); set the \
                 variable, or unset IDENTITY_ENDPOINT on a virtual machine
@@ -46,7 +45,6 @@ enum AzureIdentityEndpoint: Sendable {
     private static func unsupported(_ what: String) -> WorkloadIdentityError {
         WorkloadIdentityError(
             .notConfigured,
-            .read,
             "\(what) isn't supported; use App Service, Azure Arc, a virtual machine or a federated credential"
         )
     }
@@ -63,7 +61,6 @@ enum AzureIdentityEndpoint: Sendable {
             guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw WorkloadIdentityError(
                     .notConfigured,
-                    .read,
                     "IDENTITY_HEADER isn't the value that App Service sets; don't change it"
                 )
             }
@@ -90,7 +87,6 @@ enum AzureIdentityEndpoint: Sendable {
         guard let url = PlatformAddress.url(address, parameters), PlatformAddress.isConfined(url) else {
             throw WorkloadIdentityError(
                 .insecureEndpoint,
-                .read,
                 """
                 IDENTITY_ENDPOINT is neither an https URL nor an address of this machine, so nothing is sent; check \
                 what sets it
@@ -105,7 +101,6 @@ enum AzureIdentityEndpoint: Sendable {
         case (.arc, _):
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "a server with Azure Arc has only its system-assigned identity; pass .systemAssigned"
             )
         case (_, .clientID): "client_id"
@@ -150,8 +145,7 @@ enum AzureIdentityEndpoint: Sendable {
         let text = (body?["error_description"]?.string ?? body?["message"]?.string ?? "").lowercased()
         if text.contains("multiple user assigned identities") {
             return WorkloadIdentityError(
-                .ambiguousIdentity,
-                .request,
+                request: .ambiguousIdentity,
                 """
                 the machine has several user-assigned identities, and none is named; pass .clientID(…), which “az \
                 identity show” prints
@@ -166,15 +160,13 @@ enum AzureIdentityEndpoint: Sendable {
             : "add the named identity with “az \(group) identity assign --identities”"
         if text.contains("identity not found") || text.contains("managed identity found") {
             return WorkloadIdentityError(
-                .notConfigured,
-                .request,
+                request: .notConfigured,
                 "the machine doesn't have the identity; \(advice)",
                 status: 400
             )
         }
         return WorkloadIdentityError(
-            .platformRejected,
-            .request,
+            request: .platformRejected,
             "\(name) rejects the request with status 400; check the resource's URI, or \(advice)",
             status: 400
         )

@@ -50,7 +50,6 @@ public struct DefaultTokenSource: TokenSource {
             let reasons = skipped.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "none of the platforms applies to this process (\(reasons)); add the one that it runs on"
             )
         }

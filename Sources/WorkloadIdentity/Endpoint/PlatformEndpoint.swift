@@ -54,13 +54,12 @@ struct PlatformEndpoint: Sendable {
             try Task.checkCancellation()
             switch error.code {
             case .bodyTooLarge:
-                throw WorkloadIdentityError(.tooLarge, .request, "\(name) responded with too much", cause: error)
+                throw WorkloadIdentityError(request: .tooLarge, "\(name) responded with too much", cause: error)
             case .invalidResponse:
                 throw invalid("didn't respond with HTTP", cause: error)
             case .tls:
                 throw WorkloadIdentityError(
-                    .insecureEndpoint,
-                    .request,
+                    request: .insecureEndpoint,
                     "the TLS handshake with \(name) failed, so the credential wasn't sent",
                     cause: error
                 )
@@ -72,7 +71,7 @@ struct PlatformEndpoint: Sendable {
 
     /// Returns an error for a response that the endpoint wouldn't send.
     func invalid(_ problem: String, cause: (any Error)? = nil) -> WorkloadIdentityError {
-        WorkloadIdentityError(.invalidResponse, .request, "\(name) \(problem)", cause: cause)
+        WorkloadIdentityError(request: .invalidResponse, "\(name) \(problem)", cause: cause)
     }
 
     private func client(_ given: (any HTTPTransport)?) throws(NetworkError) -> NetworkClient {
@@ -86,8 +85,7 @@ struct PlatformEndpoint: Sendable {
 
     private func unavailable(_ status: Int?, cause: (any Error)? = nil) -> WorkloadIdentityError {
         WorkloadIdentityError(
-            .platformUnavailable,
-            .request,
+            request: .platformUnavailable,
             status.map { "\(name) keeps failing with status \($0); try again later" }
                 ?? "\(name) couldn't be reached or didn't respond in time; check the network of this machine",
             status: status,
@@ -97,8 +95,7 @@ struct PlatformEndpoint: Sendable {
 
     private func rejected(_ status: Int) -> WorkloadIdentityError {
         WorkloadIdentityError(
-            .platformRejected,
-            .request,
+            request: .platformRejected,
             (300..<400).contains(status)
                 ? "\(name) redirects, which isn't followed because it would disclose the workload's credential"
                 : "\(name) rejects the request with status \(status); \(permission)",

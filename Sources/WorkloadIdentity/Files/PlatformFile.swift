@@ -21,12 +21,11 @@ enum PlatformFile {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw failure(errno, path, missing) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw WorkloadIdentityError(.unreadableFile, .read, "“\(path)” isn't a regular file; check the path")
+            throw WorkloadIdentityError(.unreadableFile, "“\(path)” isn't a regular file; check the path")
         }
         guard status.st_mode & 0o022 == 0 else {
             throw WorkloadIdentityError(
                 .insecureFile,
-                .read,
                 "“\(path)” is writable by other users, who could replace the token; run chmod go-w on it"
             )
         }
@@ -49,7 +48,6 @@ enum PlatformFile {
         }
         throw WorkloadIdentityError(
             .tooLarge,
-            .read,
             "“\(path)” is larger than \(PlatformToken.maximumSize) bytes; check that it contains only a token"
         )
     }
@@ -58,21 +56,15 @@ enum PlatformFile {
         let cause = POSIXErrorCode(rawValue: number).map { POSIXError($0) }
         switch number {
         case ENOENT, ENOTDIR:
-            return WorkloadIdentityError(.notConfigured, .read, "“\(path)” doesn't exist; \(missing)", cause: cause)
+            return WorkloadIdentityError(.notConfigured, "“\(path)” doesn't exist; \(missing)", cause: cause)
         case EACCES, EPERM:
             return WorkloadIdentityError(
                 .unreadableFile,
-                .read,
                 "this process may not read “\(path)”; check the file's owner and group and those of the process",
                 cause: cause
             )
         default:
-            return WorkloadIdentityError(
-                .unreadableFile,
-                .read,
-                "“\(path)” can't be read (error \(number))",
-                cause: cause
-            )
+            return WorkloadIdentityError(.unreadableFile, "“\(path)” can't be read (error \(number))", cause: cause)
         }
     }
 }

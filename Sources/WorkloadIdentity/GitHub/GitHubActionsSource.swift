@@ -53,11 +53,7 @@ public struct GitHubActionsSource: TokenSource {
         var request = URLRequest(url: try url(address))
         let field = secret.expose { "Bearer \($0)" }
         guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw WorkloadIdentityError(
-                .notConfigured,
-                .read,
-                "\(Self.tokenVariable) isn't a token; \(Self.advice)"
-            )
+            throw WorkloadIdentityError(.notConfigured, "\(Self.tokenVariable) isn't a token; \(Self.advice)")
         }
         request.setValue(field, forHTTPHeaderField: "Authorization")
         request.setValue("application/json", forHTTPHeaderField: "Accept")
@@ -76,13 +72,12 @@ public struct GitHubActionsSource: TokenSource {
         else {
             throw WorkloadIdentityError(
                 .insecureEndpoint,
-                .read,
                 "\(Self.urlVariable) isn't an https URL, so the job's credential isn't sent; check what sets it"
             )
         }
         guard let audience else { return base }
         guard let url = PlatformAddress.url(address, [("audience", audience)]) else {
-            throw WorkloadIdentityError(.insecureEndpoint, .read, "\(Self.urlVariable) isn't a URL")
+            throw WorkloadIdentityError(.insecureEndpoint, "\(Self.urlVariable) isn't a URL")
         }
         return url
     }

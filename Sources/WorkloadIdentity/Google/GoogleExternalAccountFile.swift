@@ -147,13 +147,12 @@ struct GoogleExternalAccountFile: Sendable {
     }
 
     static func invalid(_ problem: String) -> WorkloadIdentityError {
-        WorkloadIdentityError(.invalidConfiguration, .read, "the file in GOOGLE_APPLICATION_CREDENTIALS \(problem)")
+        WorkloadIdentityError(.invalidConfiguration, "the file in GOOGLE_APPLICATION_CREDENTIALS \(problem)")
     }
 
     private static func foreign(_ name: String, _ advice: String) -> WorkloadIdentityError {
         WorkloadIdentityError(
             .insecureEndpoint,
-            .read,
             """
             “\(name)” in the file in GOOGLE_APPLICATION_CREDENTIALS isn't permitted, so nothing is sent; check the \
             file's origin; \(advice)

@@ -100,8 +100,7 @@ public struct GoogleExternalAccountSource: TokenSource {
         let token = try await exchange.token(for: requirements)
         guard let expiry = token.expiry, expiry > environment.timeSource.now() else {
             throw WorkloadIdentityError(
-                .invalidResponse,
-                .request,
+                request: .invalidResponse,
                 "Google's security token service issued a token without a lifetime; try again later"
             )
         }

@@ -59,8 +59,7 @@ struct GoogleImpersonation: Sendable {
 
     private static var denied: WorkloadIdentityError {
         WorkloadIdentityError(
-            .platformRejected,
-            .request,
+            request: .platformRejected,
             """
             Google doesn't permit the workload to impersonate the service account; grant it \
             roles/iam.workloadIdentityUser or roles/iam.serviceAccountTokenCreator on that account, and enable \

@@ -52,12 +52,11 @@ public struct GoogleImpersonationSource: TokenSource {
         else {
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "a service account must be an email address; see “gcloud iam service-accounts list”"
             )
         }
         guard (1...43_200).contains(lifetime.components.seconds) else {
-            throw WorkloadIdentityError(.notConfigured, .read, "the lifetime must be from 1 second through 12 hours")
+            throw WorkloadIdentityError(.notConfigured, "the lifetime must be from 1 second through 12 hours")
         }
         self.source = source
         impersonation = GoogleImpersonation(
@@ -86,7 +85,6 @@ public struct GoogleImpersonationSource: TokenSource {
             guard token.type != AccessToken.notApplicable else {
                 throw WorkloadIdentityError(
                     .notConfigured,
-                    .read,
                     "an identity token can't impersonate a service account; use a source of access tokens for Google"
                 )
             }

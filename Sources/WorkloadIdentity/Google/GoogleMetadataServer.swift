@@ -57,7 +57,6 @@ struct GoogleMetadataServer: Sendable {
     private static func invalidHost(_ variable: String) -> WorkloadIdentityError {
         WorkloadIdentityError(
             .insecureEndpoint,
-            .read,
             "\(variable) isn't a host or a host with a port, such as 127.0.0.1:8080; set it, or unset it in Google Cloud"
         )
     }
@@ -67,8 +66,7 @@ struct GoogleMetadataServer: Sendable {
         guard error.headers[flavor] == "Google" else { return otherServer(error.errorCode) }
         guard error.errorCode == 404 else { return nil }
         return WorkloadIdentityError(
-            .notConfigured,
-            .request,
+            request: .notConfigured,
             """
             the machine has no service account; attach one, for example with “gcloud compute instances \
             set-service-account”
@@ -79,8 +77,7 @@ struct GoogleMetadataServer: Sendable {
 
     private static func otherServer(_ status: Int) -> WorkloadIdentityError {
         WorkloadIdentityError(
-            .invalidResponse,
-            .request,
+            request: .invalidResponse,
             """
             the response isn't from Google's metadata server: it has no “Metadata-Flavor: Google”; check what answers \
             at its address

@@ -70,7 +70,6 @@ public struct GoogleServiceAccountSource: TokenSource {
         guard !requirements.isUnwanted(token.value) else {
             throw WorkloadIdentityError(
                 .rejectedToken,
-                .read,
                 "the caller rejects the token for \(email) that was signed in this second; check its roles"
             )
         }
@@ -93,6 +92,6 @@ public struct GoogleServiceAccountSource: TokenSource {
     }
 
     private static func invalid(_ problem: String) -> WorkloadIdentityError {
-        WorkloadIdentityError(.invalidConfiguration, .read, "the file in \(variable) \(problem)")
+        WorkloadIdentityError(.invalidConfiguration, "the file in \(variable) \(problem)")
     }
 }

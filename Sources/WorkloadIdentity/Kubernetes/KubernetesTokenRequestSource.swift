@@ -111,7 +111,6 @@ public struct KubernetesTokenRequestSource: TokenSource {
         guard isName(namespace), isName(serviceAccount) else {
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "the namespace in “\(folder)/namespace” or the name of the service account isn't a Kubernetes name"
             )
         }
@@ -122,7 +121,6 @@ public struct KubernetesTokenRequestSource: TokenSource {
         else {
             throw WorkloadIdentityError(
                 .insecureEndpoint,
-                .read,
                 "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT aren't the address of an API server"
             )
         }
@@ -154,7 +152,6 @@ public struct KubernetesTokenRequestSource: TokenSource {
         } catch {
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "the certificates of the API server in “\(folder)/ca.crt” can't be used; \(Self.advice)",
                 cause: error
             )

@@ -63,14 +63,12 @@ public struct VaultLoginSource: TokenSource {
         else {
             throw WorkloadIdentityError(
                 .insecureEndpoint,
-                .read,
                 "the URL of Vault must be https without a path, or be on this machine; check VAULT_ADDR"
             )
         }
         guard !role.isEmpty, Self.isPath(mount), namespace.map(Self.isPath) ?? true else {
             throw WorkloadIdentityError(
                 .notConfigured,
-                .read,
                 "the role, mount and namespace of Vault must be names; see “vault auth list” and “vault list auth/jwt/role”"
             )
         }
@@ -204,7 +202,7 @@ public struct VaultLoginSource: TokenSource {
             case 404: "Vault has no such authentication method; run “vault auth enable jwt”, or check its path"
             default: nil
             }
-        return problem.map { WorkloadIdentityError(.platformRejected, .request, $0, status: status) }
+        return problem.map { WorkloadIdentityError(request: .platformRejected, $0, status: status) }
     }
 
     /// Returns a Boolean value that indicates whether a text consists of names with slashes between
