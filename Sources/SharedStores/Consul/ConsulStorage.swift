@@ -31,8 +31,7 @@ struct ConsulStorage: ConditionalStorage {
         guard try Self.succeeded(answer) else { return nil }
         // The answer doesn't have the new index.
         guard let found = try await read(name), found.value == value else {
-            throw StoreService.unexpected(
-                answer,
+            throw answer.unexpected(
                 "Consul accepted a record but doesn't have it; another host may have replaced it already"
             )
         }
@@ -78,7 +77,7 @@ struct ConsulStorage: ConditionalStorage {
 
     private static func entry(_ answer: StoreService.Answer) throws(OAuth2Error) -> (value: [UInt8], version: String)? {
         guard answer.headers["X-Consul-KnownLeader"] != "false" else {
-            throw StoreService.unexpected(answer, "the Consul cluster has no leader; check its quorum")
+            throw answer.unexpected("the Consul cluster has no leader; check its quorum")
         }
         // An absent key has an empty body; a path that isn't Consul's has a text.
         if answer.status == 404, answer.body.isEmpty { return nil }
@@ -104,7 +103,7 @@ struct ConsulStorage: ConditionalStorage {
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {
-        StoreService.unexpected(answer, "the response isn't Consul's; check the URL of the agent")
+        answer.unexpected("the response isn't Consul's; check the URL of the agent")
     }
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {

@@ -23,18 +23,10 @@ final class HTTPStorage: ConditionalStorage {
         default: throw Self.rejected(answer)
         }
         guard answer.headers["Age"].map({ $0 == "0" }) ?? true else {
-            throw OAuth2Error(
-                .storeFailed,
-                "a cache answered instead of the store; it would return tokens that were replaced",
-                status: answer.status
-            )
+            throw answer.rejected("a cache answered instead of the store; it would return tokens that were replaced")
         }
         guard let version = Self.version(answer) else {
-            throw OAuth2Error(
-                .storeFailed,
-                "the store's response has no strong entity tag, so records can't be replaced safely",
-                status: answer.status
-            )
+            throw answer.rejected("the store's response has no strong entity tag, so records can't be replaced safely")
         }
         return (answer.body, version)
     }
@@ -63,7 +55,7 @@ final class HTTPStorage: ConditionalStorage {
         if let version = Self.version(answer) { return version }
         // A server that changes what it stores, such as its encoding, sends no entity tag.
         guard let found = try await read(name), found.value == value else {
-            throw StoreService.unexpected(answer, "the store accepted a record but doesn't have it")
+            throw answer.unexpected("the store accepted a record but doesn't have it")
         }
         return found.version
     }
@@ -119,11 +111,9 @@ final class HTTPStorage: ConditionalStorage {
     }
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {
-        OAuth2Error(
-            .storeFailed,
+        answer.rejected(
             "the store rejected the request with status \(answer.status); check its URL and that it supports "
-                + "conditional requests",
-            status: answer.status
+                + "conditional requests"
         )
     }
 }

@@ -11,6 +11,21 @@ struct StoreService: Sendable {
         let status: Int
         let headers: HTTPHeaders
         let body: [UInt8]
+
+        /// Returns the body as JSON, or `nil`.
+        func json(_ limits: JSONLimits = .document) -> JSONObject? {
+            try? JSONObject(parsing: body, limits: limits)
+        }
+
+        /// Returns the error for an answer that leaves the outcome unknown.
+        func unexpected(_ reason: String) -> OAuth2Error {
+            OAuth2Error(.storeUnavailable, reason, status: status)
+        }
+
+        /// Returns the error for a request that would fail again.
+        func rejected(_ reason: String) -> OAuth2Error {
+            OAuth2Error(.storeFailed, reason, status: status)
+        }
     }
 
     /// The ways in which services differ.
@@ -105,17 +120,11 @@ struct StoreService: Sendable {
         }
         switch answer.status {
         case 401, 403:
-            throw OAuth2Error(
-                .storeFailed,
-                "the store rejects the credentials, or they don't permit the request; \(access.remedy)",
-                status: answer.status
+            throw answer.rejected(
+                "the store rejects the credentials, or they don't permit the request; \(access.remedy)"
             )
         case 408, 425, 429, 500...:
-            throw OAuth2Error(
-                .storeUnavailable,
-                "the store didn't complete the request; it may have an effect later",
-                status: answer.status
-            )
+            throw answer.unexpected("the store didn't complete the request; it may have an effect later")
         default:
             return answer
         }
@@ -141,11 +150,6 @@ struct StoreService: Sendable {
                 cause: error
             )
         }
-    }
-
-    /// The error for an answer that the service's interface doesn't have.
-    static func unexpected(_ answer: Answer, _ reason: String) -> OAuth2Error {
-        OAuth2Error(.storeUnavailable, reason, status: answer.status)
     }
 
     /// Returns a Boolean value that indicates whether a text is a path that needs no encoding and

@@ -18,7 +18,7 @@ struct KubernetesStorage: ConditionalStorage {
         let answer = try await service.answer("GET", path(name))
         if Self.isRefusal(answer, 404, "NotFound") { return nil }
         guard answer.status == 200 else { throw Self.rejected(answer) }
-        guard let json = Self.json(answer), let version = version(of: name, in: json) else {
+        guard let json = answer.json(Self.limits), let version = version(of: name, in: json) else {
             throw Self.malformed(answer)
         }
         // Another program's secret counts as a damaged record, which only a sign-in replaces.
@@ -49,7 +49,7 @@ struct KubernetesStorage: ConditionalStorage {
             return nil
         }
         guard [200, 201].contains(answer.status) else { throw Self.rejected(answer) }
-        guard let json = Self.json(answer), let next = self.version(of: name, in: json), next != version else {
+        guard let json = answer.json(Self.limits), let next = self.version(of: name, in: json), next != version else {
             throw Self.malformed(answer)
         }
         return next
@@ -65,9 +65,9 @@ struct KubernetesStorage: ConditionalStorage {
         let answer = try await service.answer("DELETE", path(name), json: options)
         if Self.isRefusal(answer, 409, "Conflict") || Self.isRefusal(answer, 404, "NotFound") { return false }
         guard [200, 202].contains(answer.status) else { throw Self.rejected(answer) }
-        guard let json = Self.json(answer) else { throw Self.malformed(answer) }
+        guard let json = answer.json(Self.limits) else { throw Self.malformed(answer) }
         if json["kind"]?.string == "Status", json["status"]?.string == "Success" { return true }
-        throw StoreService.unexpected(answer, "Kubernetes marked a record for removal, but a finalizer may keep it")
+        throw answer.unexpected("Kubernetes marked a record for removal, but a finalizer may keep it")
     }
 
     private var path: String { "api/v1/namespaces/\(namespace)/secrets" }
@@ -75,6 +75,13 @@ struct KubernetesStorage: ConditionalStorage {
     private func path(_ name: String) -> String { "\(path)/\(prefix)\(name)" }
 
     // MARK: Answers
+
+    /// A secret of the largest size, in base64, is above the limit of other documents.
+    private static let limits: JSONLimits = {
+        var limits = JSONLimits.document
+        limits.size = StoreService.maximumResponseSize
+        return limits
+    }()
 
     /// Returns the resource version of a secret; `nil` if the answer is another object.
     private func version(of name: String, in json: JSONObject) -> String? {
@@ -90,38 +97,25 @@ struct KubernetesStorage: ConditionalStorage {
     /// Absent namespaces and conflicts in quotas have the same status codes and reasons, but
     /// another kind.
     private static func isRefusal(_ answer: StoreService.Answer, _ status: Int, _ reason: String) -> Bool {
-        guard answer.status == status, let json = json(answer) else { return false }
+        guard answer.status == status, let json = answer.json(Self.limits) else { return false }
         return json["kind"]?.string == "Status" && json["reason"]?.string == reason
             && json["details"]?.object?["kind"]?.string == "secrets"
     }
 
-    private static func json(_ answer: StoreService.Answer) -> JSONObject? {
-        // A secret of the largest size, in base64, is above the limit of other documents.
-        var limits = JSONLimits.document
-        limits.size = StoreService.maximumResponseSize
-        return try? JSONObject(parsing: answer.body, limits: limits)
-    }
-
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {
-        StoreService.unexpected(answer, "the response isn't that of a Kubernetes API server; check its URL")
+        answer.unexpected("the response isn't that of a Kubernetes API server; check its URL")
     }
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {
         switch answer.status {
         case 409:
-            StoreService.unexpected(answer, "Kubernetes reports a conflict of another object, such as a quota")
+            answer.unexpected("Kubernetes reports a conflict of another object, such as a quota")
         case 404:
-            OAuth2Error(
-                .storeFailed,
-                "Kubernetes has no such namespace, or the URL isn't that of an API server",
-                status: answer.status
-            )
+            answer.rejected("Kubernetes has no such namespace, or the URL isn't that of an API server")
         default:
-            OAuth2Error(
-                .storeFailed,
+            answer.rejected(
                 "Kubernetes rejected the request with status \(answer.status); check the size of the record, and for a "
-                    + "secret that is immutable or has another type",
-                status: answer.status
+                    + "secret that is immutable or has another type"
             )
         }
     }

@@ -70,7 +70,7 @@ struct VaultStorage: ConditionalStorage {
     private func state(of name: String) async throws -> State {
         let answer = try await service.answer("GET", dataPath(name))
         guard [200, 404].contains(answer.status) else { throw Self.rejected(answer) }
-        guard let json = Self.json(answer) else { throw Self.malformed(answer) }
+        guard let json = answer.json() else { throw Self.malformed(answer) }
         guard let found = json["data"]?.object else {
             // An absent secret has an empty list of errors; an absent mount has an error.
             guard answer.status == 404, let errors = json["errors"]?.array else { throw Self.malformed(answer) }
@@ -97,17 +97,15 @@ struct VaultStorage: ConditionalStorage {
         let answer = try await service.answer("POST", dataPath(name), json: body)
         switch answer.status {
         case 200:
-            guard let next = Self.json(answer)?["data"]?.object?["version"]?.number?.integer, next > version else {
+            guard let next = answer.json()?["data"]?.object?["version"]?.number?.integer, next > version else {
                 throw Self.malformed(answer)
             }
             return next
         case 400 where Self.hasError(answer, "check-and-set parameter did not match the current version"):
             return nil
         case 204:
-            throw OAuth2Error(
-                .storeFailed,
-                "the secrets engine isn't KV version 2, so hosts would overwrite each other's records",
-                status: answer.status
+            throw answer.rejected(
+                "the secrets engine isn't KV version 2, so hosts would overwrite each other's records"
             )
         default: throw Self.rejected(answer)
         }
@@ -117,40 +115,27 @@ struct VaultStorage: ConditionalStorage {
 
     // MARK: Answers
 
-    private static func json(_ answer: StoreService.Answer) -> JSONObject? {
-        try? JSONObject(parsing: Data(answer.body))
-    }
-
     private static func hasError(_ answer: StoreService.Answer, _ text: String) -> Bool {
-        json(answer)?["errors"]?.array?.contains { $0.string?.contains(text) ?? false } ?? false
+        answer.json()?["errors"]?.array?.contains { $0.string?.contains(text) ?? false } ?? false
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {
-        StoreService.unexpected(
-            answer,
-            "the response isn't that of a KV secrets engine of version 2; check the URL and the mount"
-        )
+        answer.unexpected("the response isn't that of a KV secrets engine of version 2; check the URL and the mount")
     }
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {
         switch answer.status {
         case 412, 472, 473:
-            StoreService.unexpected(answer, "the Vault node can't process the request; use the active node")
+            answer.unexpected("the Vault node can't process the request; use the active node")
         case 400 where hasError(answer, "Upgrading from non-versioned to versioned data"):
-            StoreService.unexpected(answer, "the secrets engine is being upgraded to version 2")
+            answer.unexpected("the secrets engine is being upgraded to version 2")
         case 300..<400:
-            OAuth2Error(
-                .storeFailed,
-                "the Vault node is a standby that redirects clients; use the address of the active node",
-                status: answer.status
-            )
+            answer.rejected("the Vault node is a standby that redirects clients; use the address of the active node")
         case 404:
-            OAuth2Error(.storeFailed, "Vault has no secrets engine at the mount", status: answer.status)
+            answer.rejected("Vault has no secrets engine at the mount")
         default:
-            OAuth2Error(
-                .storeFailed,
-                "Vault rejected the request with status \(answer.status); check the URL, the mount and the namespace",
-                status: answer.status
+            answer.rejected(
+                "Vault rejected the request with status \(answer.status); check the URL, the mount and the namespace"
             )
         }
     }
