@@ -7,10 +7,7 @@ package struct AESGCM: Sendable {
 
     private let key: SecretBytes
 
-    /// Creates a cipher with a key.
-    ///
-    /// - Parameter key: The key, 32 bytes.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other size.
+    /// Creates a cipher with a key of 32 bytes; any other size is an `invalidArgument`.
     package init(key: SecretBytes) throws(CryptoError) {
         guard key.count == 32 else {
             throw CryptoError(.invalidArgument, "AES-256-GCM requires a key of 32 bytes, not \(key.count)")
@@ -18,13 +15,9 @@ package struct AESGCM: Sendable {
         self.key = key
     }
 
-    /// Encrypts a message.
+    /// Encrypts a message and returns the nonce, the ciphertext and the tag, concatenated.
     ///
-    /// - Parameters:
-    ///   - plaintext: The message.
-    ///   - context: Additional data to authenticate. The result doesn't contain it.
-    /// - Returns: The nonce, the ciphertext and the tag, concatenated.
-    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable``.
+    /// The context is authenticated, but the result doesn't contain it.
     package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
         try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.cipher.vectorSize))
     }
@@ -43,13 +36,8 @@ package struct AESGCM: Sendable {
         return sealed.vector + sealed.ciphertext + sealed.tag
     }
 
-    /// Decrypts a message.
-    ///
-    /// - Parameters:
-    ///   - sealed: The result of ``seal(_:authenticating:)``.
-    ///   - context: The additional data that was authenticated.
-    /// - Returns: The message, or `nil` if the ciphertext, the context or the key differs.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Decrypts a result of ``seal(_:authenticating:)``, or returns `nil` if the ciphertext, the
+    /// context or the key differs.
     package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
         let (vectorSize, tagSize) = (Self.cipher.vectorSize, Self.cipher.tagSize)
         guard sealed.count >= vectorSize + tagSize else { return nil }

@@ -7,11 +7,8 @@ package struct AESKeyWrap: Sendable {
     /// The number of bytes that wrapping adds.
     package static let overhead = 8
 
-    /// Creates a wrapper with a key.
-    ///
-    /// - Parameter key: The key that encrypts other keys: 16, 24 or 32 bytes.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other size,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the cipher.
+    /// Creates a wrapper with a key of 16, 24 or 32 bytes that encrypts other keys; any other size
+    /// is an `invalidArgument`.
     package init(key: SecretBytes) throws(CryptoError) {
         let name: Cipher.Name =
             switch key.count {
@@ -28,12 +25,8 @@ package struct AESKeyWrap: Sendable {
         self.key = key
     }
 
-    /// Wraps a key.
-    ///
-    /// - Parameter secret: The key to wrap, a multiple of 8 bytes and at least 16.
-    /// - Returns: The wrapped key, 8 bytes longer.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other size,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Wraps a key, which gets 8 bytes longer; its size must be a multiple of 8 bytes and at least
+    /// 16.
     package func wrap(_ secret: SecretBytes) throws(CryptoError) -> [UInt8] {
         guard secret.count >= 16, secret.count.isMultiple(of: 8) else {
             throw CryptoError(.invalidArgument, "Can't wrap a key of \(secret.count) bytes")
@@ -49,12 +42,10 @@ package struct AESKeyWrap: Sendable {
         return wrapped
     }
 
-    /// Unwraps a key.
+    /// Unwraps a key, or returns `nil` if it was wrapped with another key, was changed or has an
+    /// impossible size.
     ///
-    /// - Parameter wrapped: The wrapped key.
-    /// - Returns: The key, or `nil` if it was wrapped with another key, was changed or has an
-    ///   impossible size. OpenSSL itself accepts an empty one.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// OpenSSL itself accepts an empty one.
     package func unwrap(_ wrapped: [UInt8]) throws(CryptoError) -> SecretBytes? {
         guard wrapped.count >= 16 + Self.overhead, wrapped.count.isMultiple(of: 8) else { return nil }
         let operation = try context(isEncrypting: false)

@@ -89,16 +89,8 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return Sealed(vector: vector, ciphertext: ciphertext, tag: tag)
     }
 
-    /// Encrypts a message and appends the ciphertext to a buffer.
-    ///
-    /// - Parameters:
-    ///   - plaintext: The message.
-    ///   - context: Additional data to authenticate. The result doesn't contain it.
-    ///   - key: The key, ``keySize`` bytes.
-    ///   - vector: The initialization vector, ``vectorSize`` bytes that must be unique for the key.
-    ///   - output: A buffer with room for the ciphertext.
-    /// - Returns: The tag.
-    /// - Throws: ``CryptoError`` as ``seal(_:authenticating:key:vector:)`` does.
+    /// Encrypts a message like ``seal(_:authenticating:key:vector:)``, appends the ciphertext to a
+    /// buffer with room for it, and returns the tag.
     @_lifetime(output: copy output)
     package func seal(
         _ plaintext: RawSpan,
@@ -174,18 +166,11 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return size == nil ? nil : secret
     }
 
-    /// Decrypts a ciphertext in place.
+    /// Decrypts a ciphertext in place, like ``open(_:authenticating:key:)``, and returns the size
+    /// of the plaintext at its beginning.
     ///
-    /// - Parameters:
-    ///   - text: The ciphertext. If it can't be decrypted, its content is undefined afterwards, but
-    ///     isn't the plaintext.
-    ///   - vector: The initialization vector.
-    ///   - tag: The authentication tag.
-    ///   - context: The additional data that was authenticated.
-    ///   - key: The key, ``keySize`` bytes.
-    /// - Returns: The size of the plaintext at the beginning of the text; otherwise `nil`, as
-    ///   ``open(_:authenticating:key:)`` does.
-    /// - Throws: ``CryptoError`` as ``open(_:authenticating:key:)`` does.
+    /// If the ciphertext can't be decrypted, its content is undefined afterwards, but isn't the
+    /// plaintext.
     @_lifetime(text: copy text)
     package func open(
         _ text: inout MutableSpan<UInt8>,

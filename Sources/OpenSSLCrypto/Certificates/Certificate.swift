@@ -12,10 +12,7 @@ package struct Certificate: Sendable {
 
     let x509: X509Certificate
 
-    /// Reads a certificate from DER.
-    ///
-    /// - Parameter der: The certificate without any other data, at most 64 KiB.
-    /// - Throws: ``CryptoError/Code/malformedCertificate``.
+    /// Reads a certificate from DER: at most 64 KiB, without any other data.
     package init(der: [UInt8]) throws(CryptoError) {
         let range = try der.withBytes { bytes throws(CryptoError) in try Self.subjectPublicKeyInfo(in: bytes) }
         self.der = der
@@ -56,29 +53,19 @@ package struct Certificate: Sendable {
         return certificates
     }
 
-    /// Reads the public key.
-    ///
-    /// - Returns: The key.
-    /// - Throws: The same errors as ``PublicKey/init(der:)``, for example for an unsupported kind
-    ///   of key.
+    /// Reads the public key, and throws like ``PublicKey/init(der:)`` for an unsupported kind of
+    /// key.
     package func publicKey() throws(CryptoError) -> PublicKey {
         try subjectPublicKeyInfo.withBytes { bytes throws(CryptoError) in try PublicKey(spki: bytes) }
     }
 
-    /// Hashes the certificate.
-    ///
-    /// - Parameter hash: The hash function. It must match that of the fingerprint to compare with.
-    /// - Returns: The hash of ``der``.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
+    /// Returns the hash of ``der``, with the hash function of the fingerprint to compare with.
     package func fingerprint(_ hash: HashFunction) throws(CryptoError) -> [UInt8] {
         try der.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
     }
 
-    /// Computes the public key's hash for pinning
-    /// ([RFC 7469 §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
-    ///
-    /// - Returns: The SHA-256 hash of ``subjectPublicKeyInfo``.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Returns the SHA-256 hash of ``subjectPublicKeyInfo``, for pinning ([RFC 7469
+    /// §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
     package func publicKeyHash() throws(CryptoError) -> [UInt8] {
         try subjectPublicKeyInfo.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
     }

@@ -6,11 +6,8 @@ package struct CertificateChain: Sendable {
     /// The maximum number of certificates.
     package static let maximumCount = 10
 
-    /// Creates a chain without verifying anything.
-    ///
-    /// - Parameter certificates: One to ten certificates: the leaf, then its issuers. The root may
-    ///   be missing.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for any other number.
+    /// Creates a chain of one to ten certificates without verifying anything: the leaf, then its
+    /// issuers; the root may be missing.
     package init(_ certificates: [Certificate]) throws(CryptoError) {
         guard (1...Self.maximumCount).contains(certificates.count) else {
             throw CryptoError(

@@ -12,12 +12,8 @@ package struct CertificateIssuingAuthority: Sendable {
 
     private let key: EVPKey
 
-    /// Creates an authority.
-    ///
-    /// - Parameters:
-    ///   - certificate: The certificate. Its right to issue others isn't checked.
-    ///   - key: The certificate's key pair.
-    /// - Throws: ``CryptoError/Code/keyMismatch`` if the key is not the certificate's.
+    /// Creates an authority from a certificate and its key pair; the certificate's right to issue
+    /// others isn't checked.
     package init(certificate: Certificate, key: PrivateKey) throws(CryptoError) {
         guard key.publicKey.spkiDER() == certificate.subjectPublicKeyInfo else {
             throw CryptoError(
@@ -29,14 +25,9 @@ package struct CertificateIssuingAuthority: Sendable {
         self.key = try EVPKey.make(key)
     }
 
-    /// Issues a certificate.
+    /// Issues a certificate for the subject's public key, signed by this authority.
     ///
-    /// - Parameters:
-    ///   - template: The certificate's contents.
-    ///   - publicKey: The subject's public key.
-    /// - Returns: The certificate, signed by this authority.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a name, host or time that a certificate
-    ///   can't represent, ``CryptoError/Code/openSSL``, ``CryptoError/Code/randomUnavailable``.
+    /// A name, host or time that a certificate can't represent is an `invalidArgument`.
     package func certificate(
         _ template: CertificateIssuingTemplate,
         for publicKey: PublicKey
@@ -46,13 +37,8 @@ package struct CertificateIssuingAuthority: Sendable {
         return try builder.signed(with: key, hash: certificate.publicKey().certificateHash)
     }
 
-    /// Issues a self-signed certificate: a root, or one that no authority vouches for.
-    ///
-    /// - Parameters:
-    ///   - template: The certificate's contents.
-    ///   - key: The subject's key pair.
-    /// - Returns: The certificate.
-    /// - Throws: The same errors as ``certificate(_:for:)``.
+    /// Issues a certificate that is signed with the subject's own key pair, like
+    /// ``certificate(_:for:)``: a root, or one that no authority vouches for.
     package static func selfSignedCertificate(
         _ template: CertificateIssuingTemplate,
         key: PrivateKey

@@ -31,10 +31,8 @@ internal import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// Sets the issuer, or `nil` for a self-signed certificate, and adds the extensions.
-    ///
-    /// - Throws:
-    ///   ``CryptoError/Code/invalidArgument`` for a malformed host, ``CryptoError/Code/openSSL``.
+    /// Sets the issuer, or `nil` for a self-signed certificate, and adds the extensions; a
+    /// malformed host is an `invalidArgument`.
     func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
         guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
         let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in

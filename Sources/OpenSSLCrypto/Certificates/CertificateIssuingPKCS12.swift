@@ -3,19 +3,12 @@ internal import COpenSSL
 /// Encodes a certificate and its private key as PKCS#12
 /// ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
 package enum CertificateIssuingPKCS12 {
-    /// Encodes a key pair, its certificate and its issuers' certificates.
+    /// Encodes a key pair with the chain of its certificate, and optionally a friendly name, as the
+    /// DER of a PFX.
     ///
     /// The contents are encrypted with PBES2 (PBKDF2, AES-256-CBC) and authenticated with
-    /// HMAC-SHA-256, which are OpenSSL 3's defaults.
-    ///
-    /// - Parameters:
-    ///   - chain: The key's certificate, then those of its issuers.
-    ///   - key: The key pair.
-    ///   - password: The password, in UTF-8 without a zero byte.
-    ///   - name: The friendly name. The default is `nil`, for none.
-    /// - Returns: The PFX as DER.
-    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for a
-    ///   password with a zero byte, ``CryptoError/Code/openSSL``.
+    /// HMAC-SHA-256, which are OpenSSL 3's defaults. A password with a zero byte is an
+    /// `invalidArgument`.
     package static func encoding(
         chain: CertificateChain,
         key: PrivateKey,

@@ -34,15 +34,10 @@ struct DERReader {
         position < end ? bytes[position] : nil
     }
 
-    /// Reads an element with a given tag.
+    /// Reads an element with a given tag, and returns the range of its contents; `name` is for
+    /// error messages.
     ///
-    /// - Parameters:
-    ///   - tag: The tag.
-    ///   - name: The element's name, for error messages.
-    ///   - bytes: The bytes.
-    /// - Returns: The range of the element's contents.
-    /// - Throws: An error with the reader's code if the next element is missing, different or
-    ///   malformed.
+    /// An element that is missing, different or malformed has the reader's error code.
     mutating func contents(_ tag: UInt8, _ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard start < end else { throw CryptoError(code, "The \(name) is missing at offset \(start)") }
@@ -72,9 +67,8 @@ struct DERReader {
         return contents.reduce(0) { $0 << 8 | Int(bytes[$1]) }
     }
 
-    /// Reads a non-negative INTEGER.
-    ///
-    /// - Returns: The range of its bytes without leading zeros; empty for zero.
+    /// Reads a non-negative INTEGER, and returns the range of its bytes without leading zeros;
+    /// empty for zero.
     mutating func magnitude(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let contents = try contents(Tag.integer, name, in: bytes)
         guard let first = contents.first else { throw CryptoError(code, "The \(name) is empty") }
@@ -86,9 +80,7 @@ struct DERReader {
         return contents.dropFirst()
     }
 
-    /// Skips an element of any kind.
-    ///
-    /// - Returns: The range of the element, including its tag and length.
+    /// Skips an element of any kind, and returns its range, including its tag and length.
     mutating func skip(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard let tag = nextTag(in: bytes) else {
@@ -104,9 +96,7 @@ struct DERReader {
         return ObjectIdentifier(octets: contents.map { bytes[$0] })
     }
 
-    /// Reads a BIT STRING of whole bytes.
-    ///
-    /// - Returns: The range of its bytes.
+    /// Reads a BIT STRING of whole bytes, and returns their range.
     mutating func bitString(
         _ name: StaticString,
         tag: UInt8 = Tag.bitString,

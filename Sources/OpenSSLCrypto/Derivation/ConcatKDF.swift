@@ -2,15 +2,8 @@
 /// ([RFC 7518 §4.6.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.6.2)), which is the
 /// single-step function of [NIST SP 800-56C](https://doi.org/10.6028/NIST.SP.800-56Cr2).
 package enum ConcatKDF {
-    /// Derives a key.
-    ///
-    /// - Parameters:
-    ///   - secret: The shared secret, at least one byte.
-    ///   - info: The context of the key (OtherInfo).
-    ///   - count: The size of the key in bytes, 1 to 1024.
-    /// - Returns: The key.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for an empty secret or another size,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Derives a key of 1 to 1024 bytes from a shared secret of at least one byte and the context
+    /// of the key (OtherInfo); other sizes are an `invalidArgument`.
     package static func key(from secret: SecretBytes, info: [UInt8], count: Int) throws(CryptoError) -> SecretBytes {
         guard secret.count > 0, (1...1024).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't derive \(count) bytes from a secret of \(secret.count) bytes")

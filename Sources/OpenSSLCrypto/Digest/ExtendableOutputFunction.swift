@@ -3,14 +3,8 @@ internal import COpenSSL
 /// A hash function with output of any length
 /// ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
 package enum ExtendableOutputFunction {
-    /// Hashes bytes with SHAKE256.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes to hash.
-    ///   - count: The size of the hash in bytes, at least 1.
-    /// - Returns: The hash.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function,
-    ///   ``CryptoError/Code/invalidArgument`` for a size of 0 or less.
+    /// Returns the SHAKE256 hash of bytes, in a size of at least 1 byte; 0 or less is an
+    /// `invalidArgument`.
     package static func shake256(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
         guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
         OpenSSLLibrary.prepare()

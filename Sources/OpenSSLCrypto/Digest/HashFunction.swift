@@ -22,12 +22,10 @@ package enum HashFunction: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Hashes bytes.
+    /// Returns the hash of bytes, ``digestSize`` bytes.
     ///
-    /// - Parameter bytes: The bytes to hash.
-    /// - Returns: The hash, ``digestSize`` bytes.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function. A FIPS
-    ///   configuration doesn't offer MD5, for example.
+    /// It throws `openSSL` if OpenSSL doesn't offer the function. A FIPS configuration doesn't
+    /// offer MD5, for example.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try MessageDigest.fetched(for: self).hash(bytes)
     }

@@ -6,9 +6,6 @@ internal import COpenSSL
     private let function: HashFunction
 
     /// Starts a hash.
-    ///
-    /// - Parameter function: The hash function.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
     package init(_ function: HashFunction) throws(CryptoError) {
         let digest = try MessageDigest.fetched(for: function)
         OpenSSLLibrary.clearErrors()
@@ -24,19 +21,13 @@ internal import COpenSSL
     }
 
     /// Appends bytes to the input.
-    ///
-    /// - Parameter bytes: The next bytes.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
     package func update(_ bytes: RawSpan) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let status = unsafe bytes.withOctets { unsafe EVP_DigestUpdate(pointer, $0.baseAddress, $0.count) }
         guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
     }
 
-    /// Finishes the hash; don't update it afterwards.
-    ///
-    /// - Returns: The hash of all bytes.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Returns the hash of all bytes; don't update it afterwards.
     package func finish() throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in

@@ -28,14 +28,11 @@ internal import COpenSSL
         unsafe EC_GROUP_free(pointer)
     }
 
-    /// Decodes a point and checks that it's on the curve and not the neutral element.
+    /// Decodes a point, uncompressed or compressed, and checks that it's on the curve and not the
+    /// neutral element.
     ///
-    /// The curves have cofactor 1, so such a point is also in the right group.
-    ///
-    /// - Parameter encoded: The point, uncompressed or compressed.
-    /// - Returns: The point.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for an invalid size or form,
-    ///   ``CryptoError/Code/pointNotOnCurve``.
+    /// The curves have cofactor 1, so such a point is also in the right group. An invalid size or
+    /// form is `malformedKey`, another point `pointNotOnCurve`.
     func point(decoding encoded: RawSpan) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         let size = curve.coordinateSize
@@ -68,11 +65,8 @@ internal import COpenSSL
         return try unsafe encode(point)
     }
 
-    /// Computes the public point of a private scalar.
-    ///
-    /// - Parameter scalar: The scalar, big-endian.
-    /// - Returns: The point.
-    /// - Throws: ``CryptoError/Code/invalidScalar`` if it's zero or too large.
+    /// Returns the public point of a big-endian private scalar, which is an `invalidScalar` if it's
+    /// zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         let number = try scalar.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }

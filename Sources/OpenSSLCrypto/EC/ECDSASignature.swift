@@ -5,11 +5,9 @@
 /// ([RFC 3279 §2.2.3](https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3)). Verification checks
 /// that the numbers are in the curve's range.
 package enum ECDSASignature {
-    /// Converts a raw signature to DER.
+    /// Converts a raw signature, `r` and `s` with the same size of at most 66 bytes each, to DER.
     ///
-    /// - Parameter raw: `r` and `s`, with the same size of at most 66 bytes each.
-    /// - Returns: The DER encoding.
-    /// - Throws: ``CryptoError/Code/malformedSignature`` if the size is odd, zero or too large.
+    /// A size that is odd, zero or too large is a `malformedSignature`.
     package static func der(fromRaw raw: RawSpan) throws(CryptoError) -> [UInt8] {
         guard raw.byteCount.isMultiple(of: 2), (2...maximumRawSize).contains(raw.byteCount) else {
             throw CryptoError(

@@ -11,11 +11,6 @@ package struct ECPrivateKey: Sendable {
     var key: EVPKey { signing.key }
 
     /// Generates a key pair.
-    ///
-    /// - Parameter curve: The curve.
-    /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random
-    ///   numbers are available.
     package static func generate(_ curve: EllipticCurve) throws(CryptoError) -> ECPrivateKey {
         let key = try EVPKey.generate(curve)
         return try ECPrivateKey(curve, point: key.point(on: curve), key: key)
@@ -47,13 +42,8 @@ package struct ECPrivateKey: Sendable {
         try self.init(curve, scalar: scalar, expecting: publicKey.point)
     }
 
-    /// Creates a key pair from its scalar.
-    ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - scalar: The private scalar, big-endian.
-    ///   - expected: The public point that the scalar must match, or `nil`.
-    /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
+    /// Creates a key pair from its big-endian scalar, which must match the expected public point,
+    /// if any.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
         let point = try CurveGroup.shared(for: curve).point(of: scalar)
         guard expected == nil || expected == point else { throw curve.mismatch }
@@ -66,24 +56,15 @@ package struct ECPrivateKey: Sendable {
         signing = try EVPKeyOperation(.signing, .ecdsa, with: key)
     }
 
-    /// Returns the private scalar.
-    ///
-    /// - Returns: The scalar, big-endian and padded to the curve's coordinate size.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the private scalar, big-endian and padded to the curve's coordinate size.
     package func scalar() throws(CryptoError) -> SecretBytes {
         try signing.key.scalar(on: curve)
     }
 
-    /// Signs a message.
+    /// Returns the signature of a message: `r` and `s`, each padded to the curve's coordinate size.
     ///
-    /// Signatures are randomized: signing a message twice gives two different signatures.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
-    /// - Returns: `r` and `s`, each padded to the curve's coordinate size.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Signatures are randomized: signing a message twice gives two different signatures. The hash
+    /// function must be SHA-256, SHA-384 or SHA-512; another one is an `invalidArgument`.
     package func signature(for message: RawSpan, hash: HashFunction) throws(CryptoError) -> [UInt8] {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")

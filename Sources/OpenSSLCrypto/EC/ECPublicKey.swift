@@ -45,17 +45,13 @@ package struct ECPublicKey: Sendable {
         verification = Verification()
     }
 
-    /// Verifies a signature.
+    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
+    ///
+    /// The signature is `r` and `s`, each padded to the curve's coordinate size. Any other size is
+    /// invalid, and so is every signature with a broken hash function.
     ///
     /// Don't use signatures as identifiers: each valid signature has a second valid form for the
     /// same message, with `n - s` instead of `s`.
-    ///
-    /// - Parameters:
-    ///   - signature: `r` and `s`, each padded to the curve's coordinate size. Any other size is
-    ///     invalid.
-    ///   - message: The message.
-    ///   - hash: The hash function. With a broken one, every signature is invalid.
-    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan, hash: HashFunction) -> Bool {
         guard
             hash.isCollisionResistant,

@@ -11,15 +11,11 @@ package struct EdwardsCurve: RawKeyCurve {
     /// The curve's object identifier in keys.
     package let identifier: ObjectIdentifier
 
-    /// Hashes bytes with the hash function of the curve's signature scheme.
+    /// Returns the hash of bytes with the hash function of the curve's signature scheme.
     ///
-    /// This is SHA-512 for Ed25519
-    /// ([RFC 8032 §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)) and SHAKE256 with 114
-    /// bytes for Ed448 ([§5.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.2)).
-    ///
-    /// - Parameter bytes: The bytes to hash.
-    /// - Returns: The hash.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL doesn't offer the function.
+    /// This is SHA-512 for Ed25519 ([RFC 8032
+    /// §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)) and SHAKE256 with 114 bytes for
+    /// Ed448 ([§5.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.2)).
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try self == .ed25519 ? HashFunction.sha512.hash(bytes) : ExtendableOutputFunction.shake256(bytes, count: 114)
     }

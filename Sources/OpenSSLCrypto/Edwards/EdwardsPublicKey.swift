@@ -7,14 +7,11 @@ package struct EdwardsPublicKey: Sendable {
 
     private let verification: EVPMessageOperation
 
-    /// Creates a key from its bytes, which a JWK contains.
+    /// Creates a key from its bytes, which a JWK contains: an encoded point of exactly
+    /// ``EdwardsCurve/keySize``.
     ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - octets: The encoded point, exactly ``EdwardsCurve/keySize`` bytes.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size or a non-canonical encoding,
-    ///   ``CryptoError/Code/pointNotOnCurve``, and ``CryptoError/Code/weakKey`` for a point of
-    ///   small order, under which anyone could forge signatures.
+    /// It throws `malformedKey` for any other size or a non-canonical encoding, `pointNotOnCurve`,
+    /// and `weakKey` for a point of small order, under which anyone could forge signatures.
     package init(curve: EdwardsCurve, octets: [UInt8]) throws(CryptoError) {
         try curve.check(publicKey: octets)
         try EdwardsPointCheck(curve).check(octets)
@@ -28,12 +25,9 @@ package struct EdwardsPublicKey: Sendable {
         verification = try EVPMessageOperation(.verification, with: EVPKey.make(curve, point: octets))
     }
 
-    /// Verifies a signature.
+    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
     ///
-    /// - Parameters:
-    ///   - signature: The signature. Any size other than ``EdwardsCurve/signatureSize`` is invalid.
-    ///   - message: The message.
-    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
+    /// Any size other than ``EdwardsCurve/signatureSize`` is invalid.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == curve.signatureSize && verification.verify(signature, of: message)
     }

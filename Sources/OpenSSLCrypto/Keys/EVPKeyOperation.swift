@@ -103,13 +103,10 @@ internal import COpenSSL
         return message
     }
 
-    /// Agrees on a secret of a known size.
+    /// Agrees on a secret of a known size with the encoded point of a public key on the key's
+    /// curve.
     ///
-    /// - Parameters:
-    ///   - point: The encoded point of the public key, which is on the key's curve.
-    ///   - size: The size of the secret in bytes.
-    /// - Returns: The secret, or `nil` if the point has small order.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// It returns `nil` if the point has small order.
     func sharedSecret(with point: [UInt8], size: Int) throws(CryptoError) -> SecretBytes? {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()

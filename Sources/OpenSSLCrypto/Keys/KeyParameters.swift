@@ -35,9 +35,7 @@ protocol RawKeyCurve: KeyParameters {
 }
 
 extension RawKeyCurve {
-    /// Checks the size of a public key.
-    ///
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size.
+    /// Checks the size of a public key; another size is `malformedKey`.
     func check(publicKey octets: [UInt8]) throws(CryptoError) {
         guard octets.count == keySize else {
             throw CryptoError(

@@ -1,12 +1,8 @@
 internal import COpenSSL
 
 extension PrivateKey {
-    /// Generates a key pair for key agreement on the curve of a public key.
-    ///
-    /// - Parameter peer: The public key.
-    /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/wrongKeyType`` for a kind without key agreement,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Generates a key pair for key agreement on the curve of a public key; a kind without key
+    /// agreement is a `wrongKeyType`.
     package static func ephemeral(for peer: PublicKey) throws(CryptoError) -> PrivateKey {
         switch peer {
         case .ellipticCurve(let key): .ellipticCurve(try .generate(key.curve))
@@ -15,14 +11,7 @@ extension PrivateKey {
         }
     }
 
-    /// Computes the secret that two key pairs share (Diffie-Hellman).
-    ///
-    /// - Parameter peer: The other party's public key, of the same curve.
-    /// - Returns: The x-coordinate of the shared point with all leading zeros, or `nil` if the
-    ///   secret would be zero because the public key has a small order
-    ///   ([RFC 7748 §6.1](https://www.rfc-editor.org/rfc/rfc7748#section-6.1)).
-    /// - Throws: ``CryptoError/Code/wrongKeyType`` for different curves or a kind without key
-    ///   agreement, ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Computes the secret that two key pairs share (Diffie-Hellman), as ``SecretAgreement`` does.
     package func sharedSecret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
         try SecretAgreement(self).secret(with: peer)
     }
@@ -34,11 +23,8 @@ package struct SecretAgreement: Sendable {
     private let size: Int
     private let operation: EVPKeyOperation
 
-    /// Prepares a key.
-    ///
-    /// - Parameter key: The private key, on an elliptic curve for key agreement.
-    /// - Throws: ``CryptoError/Code/wrongKeyType`` for any other key, ``CryptoError/Code/openSSL``
-    ///   if OpenSSL fails.
+    /// Prepares a key, which must be on an elliptic curve for key agreement; any other one is a
+    /// `wrongKeyType`.
     package init(_ key: PrivateKey) throws(CryptoError) {
         switch key {
         case .ellipticCurve(let key):
@@ -52,12 +38,12 @@ package struct SecretAgreement: Sendable {
         }
     }
 
-    /// Computes the secret that the key shares with another one.
+    /// Returns the secret that the key shares with another one on its curve: the x-coordinate of
+    /// the shared point with all leading zeros.
     ///
-    /// - Parameter peer: The other public key.
-    /// - Returns: The secret, with the size of a coordinate; `nil` if the point has small order.
-    /// - Throws: ``CryptoError/Code/wrongKeyType`` for a key on another curve,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// It returns `nil` if the secret would be zero because the public key has a small order ([RFC
+    /// 7748 §6.1](https://www.rfc-editor.org/rfc/rfc7748#section-6.1)), and throws `wrongKeyType`
+    /// for a key on another curve.
     package func secret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
         switch peer {
         case .ellipticCurve(let key) where key.curve.name == curve:

@@ -1,9 +1,6 @@
 extension PrivateKey {
-    /// Encodes the key pair as unencrypted PKCS#8 DER.
-    ///
-    /// - Returns: The PrivateKeyInfo, identical to the output of `openssl pkey`, except that an
-    ///   ML-DSA key whose seed is known is written as the seed alone.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the unencrypted PrivateKeyInfo, identical to the output of `openssl pkey`, except
+    /// that an ML-DSA key whose seed is known is written as the seed alone.
     package func pkcs8DER() throws(CryptoError) -> SecretBytes {
         switch self {
         case .rsa(let key):
@@ -19,24 +16,17 @@ extension PrivateKey {
         }
     }
 
-    /// Encodes the key pair as unencrypted PKCS#8 PEM.
-    ///
-    /// - Returns: A `PRIVATE KEY` block. It's a plain `String`, which can't be cleared from memory.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns an unencrypted `PRIVATE KEY` block. It's a plain `String`, which can't be cleared
+    /// from memory.
     package func pkcs8PEM() throws(CryptoError) -> String {
         try pkcs8DER().withBytes { PEMWriter.text("PRIVATE KEY", $0) }
     }
 
-    /// Encodes the key pair as PKCS#8 DER, encrypted with PBES2 (PBKDF2 with HMAC-SHA-256, and
-    /// AES-256-CBC).
+    /// Returns the EncryptedPrivateKeyInfo, encrypted with PBES2 (PBKDF2 with HMAC-SHA-256, and
+    /// AES-256-CBC) and a password of 1 to 1024 bytes.
     ///
-    /// - Parameters:
-    ///   - password: The password, 1 to 1024 bytes.
-    ///   - iterations: The number of PBKDF2 iterations, which determines the cost of guessing the
-    ///     password: 600,000 to 2,000,000. The default is 600,000.
-    /// - Returns: The EncryptedPrivateKeyInfo.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a password or an iteration count out of
-    ///   range, ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
+    /// The number of PBKDF2 iterations, 600,000 to 2,000,000, determines the cost of guessing the
+    /// password. Arguments out of range are an `invalidArgument`.
     package func encryptedPKCS8DER(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations
@@ -54,12 +44,8 @@ extension PrivateKey {
             .withBytes { PEMWriter.text("ENCRYPTED PRIVATE KEY", $0) }
     }
 
-    /// Encodes the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
-    /// elliptic curves.
-    ///
-    /// - Returns: The RSAPrivateKey or ECPrivateKey, or `nil` for other keys, which don't have a
-    ///   legacy format.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
+    /// elliptic curves, or `nil` for other keys, which don't have one.
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
@@ -68,11 +54,8 @@ extension PrivateKey {
         }
     }
 
-    /// Encodes the key pair in its legacy format as unencrypted PEM.
-    ///
-    /// - Returns: An `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that can't be
-    ///   cleared from memory, or `nil` for other keys.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns an unencrypted `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that
+    /// can't be cleared from memory, or `nil` for other keys.
     package func traditionalPEM() throws(CryptoError) -> String? {
         let label: StaticString = if case .rsa = self { "RSA PRIVATE KEY" } else { "EC PRIVATE KEY" }
         return try traditionalDER()?.withBytes { PEMWriter.text(label, $0) }

@@ -32,13 +32,10 @@ extension PrivateKey {
         try self.init(decrypted: der, in: format, "The private key in line \(block.line)")
     }
 
-    /// Reads a key pair from DER.
+    /// Reads a key pair from DER, like ``init(pem:password:)``: a PKCS#8 key, encrypted or not, a
+    /// PKCS#1 RSAPrivateKey or a SEC 1 ECPrivateKey, at most 64 KiB.
     ///
-    /// - Parameters:
-    ///   - der: A PKCS#8 key, encrypted or not, a PKCS#1 RSAPrivateKey or a SEC 1 ECPrivateKey, at
-    ///     most 64 KiB. The caller must clear it.
-    ///   - password: The password of an encrypted key, as for ``init(pem:password:)``.
-    /// - Throws: The same errors as ``init(pem:password:)``.
+    /// The caller must clear it.
     package init(der: RawSpan, password: SecretBytes? = nil) throws(CryptoError) {
         let format = try KeyFormat(detectedIn: der)
         guard case .encryptedPKCS8 = format else {

@@ -21,11 +21,8 @@ extension PublicKey {
         self = try block.contents.withBytes { bytes throws(CryptoError) in try PublicKey(bytes, in: format) }
     }
 
-    /// Reads a key from DER.
-    ///
-    /// - Parameter der: A SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or an X.509 certificate, at
-    ///   most 64 KiB.
-    /// - Throws: The same errors as ``init(pem:)``.
+    /// Reads a key from DER, like ``init(pem:)``: a SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or
+    /// an X.509 certificate, at most 64 KiB.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der, in: KeyFormat(detectedIn: der))
     }

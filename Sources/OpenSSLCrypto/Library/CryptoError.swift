@@ -13,13 +13,7 @@ package struct CryptoError: Error, Sendable {
     /// error.
     package let reasons: [String]
 
-    /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of failure.
-    ///   - message: A message that states what failed, where, and what to do about it. It must not
-    ///     contain secrets.
-    ///   - reasons: The entries of OpenSSL's error queue. The default is an empty array.
+    /// Creates an error; the message must not contain secrets.
     package init(_ code: Code, _ message: String, reasons: [String] = []) {
         self.code = code
         self.message = message

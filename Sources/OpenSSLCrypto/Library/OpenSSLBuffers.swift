@@ -11,10 +11,8 @@ extension RawSpan {
         }
     }
 
-    /// Decodes an object with one of OpenSSL's `d2i` functions.
-    ///
-    /// - Parameter decode: A closure that calls the function.
-    /// - Returns: The object, which the caller owns, or `nil`; and the number of bytes after it.
+    /// Decodes an object, which the caller owns, with one of OpenSSL's `d2i` functions; also
+    /// returns the number of bytes after it.
     func decoded(
         by decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
     ) -> (object: OpaquePointer?, rest: Int) {
@@ -46,9 +44,7 @@ extension SecretBytes {
 
     /// Creates a secret that an OpenSSL function writes, or returns `nil` if the function fails.
     ///
-    /// - Parameters:
-    ///   - maximumSize: The size of the buffer.
-    ///   - write: A closure that calls the function, sets the size and returns `true` for success.
+    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
     init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
         var isWritten = false
         self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
@@ -69,9 +65,7 @@ extension SecretBytes {
 extension [UInt8] {
     /// Creates bytes that an OpenSSL function writes, or returns `nil` if the function fails.
     ///
-    /// - Parameters:
-    ///   - maximumSize: The size of the buffer.
-    ///   - write: A closure that calls the function, sets the size and returns `true` for success.
+    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
     @inline(__always)
     init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
         var isWritten = false

@@ -8,16 +8,11 @@ package struct HMAC: Sendable {
     /// The size of the key, as ``keySize(of:)`` counts it.
     package let keySize: Int
 
-    /// Creates an authenticator with a key.
+    /// Creates an authenticator with SHA-256, SHA-384 or SHA-512, and a key of at least one byte;
+    /// the caller must check the minimum that a protocol requires.
     ///
-    /// Rejects an empty key, with which anyone could compute codes. OpenSSL would accept it.
-    ///
-    /// - Parameters:
-    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
-    ///   - key: The key, at least one byte. The caller must check the minimum that a protocol
-    ///     requires.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for an empty key or another hash function,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// An empty key, with which anyone could compute codes, is an `invalidArgument`. OpenSSL would
+    /// accept it.
     package init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "HMAC with \(hash.openSSLName) isn't supported; use SHA-256 or longer")
@@ -41,21 +36,13 @@ package struct HMAC: Sendable {
         return key.byteCount - size > 4 ? size : key.byteCount
     }
 
-    /// Computes the authentication code of a message.
-    ///
-    /// - Parameter message: The message.
-    /// - Returns: The complete code, as long as the digest.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Returns the complete authentication code of a message, as long as the digest.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try context.authenticate(message)
     }
 
-    /// Verifies a code in constant time.
-    ///
-    /// - Parameters:
-    ///   - code: The code to verify. A truncated code is invalid.
-    ///   - message: The message.
-    /// - Returns: `true` if the code is valid for the message; `false` also if OpenSSL fails.
+    /// Returns whether a code is valid for a message, in constant time; `false` also for a
+    /// truncated code, or if OpenSSL fails.
     package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
         guard code.byteCount == hash.digestSize, let expected = try? context.authenticate(message) else { return false }
         return expected.withBytes { ConstantTime.areEqual(code, $0) }

@@ -9,12 +9,7 @@ package struct MLDSAPrivateKey: Sendable {
     private let knownSeed: SecretBytes?
     private let signing: EVPMessageOperation
 
-    /// Generates a key pair.
-    ///
-    /// - Parameter parameters: The parameter set.
-    /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/unsupportedAlgorithm`` if OpenSSL is older than 3.5,
-    ///   ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
+    /// Generates a key pair, or throws `unsupportedAlgorithm` if OpenSSL is older than 3.5.
     package static func generate(_ parameters: MLDSAParameters) throws(CryptoError) -> MLDSAPrivateKey {
         try parameters.checkAvailability()
         return try MLDSAPrivateKey(
@@ -23,16 +18,10 @@ package struct MLDSAPrivateKey: Sendable {
         )
     }
 
-    /// Creates a key pair from its seed, which a JWK contains.
+    /// Creates a key pair from its seed of 32 bytes, which a JWK contains.
     ///
-    /// - Parameters:
-    ///   - parameters: The parameter set.
-    ///   - seed: The seed, 32 bytes.
-    ///   - expected: The public key bytes that the seed must match. The default is `nil`, for no
-    ///     check.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size,
-    ///   ``CryptoError/Code/keyMismatch`` if the public key bytes don't match the seed,
-    ///   ``CryptoError/Code/unsupportedAlgorithm`` if OpenSSL is older than 3.5.
+    /// It throws `malformedKey` for another size, `keyMismatch` if the seed doesn't match the
+    /// expected public key bytes, if any, and `unsupportedAlgorithm` if OpenSSL is older than 3.5.
     package init(
         parameters: MLDSAParameters,
         seed: SecretBytes,
@@ -79,11 +68,10 @@ package struct MLDSAPrivateKey: Sendable {
     /// A Boolean value that indicates whether the seed is known.
     var hasSeed: Bool { knownSeed != nil }
 
-    /// Returns the seed.
+    /// Returns the seed, 32 bytes.
     ///
-    /// - Returns: The seed, 32 bytes.
-    /// - Throws: ``CryptoError/Code/wrongKeyType`` if the key was read in its expanded form only,
-    ///   from which the seed can't be computed.
+    /// It throws `wrongKeyType` if the key was read in its expanded form only, from which the seed
+    /// can't be computed.
     package func seed() throws(CryptoError) -> SecretBytes {
         guard let knownSeed else {
             throw CryptoError(
@@ -99,11 +87,8 @@ package struct MLDSAPrivateKey: Sendable {
         try signing.key.privateOctets(size: parameters.expandedKeySize)
     }
 
-    /// Signs a message with an empty context.
-    ///
-    /// - Parameter message: The message.
-    /// - Returns: The signature. Each call returns another one, because signing is hedged.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Returns a signature of a message, with an empty context; each call returns another one,
+    /// because signing is hedged.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try signing.sign(message)
     }

@@ -9,11 +9,8 @@ package struct MLDSAPublicKey: Sendable {
 
     /// Creates a key from its bytes, which a JWK contains.
     ///
-    /// - Parameters:
-    ///   - parameters: The parameter set.
-    ///   - octets: The encoded key.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for another size,
-    ///   ``CryptoError/Code/unsupportedAlgorithm`` if OpenSSL is older than 3.5.
+    /// It throws `malformedKey` for another size, and `unsupportedAlgorithm` if OpenSSL is older
+    /// than 3.5.
     package init(parameters: MLDSAParameters, octets: [UInt8]) throws(CryptoError) {
         try parameters.check(publicKey: octets)
         try parameters.checkAvailability()
@@ -22,12 +19,8 @@ package struct MLDSAPublicKey: Sendable {
         verification = try EVPMessageOperation(.verification, with: EVPKey.make(parameters, point: octets))
     }
 
-    /// Verifies a signature with an empty context.
-    ///
-    /// - Parameters:
-    ///   - signature: The signature. Any size other than the parameter set's is invalid.
-    ///   - message: The message.
-    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
+    /// Returns whether a signature with an empty context is valid for a message; `false` also for
+    /// any other size, or if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == parameters.signatureSize && verification.verify(signature, of: message)
     }

@@ -8,23 +8,15 @@ package struct MontgomeryPrivateKey: Sendable {
     let key: EVPKey
 
     /// Generates a key pair.
-    ///
-    /// - Parameter curve: The curve.
-    /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random
-    ///   numbers are available.
     package static func generate(_ curve: MontgomeryCurve) throws(CryptoError) -> MontgomeryPrivateKey {
         try MontgomeryPrivateKey(curve, key: EVPKey.generate(curve))
     }
 
-    /// Creates a key pair from its private bytes, which a JWK or PKCS#8 contains.
+    /// Creates a key pair from its private bytes, which a JWK or PKCS#8 contains, exactly
+    /// ``MontgomeryCurve/keySize``.
     ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - seed: The private key, exactly ``MontgomeryCurve/keySize`` bytes.
-    ///   - expected: The public key that belongs to it. The default, `nil`, doesn't compare.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
-    ///   ``CryptoError/Code/keyMismatch`` for another public key.
+    /// It throws `malformedKey` for any other size, and `keyMismatch` if they don't match the
+    /// expected public key, if any.
     package init(
         curve: MontgomeryCurve,
         seed: SecretBytes,
@@ -40,10 +32,7 @@ package struct MontgomeryPrivateKey: Sendable {
         publicKey = try MontgomeryPublicKey(curve: curve, octets: key.publicOctets(on: curve))
     }
 
-    /// Returns the private key bytes.
-    ///
-    /// - Returns: The bytes, ``MontgomeryCurve/keySize``.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the private key bytes, ``MontgomeryCurve/keySize`` of them.
     package func seed() throws(CryptoError) -> SecretBytes {
         try key.privateOctets(size: curve.keySize)
     }

@@ -9,12 +9,8 @@ package struct MontgomeryPublicKey: Sendable {
     /// The bytes, as in a JWK's `x` member.
     package let octets: [UInt8]
 
-    /// Creates a key from its bytes.
-    ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - octets: The bytes, exactly ``MontgomeryCurve/keySize``.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size.
+    /// Creates a key from its bytes, exactly ``MontgomeryCurve/keySize``; any other size is
+    /// `malformedKey`.
     package init(curve: MontgomeryCurve, octets: [UInt8]) throws(CryptoError) {
         try curve.check(publicKey: octets)
         self.curve = curve

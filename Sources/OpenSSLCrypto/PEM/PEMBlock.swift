@@ -17,13 +17,10 @@ struct PEMBlock {
     /// legacy method.
     var isEncrypted: Bool { label == "ENCRYPTED PRIVATE KEY" || !header.isEmpty }
 
-    /// Reads the only block of a text.
+    /// Reads the only block of a text; errors have the line number.
     ///
-    /// - Parameters:
-    ///   - text: The text. Anything may precede the block; only blank lines may follow it.
-    ///   - skippedLabel: The label of preceding blocks to ignore. The default is `nil`, for none.
-    /// - Returns: The block.
-    /// - Throws: ``CryptoError/Code/malformedKey`` with the line number.
+    /// Anything may precede the block, and so may blocks with `skippedLabel`; only blank lines may
+    /// follow it.
     static func only(in text: String, skipping skippedLabel: String? = nil) throws(CryptoError) -> PEMBlock {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
@@ -42,13 +39,7 @@ struct PEMBlock {
         return block
     }
 
-    /// Reads all blocks of a text and ignores the text between them.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - maximumSize: The maximum size of the text, in bytes.
-    /// - Returns: The blocks; may be empty.
-    /// - Throws: ``CryptoError/Code/malformedKey`` with the line number.
+    /// Reads all blocks of a text of limited size, and ignores the text between them.
     static func all(in text: String, maximumSize: Int) throws(CryptoError) -> [PEMBlock] {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)

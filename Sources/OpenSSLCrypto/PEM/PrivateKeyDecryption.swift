@@ -2,15 +2,7 @@ internal import COpenSSL
 
 /// The decryption of private keys.
 enum PrivateKeyDecryption {
-    /// Decrypts the contents of a block.
-    ///
-    /// - Parameters:
-    ///   - block: An encrypted block.
-    ///   - password: The password, or `nil`.
-    /// - Returns: The DER encoding of the key.
-    /// - Throws: ``CryptoError/Code/passwordRequired``, ``CryptoError/Code/incorrectPassword``,
-    ///   ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/malformedKey``,
-    ///   ``CryptoError/Code/openSSL``.
+    /// Decrypts the contents of an encrypted block.
     static func contents(of block: PEMBlock, password: SecretBytes?) throws(CryptoError) -> SecretBytes {
         let name = "The private key in line \(block.line)"
         guard block.header.isEmpty else { return try legacy(block, password: checked(password, name)) }
@@ -19,15 +11,8 @@ enum PrivateKeyDecryption {
         }
     }
 
-    /// Decrypts an EncryptedPrivateKeyInfo
-    /// ([RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)).
-    ///
-    /// - Parameters:
-    ///   - der: The EncryptedPrivateKeyInfo.
-    ///   - password: The password, or `nil`.
-    ///   - name: The description of the key, for error messages.
-    /// - Returns: The PrivateKeyInfo.
-    /// - Throws: The same errors as ``contents(of:password:)``.
+    /// Decrypts an EncryptedPrivateKeyInfo ([RFC 5958
+    /// §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)); `name` is for error messages.
     static func contents(
         ofPKCS8 der: RawSpan,
         password: SecretBytes?,

@@ -8,15 +8,8 @@ package enum PrivateKeyEncryption {
     /// 2023.
     package static let minimumIterations = 600_000
 
-    /// Encrypts a PrivateKeyInfo.
-    ///
-    /// - Parameters:
-    ///   - key: The PrivateKeyInfo.
-    ///   - password: The password, 1 to 1024 bytes.
-    ///   - iterations: The number of iterations, ``minimumIterations`` to 2,000,000.
-    /// - Returns: The EncryptedPrivateKeyInfo.
-    /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/randomUnavailable``,
-    ///   ``CryptoError/Code/openSSL``.
+    /// Encrypts a PrivateKeyInfo with a password of 1 to 1024 bytes and ``minimumIterations`` to
+    /// 2,000,000 iterations.
     static func encrypt(
         _ key: SecretBytes,
         password: SecretBytes,

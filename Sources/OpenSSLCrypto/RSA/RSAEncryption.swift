@@ -8,11 +8,8 @@ package struct RSAEncrypter: Sendable {
         encryption = try EVPKeyOperation(.encryption, .oaep(hash), with: key)
     }
 
-    /// Encrypts a secret.
-    ///
-    /// - Parameter secret: The secret, at least 66 bytes shorter than the modulus with SHA-256.
-    /// - Returns: The ciphertext, as long as the modulus.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the secret is too long or OpenSSL fails.
+    /// Encrypts a secret, which must be at least 66 bytes shorter than the modulus with SHA-256.
+    /// The ciphertext is as long as the modulus.
     package func encrypt(_ secret: SecretBytes) throws(CryptoError) -> [UInt8] {
         try secret.withBytes { secret throws(CryptoError) in try encryption.encrypt(secret) }
     }
@@ -26,35 +23,26 @@ package struct RSADecrypter: Sendable {
         decryption = try EVPKeyOperation(.decryption, .oaep(hash), with: key)
     }
 
-    /// Decrypts a secret.
+    /// Decrypts a ciphertext as long as the modulus, or returns `nil` if that fails for any reason.
     ///
-    /// - Parameter ciphertext: The ciphertext, exactly as long as the modulus.
-    /// - Returns: The secret, or `nil` if decryption fails for any reason. The reason isn't
-    ///   available, because it would tell an attacker how to find the plaintext
-    ///   ([RFC 8017 §7.1.2](https://www.rfc-editor.org/rfc/rfc8017#section-7.1.2)).
+    /// The reason isn't available, because it would tell an attacker how to find the plaintext
+    /// ([RFC 8017 §7.1.2](https://www.rfc-editor.org/rfc/rfc8017#section-7.1.2)).
     package func decrypt(_ ciphertext: [UInt8]) -> SecretBytes? {
         ciphertext.withBytes { decryption.decrypt($0) }
     }
 }
 
 extension RSAPublicKey {
-    /// Creates an encrypter with OAEP.
+    /// Creates an encrypter with OAEP and SHA-1, SHA-256, SHA-384 or SHA-512, for repeated use.
     ///
-    /// - Parameter hash: The hash function: SHA-1, SHA-256, SHA-384 or SHA-512. SHA-1 is secure
-    ///   here, because OAEP doesn't need collision resistance.
-    /// - Returns: The encrypter. Create it once and reuse it.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// SHA-1 is secure here, because OAEP doesn't need collision resistance.
     package func encrypter(hash: HashFunction) throws(CryptoError) -> RSAEncrypter {
         try RSAEncrypter(key, hash)
     }
 }
 
 extension RSAPrivateKey {
-    /// Creates a decrypter with OAEP.
-    ///
-    /// - Parameter hash: The hash function, as for ``RSAPublicKey/encrypter(hash:)``.
-    /// - Returns: The decrypter. Create it once and reuse it.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Creates a decrypter, as ``RSAPublicKey/encrypter(hash:)`` does, for repeated use.
     package func decrypter(hash: HashFunction) throws(CryptoError) -> RSADecrypter {
         try RSADecrypter(key, hash)
     }

@@ -62,18 +62,12 @@ package struct RSAPrivateKey: Sendable {
     /// The size of the modulus in bits, 2048 to 8192.
     package var bitCount: Int { publicKey.bitCount }
 
-    /// Returns the private exponent.
-    ///
-    /// - Returns: The number, big-endian and without leading zeros.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the private exponent, big-endian and without leading zeros.
     package func privateExponent() throws(CryptoError) -> SecretBytes {
         try key.rsaNumber(.d).secretOctets()
     }
 
-    /// Returns the numbers derived from the primes.
-    ///
-    /// - Returns: The numbers, big-endian and without leading zeros.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL can't export the key.
+    /// Returns the numbers derived from the primes, big-endian and without leading zeros.
     package func factors() throws(CryptoError) -> RSAFactors {
         try RSAFactors(
             p: key.rsaNumber(.p).secretOctets(),
@@ -84,14 +78,8 @@ package struct RSAPrivateKey: Sendable {
         )
     }
 
-    /// Creates a signer for one kind of signature.
-    ///
-    /// - Parameters:
-    ///   - padding: The padding.
-    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
-    /// - Returns: The signer. Create it once and reuse it.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Creates a signer with SHA-256, SHA-384 or SHA-512, for repeated use; a broken hash function
+    /// is an `invalidArgument`.
     package func signer(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSASigner {
         try RSASigner(key, padding, hash)
     }

@@ -48,14 +48,8 @@ package struct RSAPublicKey: Sendable {
     /// The size of the modulus and of a signature, in bytes.
     package var modulusSize: Int { modulus.count }
 
-    /// Creates a verifier for one kind of signature.
-    ///
-    /// - Parameters:
-    ///   - padding: The padding.
-    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
-    /// - Returns: The verifier. Create it once and reuse it.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// Creates a verifier with SHA-256, SHA-384 or SHA-512, for repeated use; a broken hash
+    /// function is an `invalidArgument`.
     package func verifier(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSAVerifier {
         try RSAVerifier(key, padding, hash, signatureSize: modulusSize)
     }

@@ -11,12 +11,9 @@ package struct RSASigner: Sendable {
         signing = try EVPKeyOperation(.signing, .rsa(padding, hash), with: key)
     }
 
-    /// Signs a message.
+    /// Returns the signature of a message, as long as the modulus.
     ///
-    /// - Parameter message: The message.
-    /// - Returns: The signature, as long as the modulus. PSS signatures are randomized: signing a
-    ///   message twice gives two different signatures.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// PSS signatures are randomized: signing a message twice gives two different signatures.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try hash.hash(message).withBytes { digest throws(CryptoError) in try signing.sign(digest) }
     }

@@ -18,13 +18,10 @@ package struct RSAVerifier: Sendable {
         verification = try EVPKeyOperation(.verification, .rsa(padding, hash), with: key)
     }
 
-    /// Verifies a signature.
+    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
     ///
-    /// - Parameters:
-    ///   - signature: The signature. It must be as long as the modulus; OpenSSL itself accepts a
-    ///     PSS signature without its leading zero.
-    ///   - message: The message.
-    /// - Returns: `true` if the signature is valid for the message; `false` also if OpenSSL fails.
+    /// The signature must be as long as the modulus; OpenSSL itself accepts a PSS signature without
+    /// its leading zero.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         guard signature.byteCount == signatureSize, let digest = try? hash.hash(message) else { return false }
         return digest.withBytes { verification.verify(signature, of: $0) }

@@ -2,12 +2,8 @@ internal import COpenSSL
 
 /// Sources of random values.
 package enum SecureRandom {
-    /// Returns random bytes suitable for keys, nonces and identifiers.
-    ///
-    /// - Parameter count: The number of bytes, 0 to 1 MiB.
-    /// - Returns: The bytes.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a count out of range,
-    ///   ``CryptoError/Code/randomUnavailable`` if the generator can't be seeded.
+    /// Returns 0 to 1 MiB of random bytes, suitable for keys, nonces and identifiers; any other
+    /// count is an `invalidArgument`.
     package static func bytes(count: Int) throws(CryptoError) -> [UInt8] {
         guard (0...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 0 to \(maximumCount)")
@@ -25,11 +21,7 @@ package enum SecureRandom {
         return bytes
     }
 
-    /// Returns a random key.
-    ///
-    /// - Parameter count: The number of bytes, 1 to 1 MiB.
-    /// - Returns: The key.
-    /// - Throws: The same errors as ``bytes(count:)``.
+    /// Returns a random key of 1 byte to 1 MiB; any other count is an `invalidArgument`.
     package static func secret(count: Int) throws(CryptoError) -> SecretBytes {
         guard (1...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 1 to \(maximumCount)")

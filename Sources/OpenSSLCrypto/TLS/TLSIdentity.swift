@@ -35,8 +35,6 @@ package struct TLSIdentity: Sendable {
     }
 
     /// Sets a connection's certificates and key, to which OpenSSL then holds its own references.
-    ///
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL rejects them.
     func use(on connection: OpaquePointer) throws(CryptoError) {
         let isUsed = unsafe try CertificateStack(certificates.dropFirst()).withPointer { issuers in
             unsafe certificates[0].x509.withPointer { certificate in

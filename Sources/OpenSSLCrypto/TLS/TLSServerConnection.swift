@@ -22,10 +22,7 @@ internal import COpenSSL
     private let pointer: OpaquePointer
     private var failure: CryptoError?
 
-    /// Creates a connection; reading from it performs the handshake.
-    ///
-    /// - Parameter context: The server's settings.
-    /// - Throws: ``CryptoError/Code/openSSL``.
+    /// Creates a connection with the server's settings; reading from it performs the handshake.
     package init(_ context: TLSServerContext) throws(CryptoError) {
         unsafe pointer = try context.makeConnection()
         let input = unsafe BIO_new(BIO_s_mem())

@@ -11,10 +11,8 @@ internal import COpenSSL
 
     /// Creates a context.
     ///
-    /// - Parameter configuration: The server's settings.
-    /// - Throws: ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/invalidArgument`` for
-    ///   versions in the wrong order or a certificate that this OpenSSL rejects for servers,
-    ///   ``CryptoError/Code/openSSL``.
+    /// Versions in the wrong order and a certificate that this OpenSSL rejects for servers are an
+    /// `invalidArgument`.
     package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
