@@ -41,9 +41,7 @@ extension AccessTokenVerifier {
         }
     }
 
-    /// Checks the DPoP proof of a request.
-    ///
-    /// - Returns: The header fields for the response.
+    /// Checks the DPoP proof of a request, and returns the header fields for the response.
     private func checkProof(
         _ request: ProtectedRequest,
         _ presented: PresentedToken,

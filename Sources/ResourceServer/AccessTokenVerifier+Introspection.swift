@@ -4,11 +4,9 @@ import OAuth2
 import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Introspects a token at the authorization server.
+    /// Introspects a token at the authorization server, and also returns the server's answer.
     ///
-    /// - Returns: The verified token, and the server's answer.
-    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
-    ///   that's unknown.
+    /// It throws `TokenError` if the token is invalid, and other errors if that's unknown.
     func introspected(
         _ text: String,
         by introspection: CachedTokenIntrospection

@@ -270,15 +270,10 @@ public struct AccessTokenVerifier: Sendable {
         return try JWEDecrypter?(decrypter).opened(text, "the access token")
     }
 
-    /// Verifies a token of the only issuer.
+    /// Verifies a token of the only issuer: the text as presented, for introspection, or the signed
+    /// token.
     ///
-    /// - Parameters:
-    ///   - text: The token as presented, for introspection.
-    ///   - token: The signed token.
-    ///   - isJWT: Whether the signed token is a JWT, or `nil` if that's unknown.
-    /// - Returns: The verified token.
-    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
-    ///   that's unknown.
+    /// It throws `TokenError` if the token is invalid, and other errors if that's unknown.
     private func verified(
         _ text: String,
         _ token: OpenedToken,

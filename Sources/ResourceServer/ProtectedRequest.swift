@@ -53,12 +53,10 @@ struct PresentedToken {
     let scheme: Scheme
     let text: String
 
-    /// Reads the token of a request
-    /// ([RFC 6750 §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1),
-    /// [RFC 9449 §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
-    ///
-    /// - Returns: The token; `nil` if the request has none, or credentials of another scheme.
-    /// - Throws: ``Malformed``.
+    /// Reads the token of a request ([RFC 6750
+    /// §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), [RFC 9449
+    /// §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)); `nil` if the request has none,
+    /// or credentials of another scheme.
     init?(_ headers: HTTPHeaders) throws(Malformed) {
         let fields = headers.values(for: "Authorization")
         guard fields.count <= 1 else { throw Malformed(description: "more than one Authorization field") }

@@ -25,11 +25,8 @@ struct StatusListLocations: Sendable {
         }
     }
 
-    /// Returns the URL of a list.
-    ///
-    /// - Parameter uri: The URI in a token.
-    /// - Returns: The same URI.
-    /// - Throws: `TokenError` with the code `statusRejected` if the list must not be fetched.
+    /// Returns the URL of a list, the URI in a token, or throws `statusRejected` if the list must
+    /// not be fetched.
     func url(of uri: String) throws(TokenError) -> URL {
         guard let url = URL(string: uri), let origin = HTTPOrigin(url), origin.isConfidential,
             let parts = URLComponents(string: uri), parts.user == nil, parts.password == nil, parts.fragment == nil

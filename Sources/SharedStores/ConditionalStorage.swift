@@ -15,15 +15,14 @@ protocol ConditionalStorage: Sendable {
 
     /// Writes a value over a version, or creates it if the version is `nil`.
     ///
-    /// - Returns: The new version; `nil` if the stored version is another.
+    /// It returns the new version; `nil` if the stored version is another.
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String?
 
     /// Deletes a value of a version.
     func delete(_ name: String, version: String) async throws -> Bool
 
-    /// Waits until the version differs, or for the given time.
-    ///
-    /// - Returns: `false` if the service doesn't tell of changes, so that the caller polls.
+    /// Waits until the version differs, or for the given time; returns `false` if the service
+    /// doesn't tell of changes, so that the caller polls.
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool
 }
 

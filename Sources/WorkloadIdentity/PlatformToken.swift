@@ -34,16 +34,10 @@ struct PlatformToken: Sendable {
     /// The way to get a token that hasn't expired.
     var expiryAdvice = "check the clock of this machine and whether the platform still replaces the token"
 
-    /// Returns the token in a content.
+    /// Returns the token in a content, with optional ASCII white space around it.
     ///
-    /// - Parameters:
-    ///   - content: The content, with optional ASCII white space around the token.
-    ///   - stated: The expiry that the platform states, and the time of the request; such a token
-    ///     isn't interpreted. The default is `nil`, for the expiry in the token.
-    ///   - requirements: The caller's requirements.
-    ///   - timeSource: The source of time.
-    /// - Returns: The token.
-    /// - Throws: ``WorkloadIdentityError`` if the content violates a rule.
+    /// A token whose expiry the platform has stated, after a request at some time, isn't
+    /// interpreted. The expiry of others is in the token.
     func accessToken(
         in content: some Collection<UInt8>,
         stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant)? = nil,

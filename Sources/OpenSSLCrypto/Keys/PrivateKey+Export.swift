@@ -16,8 +16,8 @@ extension PrivateKey {
         }
     }
 
-    /// Returns an unencrypted `PRIVATE KEY` block. It's a plain `String`, which can't be cleared
-    /// from memory.
+    /// Returns an unencrypted `PRIVATE KEY` block, a plain `String` that can't be cleared from
+    /// memory.
     package func pkcs8PEM() throws(CryptoError) -> String {
         try pkcs8DER().withBytes { PEMWriter.text("PRIVATE KEY", $0) }
     }

@@ -8,8 +8,9 @@ package struct RSAEncrypter: Sendable {
         encryption = try EVPKeyOperation(.encryption, .oaep(hash), with: key)
     }
 
-    /// Encrypts a secret, which must be at least 66 bytes shorter than the modulus with SHA-256.
-    /// The ciphertext is as long as the modulus.
+    /// Encrypts a secret; the ciphertext is as long as the modulus.
+    ///
+    /// The secret must be at least 66 bytes shorter than the modulus with SHA-256.
     package func encrypt(_ secret: SecretBytes) throws(CryptoError) -> [UInt8] {
         try secret.withBytes { secret throws(CryptoError) in try encryption.encrypt(secret) }
     }

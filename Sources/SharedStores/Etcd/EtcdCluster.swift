@@ -110,9 +110,8 @@ public final class EtcdCluster: Sendable {
         }
     }
 
-    /// Waits for a change of a key after a revision.
-    ///
-    /// - Returns: `false` if the watch ended for another reason, so that the caller polls.
+    /// Waits for a change of a key after a revision; returns `false` if the watch ended for another
+    /// reason, so that the caller polls.
     func waitForChange(of key: String, after revision: Int64, timeout: Duration) async throws -> Bool {
         let member = state.withLock { $0.member }
         do {

@@ -54,12 +54,7 @@ struct KeyRingLifecycle {
 
     // MARK: Reading
 
-    /// Returns the next step for a caller.
-    ///
-    /// - Parameters:
-    ///   - now: The current time.
-    ///   - isUrgent: `true` if no key in memory may sign.
-    /// - Returns: The step.
+    /// Returns the next step for a caller; it's urgent if no key in memory may sign.
     mutating func step(at now: ContinuousClock.Instant, isUrgent: Bool = false) -> Step {
         let isPausing = nextAttempt.map { now < $0 } ?? false
         guard let readAt else {
@@ -85,11 +80,8 @@ struct KeyRingLifecycle {
         return refreshCount
     }
 
-    /// Takes the end of a refresh that has read the set.
-    ///
-    /// - Parameters:
-    ///   - refresh: The refresh.
-    ///   - failure: The reason why the set wasn't changed although it should be.
+    /// Takes the end of a refresh that has read the set, and the reason why it wasn't changed
+    /// although it should be.
     mutating func landed(_ refresh: Int, _ failure: OAuth2Error?) {
         guard self.refresh == refresh else { return }
         self.refresh = nil
@@ -108,15 +100,10 @@ struct KeyRingLifecycle {
         nextAttempt = now + pauses.delay(retry: failureCount, random: random)
     }
 
-    /// Takes a stored set.
+    /// Takes a set that was stored at a time, or later.
     ///
     /// A key is proven once this host has seen it for the publication delay without a gap: other
     /// hosts could read the set for as long, and documents without the key have expired.
-    ///
-    /// - Parameters:
-    ///   - set: The set.
-    ///   - asOf: A time at which it was stored, or before.
-    ///   - now: The current time.
     mutating func adopt(_ set: KeyRingSet, asOf: ContinuousClock.Instant, at now: ContinuousClock.Instant) {
         // A reading that began before a change.
         if let own = self.set, set.generation < own.generation { return }

@@ -119,13 +119,7 @@ struct KeyRingRules: Sendable {
     /// host has used for long. After a very long outage they may have one without the key, but no
     /// other key could sign.
     ///
-    /// - Parameters:
-    ///   - keys: The keys.
-    ///   - now: The current time.
-    ///   - share: The share of the delay, from 0 to 1, that keeps hosts from writing at once.
-    ///   - make: Returns a new key.
-    /// - Returns: The keys.
-    /// - Throws: `OAuth2Error` with the code `storeFailed`, or any error of the closure.
+    /// `share` is the share of the delay, from 0 to 1, that keeps hosts from writing at once.
     func maintained(
         _ keys: [RingKey],
         at now: Date,
@@ -152,11 +146,10 @@ struct KeyRingRules: Sendable {
         return kept
     }
 
-    /// Returns the keys without one that must not sign any longer, and lets its successor sign.
+    /// Returns the keys without one that must not sign any longer, and lets its successor sign;
+    /// `nil` if none has the ID.
     ///
     /// The successor signs at once if verifiers know it, or if no other key can sign.
-    ///
-    /// - Returns: The keys; `nil` if none has the ID.
     func retired(_ id: String, from keys: [RingKey], at now: Date) -> [RingKey]? {
         let now = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
         guard let index = keys.firstIndex(where: { $0.id == id }) else { return nil }

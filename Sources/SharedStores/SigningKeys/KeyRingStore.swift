@@ -13,12 +13,9 @@ struct KeyRingStore: Sendable {
         self.name = Secret("\(KeyRingCoding.format)\n\(name)").fingerprint.hexadecimal
     }
 
-    /// Reads the set.
+    /// Reads the set and its version; `nil` if there's none.
     ///
-    /// - Parameter known: The set that this process knows, which must not be newer.
-    /// - Returns: The set and its version; `nil` if there's none.
-    /// - Throws: `OAuth2Error` with the code `storeDamaged`, `storeTooNew` or `storeFailed`; any
-    ///   error of the storage.
+    /// A set that is older than the one that this process knows is damaged.
     func read(after known: KeyRingSet?) async throws -> (set: KeyRingSet, version: String)? {
         guard let (value, version) = try await storage.read(name) else { return nil }
         // The same record needs no second copy of its private keys.
@@ -35,16 +32,11 @@ struct KeyRingStore: Sendable {
         return (set, version)
     }
 
-    /// Writes a set over a version, or creates it if the version is `nil`.
+    /// Writes a set over a version, or creates it if the version is `nil`; returns `nil` if another
+    /// host has written.
     ///
     /// If the store doesn't say what has become of it, the record is read and compared. The same
     /// record may be written again, because only one of the writes can succeed.
-    ///
-    /// - Parameters:
-    ///   - set: The set.
-    ///   - version: The version to replace.
-    /// - Returns: The stored set; `nil` if another host has written.
-    /// - Throws: `OAuth2Error` with the code `storeFailed`; any error of the storage.
     func write(_ set: KeyRingSet, over version: String?) async throws -> KeyRingSet? {
         let value = try coding.encode(set)
         var written = set

@@ -279,14 +279,11 @@ public final class SigningKeyRing: Sendable {
 
     // MARK: Changes
 
-    /// Reads the keys, and replaces them with the result of a closure.
+    /// Reads the keys, and replaces them with the result of a closure, unless that's `nil`; returns
+    /// `true` if the closure's keys were written.
     ///
-    /// If the store is empty although this process knows keys, they are put back.
-    ///
-    /// - Parameter change: Returns the new keys, or `nil` to leave them.
-    /// - Returns: `true` if the closure's keys were written.
-    /// - Throws: `OAuth2Error` of the store, or with the code `storeBusy` if other hosts always
-    ///   write first; any error of the closure or the storage.
+    /// If the store is empty although this process knows keys, they are put back. If other hosts
+    /// always write first, it throws `storeBusy`.
     private func change(_ change: ([RingKey]) throws -> [RingKey]?) async throws -> Bool {
         for _ in 1...Self.rounds {
             let known = state.withLock(\.set)

@@ -16,15 +16,6 @@ extension PlatformEndpoint {
     /// Returns the bearer token in a response, with the lifetime that the response states.
     ///
     /// Numbers can be texts. The token is opaque: only its issuer and its audience interpret it.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - members: The names of its members.
-    ///   - requested: The time at which the token was requested.
-    ///   - requirements: The caller's requirements.
-    /// - Returns: The token.
-    /// - Throws: ``WorkloadIdentityError`` with the code `invalidResponse`, `malformedToken`,
-    ///   `tooLarge`, `expiredToken` or `rejectedToken`.
     func accessToken(
         in response: HTTPResponse,
         _ members: TokenMembers = TokenMembers(),

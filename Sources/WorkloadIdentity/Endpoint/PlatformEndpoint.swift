@@ -17,15 +17,9 @@ struct PlatformEndpoint: Sendable {
 
     /// Sends a request that may be repeated, and returns its response with an expected status.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - deadline: The time when the caller stops waiting.
-    ///   - transport: The transport, or `nil` for the environment's.
-    ///   - statuses: The expected statuses, which aren't errors.
-    /// - Returns: The response.
-    /// - Throws: ``WorkloadIdentityError`` with the code `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse` or `tooLarge`, or that of ``explanation``; `CancellationError` if the
-    ///   task is cancelled.
+    /// Without a transport, it uses the environment's. It throws ``WorkloadIdentityError`` with the
+    /// code `platformUnavailable`, `platformRejected`, `invalidResponse` or `tooLarge`, or that of
+    /// ``explanation``; `CancellationError` if the task is cancelled.
     func response(
         to request: URLRequest,
         until deadline: ContinuousClock.Instant?,

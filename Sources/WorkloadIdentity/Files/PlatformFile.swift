@@ -3,16 +3,11 @@ import Glibc
 
 /// A file that the platform replaces.
 enum PlatformFile {
-    /// Reads a file of at most ``PlatformToken/maximumSize`` bytes.
+    /// Reads a file of at most ``PlatformToken/maximumSize`` bytes; `missing` is the way to get a
+    /// missing one.
     ///
-    /// Symbolic links are followed, because Kubernetes replaces files by replacing a link.
-    ///
-    /// - Parameters:
-    ///   - path: The path, which is resolved anew.
-    ///   - missing: The way to get a missing file.
-    /// - Returns: The file's content.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `unreadableFile`,
-    ///   `insecureFile` or `tooLarge`.
+    /// Symbolic links are followed, because Kubernetes replaces files by replacing a link. The
+    /// errors have the code `notConfigured`, `unreadableFile`, `insecureFile` or `tooLarge`.
     static func read(_ path: String, missing: String) throws(WorkloadIdentityError) -> [UInt8] {
         // A pipe without a writer would otherwise block.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

@@ -25,14 +25,8 @@ struct GoogleExternalAccountFile: Sendable {
     /// The lifetime of an impersonated token in seconds.
     let lifetime: Int
 
-    /// Reads a file's content.
-    ///
-    /// - Parameters:
-    ///   - content: The content.
-    ///   - subjectHosts: The hosts from which subject tokens may be requested.
-    ///   - universe: The domain of the Google services.
-    /// - Throws: ``WorkloadIdentityError`` with the code `invalidConfiguration` or
-    ///   `insecureEndpoint`.
+    /// Reads a file's content, with the hosts from which subject tokens may be requested and the
+    /// domain of the Google services.
     init(_ content: [UInt8], subjectHosts: Set<String>, universe: String) throws(WorkloadIdentityError) {
         guard let file = try? JSONObject(parsing: Data(content)) else {
             throw Self.invalid("isn't JSON; create it with “gcloud iam workload-identity-pools create-cred-config”")

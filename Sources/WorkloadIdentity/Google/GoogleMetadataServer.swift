@@ -9,14 +9,8 @@ struct GoogleMetadataServer: Sendable {
 
     let environment: WorkloadEnvironment
 
-    /// Requests a token.
-    ///
-    /// - Parameters:
-    ///   - name: `token` or `identity`.
-    ///   - parameters: The query.
-    ///   - deadline: The caller's deadline.
-    /// - Returns: The response, which has the server's own header field, and the endpoint.
-    /// - Throws: ``WorkloadIdentityError``; `CancellationError` if the task is cancelled.
+    /// Requests `token` or `identity`, and returns the response, which has the server's own header
+    /// field, and the endpoint.
     func response(
         for name: String,
         _ parameters: [(name: String, value: String)],
