@@ -6,15 +6,9 @@ internal import COpenSSL
 
     /// Starts an operation.
     ///
-    /// - Parameters:
-    ///   - cipher: The cipher.
-    ///   - key: The key, exactly as long as the cipher requires. OpenSSL would read beyond a
-    ///     shorter one.
-    ///   - vector: The initialization vector with the cipher's default size, or `nil` for a key
-    ///     wrap, which has a fixed one.
-    ///   - isEncrypting: A Boolean value that indicates the direction.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for another size, or
-    ///   ``CryptoError/Code/openSSL``.
+    /// The key must be exactly as long as the cipher requires, because OpenSSL would read beyond a
+    /// shorter one. The initialization vector has the cipher's default size; it's `nil` for a key
+    /// wrap, which has a fixed one. Another size is an `invalidArgument`.
     init(_ cipher: Cipher, key: RawSpan, vector: [UInt8]?, isEncrypting: Bool) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
@@ -60,14 +54,10 @@ internal import COpenSSL
         }
     }
 
-    /// Processes the whole text and appends the result.
+    /// Processes the whole text and appends the result to an output with room for the text and one
+    /// more block of 16 bytes.
     ///
     /// A second call with the key wrap would make a second, separate wrap.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - output: The output, with room for the text and one more block of 16 bytes.
-    /// - Returns: `true` if OpenSSL succeeded.
     @_lifetime(output: copy output)
     func update(_ text: RawSpan, into output: inout OutputSpan<UInt8>) -> Bool {
         guard !text.isEmpty else { return true }
@@ -84,9 +74,8 @@ internal import COpenSSL
         }
     }
 
-    /// Finishes the operation and appends the last block, if the mode has padding.
-    ///
-    /// - Returns: `false` if the tag or the padding isn't valid.
+    /// Finishes the operation and appends the last block, if the mode has padding; `false` if the
+    /// tag or the padding isn't valid.
     func finish(into output: inout OutputSpan<UInt8>) -> Bool {
         guard var rest = finish(), rest.count <= output.freeCapacity else { return false }
         defer { rest.clear() }
@@ -94,9 +83,8 @@ internal import COpenSSL
         return true
     }
 
-    /// Decrypts the whole text in place and finishes the operation.
-    ///
-    /// - Returns: The size of the plaintext, or `nil` if the tag or the padding isn't valid.
+    /// Decrypts the whole text in place, finishes the operation and returns the size of the
+    /// plaintext; `nil` if the tag or the padding isn't valid.
     func decrypt(_ text: inout MutableSpan<UInt8>) -> Int? {
         guard text.count <= Int(Int32.max) - 16 else { return nil }
         var count: Int32 = 0

@@ -6,15 +6,10 @@ extension [UInt8] {
         self.init(capacity: count) { output in output.append(repeating: 0, count: count) }
     }
 
-    /// Creates an array from bytes that a closure appends.
+    /// Creates an array from at most `capacity` bytes that a closure appends.
     ///
     /// The standard library's initializer looks up the array's type at run time on each call, which
     /// takes several times as long as the allocation.
-    ///
-    /// - Parameters:
-    ///   - capacity: The maximum number of bytes.
-    ///   - body: A closure that appends the bytes.
-    /// - Throws: The error that `body` throws.
     @inlinable
     @inline(__always)
     package init<Failure: Error>(

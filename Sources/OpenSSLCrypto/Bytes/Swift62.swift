@@ -2,12 +2,7 @@
 
 #if compiler(<6.3)
     extension [UInt8] {
-        /// Appends bytes that a closure provides.
-        ///
-        /// - Parameters:
-        ///   - capacity: The maximum number of bytes.
-        ///   - body: A closure that appends the bytes.
-        /// - Throws: The error that `body` throws.
+        /// Appends at most `capacity` bytes that a closure provides.
         @inlinable
         package mutating func append<Failure: Error>(
             addingCapacity capacity: Int,

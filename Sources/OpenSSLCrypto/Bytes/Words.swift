@@ -100,12 +100,8 @@ extension UInt64 {
 }
 
 extension String {
-    /// Creates a string from UTF-8 that a closure appends, without another copy.
-    ///
-    /// - Parameters:
-    ///   - capacity: The maximum number of bytes.
-    ///   - body: A closure that appends the bytes.
-    /// - Throws: The error that `body` throws.
+    /// Creates a string from at most `capacity` bytes of UTF-8 that a closure appends, without
+    /// another copy.
     @inlinable
     package init<Failure: Error>(
         utf8Capacity capacity: Int,

@@ -3,21 +3,12 @@ internal import COpenSSL
 /// Key derivation from passwords: PBKDF2 with HMAC
 /// ([RFC 8018 §5.2](https://www.rfc-editor.org/rfc/rfc8018#section-5.2)).
 package enum PBKDF2 {
-    /// Derives a key.
+    /// Derives a key of 1 to 1024 bytes from a password of 1 byte to 64 KiB and a salt of at most
+    /// 64 KiB, with SHA-256, SHA-384 or SHA-512; other arguments are an `invalidArgument`.
     ///
-    /// The time is proportional to the number of iterations and can't be cut short.
-    ///
-    /// - Parameters:
-    ///   - password: The password, 1 byte to 64 KiB. OpenSSL would accept an empty one.
-    ///   - salt: The salt, at most 64 KiB. The caller must set a lower bound that suits its
-    ///     protocol.
-    ///   - iterations: The number of iterations, 1 to 10,000,000, with a lower bound in the caller,
-    ///     too.
-    ///   - hash: The hash function: SHA-256, SHA-384 or SHA-512.
-    ///   - count: The size of the key in bytes, 1 to 1024.
-    /// - Returns: The key.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for arguments out of range,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// The time is proportional to the number of iterations, 1 to 10,000,000, and can't be cut
+    /// short. The caller must set lower bounds for salt and iterations that suit its protocol.
+    /// OpenSSL would accept an empty password.
     package static func key(
         from password: SecretBytes,
         salt: [UInt8],

@@ -32,15 +32,10 @@ package enum ECDSASignature {
         }
     }
 
-    /// Converts a DER signature to raw bytes.
+    /// Converts a DER signature to `r` and `s`, padded to a coordinate size of 1 to 66 bytes.
     ///
-    /// - Parameters:
-    ///   - der: The DER encoding. Deviations that BER would permit are rejected.
-    ///   - coordinateSize: The size to pad `r` and `s` to, 1 to 66 bytes.
-    /// - Returns: `r` and `s`.
-    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two
-    ///   non-negative numbers of that size, ``CryptoError/Code/invalidArgument`` for a size out of
-    ///   range.
+    /// It throws `malformedSignature` for anything but the DER encoding of two non-negative numbers
+    /// of that size. Deviations that BER would permit are rejected, too.
     package static func raw(fromDER der: RawSpan, coordinateSize: Int) throws(CryptoError) -> [UInt8] {
         guard (1...maximumRawSize / 2).contains(coordinateSize) else {
             throw CryptoError(

@@ -30,14 +30,11 @@ extension OpenSSLLibrary {
     package static let tellingFunction = "SSL_CTX_new"
 
     /// Returns whether another library in this process uses the same OpenSSL for its TLS
-    /// connections.
+    /// connections: `true` if nothing indicates a different copy.
     ///
-    /// - Parameters:
-    ///   - backend: The other library's description of its TLS library, such as `OpenSSL/3.0.19`.
-    ///   - functionAddress: The address at which the other library finds ``tellingFunction``, or
-    ///     `nil` if it's unknown, as in a statically linked program.
-    /// - Returns: `true` if nothing indicates a different copy. ``TLSHandshake/apply(to:)`` checks
-    ///   each connection again.
+    /// The other library describes its TLS library, such as `OpenSSL/3.0.19`, and knows the address
+    /// of ``tellingFunction``; it's `nil` if unknown, as in a statically linked program.
+    /// ``TLSHandshake/apply(to:)`` checks each connection again.
     package static func isShared(backend: String, functionAddress: UnsafeRawPointer?) -> Bool {
         guard let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING) else { return false }
         guard backend == "OpenSSL/" + (unsafe String(cString: version)) else { return false }

@@ -16,12 +16,9 @@ package struct SecretBytes: Sendable {
         }
     }
 
-    /// Creates a value in place, without another copy.
+    /// Creates a value in place, without another copy, from bytes that a closure appends.
     ///
-    /// - Parameters:
-    ///   - capacity: The maximum number of bytes. Appending more traps.
-    ///   - body: A closure that appends the bytes.
-    /// - Throws: The error that `body` throws.
+    /// Appending more than `capacity` bytes traps.
     init<Failure: Error>(
         capacity: Int,
         initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void

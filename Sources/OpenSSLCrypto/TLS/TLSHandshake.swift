@@ -28,13 +28,10 @@ package final class TLSHandshake: Sendable {
         package let isResumed: Bool
     }
 
-    /// Creates a handshake.
+    /// Creates a handshake that enforces a policy.
     ///
-    /// - Parameters:
-    ///   - policy: The policy to enforce.
-    ///   - host: The name or address of the server, in ASCII and without brackets, or `nil` if only
-    ///     the proxy connection uses TLS.
-    ///   - proxyHost: The name or address of a proxy that may be the peer. The default is `nil`.
+    /// The host is the name or address of the server, in ASCII and without brackets, or `nil` if
+    /// only the proxy connection uses TLS. The proxy host is that of a proxy that may be the peer.
     package init(policy: TLSClientPolicy, host: String?, proxyHost: String? = nil) {
         self.policy = policy
         self.host = host.map(Self.normalized)

@@ -37,12 +37,8 @@ package enum TLSProblem: Error, Sendable {
         }
     }
 
-    /// Creates a problem from an alert that the server sent.
-    ///
-    /// - Parameters:
-    ///   - description: The alert's description.
-    ///   - wasAsked: A Boolean value that indicates whether the server requested a certificate.
-    ///   - hasAnswered: A Boolean value that indicates whether the client sent one.
+    /// Creates a problem from the description of an alert that the server sent, depending on
+    /// whether it requested a certificate and the client sent one.
     init(alert description: UInt8, wasAsked: Bool, hasAnswered: Bool) {
         switch Int32(description) {
         case SSL3_AD_BAD_CERTIFICATE, SSL3_AD_UNSUPPORTED_CERTIFICATE, SSL3_AD_CERTIFICATE_REVOKED,

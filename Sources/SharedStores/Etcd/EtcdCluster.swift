@@ -89,7 +89,7 @@ public final class EtcdCluster: Sendable {
         while true {
             let member = state.withLock { $0.member }
             do throws(EtcdFailure) {
-                return try await send(request, to: member, timeout: timeout)
+                return try await send(request, to: member)
             } catch {
                 switch error.kind {
                 case .notLoggedIn where login != nil && !hasLoggedIn:
@@ -128,10 +128,7 @@ public final class EtcdCluster: Sendable {
         var request = try await urlRequest(for: .watch(key, from: revision + 1), to: member)
         // Without it, a member that is cut off stays silent forever.
         request.setValue("true", forHTTPHeaderField: "Grpc-Metadata-Hasleader")
-        let response = try await client.stream(
-            request,
-            options: RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: Self.maximumResponseSize)
-        )
+        let response = try await client.stream(request, options: Self.options(timeout))
         defer { response.stream.cancel() }
         for try await message in response.stream.values(of: WatchMessage.self) {
             guard let result = message.result else { throw EtcdFailure.malformed }
@@ -159,19 +156,14 @@ public final class EtcdCluster: Sendable {
         state.withLock { if $0.member == member { $0.member = (member + 1) % endpoints.count } }
     }
 
-    private func send(
-        _ request: EtcdRequest,
-        to member: Int,
-        timeout: Duration
-    ) async throws(EtcdFailure) -> EtcdResponse {
-        let options = RequestOptions(
-            redirects: .never,
-            timeout: timeout,
-            maximumBodySize: Self.maximumResponseSize
-        )
+    private static func options(_ timeout: Duration) -> RequestOptions {
+        RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: maximumResponseSize)
+    }
+
+    private func send(_ request: EtcdRequest, to member: Int) async throws(EtcdFailure) -> EtcdResponse {
         do {
             let request = try await urlRequest(for: request, to: member)
-            let response = try await client.response(for: request, options: options)
+            let response = try await client.response(for: request, options: Self.options(timeout))
             guard let answer = EtcdResponse(response.body) else { throw EtcdFailure.malformed }
             return answer
         } catch let error as EtcdFailure {
@@ -202,7 +194,7 @@ public final class EtcdCluster: Sendable {
         if let token = state.withLock({ $0.tokens[member] }) { return token }
         let request = login.password.expose { EtcdRequest.authenticate(name: login.user, password: $0) }
         let response: EtcdResponse
-        do { response = try await send(request, to: member, timeout: timeout) } catch { throw error.beforeRequest }
+        do { response = try await send(request, to: member) } catch { throw error.beforeRequest }
         guard let text = response.token, !text.isEmpty else { throw EtcdFailure.malformed.beforeRequest }
         let token = Secret(text)
         state.withLock { $0.tokens[member] = token }

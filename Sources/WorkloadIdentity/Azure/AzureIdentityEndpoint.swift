@@ -143,32 +143,28 @@ enum AzureIdentityEndpoint: Sendable {
         guard error.errorCode == 400 else { return nil }
         let body = error.response.flatMap { try? JSONObject(parsing: $0) }
         let text = (body?["error_description"]?.string ?? body?["message"]?.string ?? "").lowercased()
-        if text.contains("multiple user assigned identities") {
-            return WorkloadIdentityError(
-                request: .ambiguousIdentity,
-                """
-                the machine has several user-assigned identities, and none is named; pass .clientID(…), which “az \
-                identity show” prints
-                """,
-                status: 400
-            )
-        }
         let group = if case .appService = self { "webapp" } else { "vm" }
         let advice =
             identity.kind == nil
             ? "create a system-assigned identity with “az \(group) identity assign”"
             : "add the named identity with “az \(group) identity assign --identities”"
-        if text.contains("identity not found") || text.contains("managed identity found") {
-            return WorkloadIdentityError(
-                request: .notConfigured,
-                "the machine doesn't have the identity; \(advice)",
-                status: 400
-            )
-        }
-        return WorkloadIdentityError(
-            request: .platformRejected,
-            "\(name) rejects the request with status 400; check the resource's URI, or \(advice)",
-            status: 400
-        )
+        let (code, message): (WorkloadIdentityError.Code, String) =
+            if text.contains("multiple user assigned identities") {
+                (
+                    .ambiguousIdentity,
+                    """
+                    the machine has several user-assigned identities, and none is named; pass .clientID(…), which “az \
+                    identity show” prints
+                    """
+                )
+            } else if text.contains("identity not found") || text.contains("managed identity found") {
+                (.notConfigured, "the machine doesn't have the identity; \(advice)")
+            } else {
+                (
+                    .platformRejected,
+                    "\(name) rejects the request with status 400; check the resource's URI, or \(advice)"
+                )
+            }
+        return WorkloadIdentityError(request: code, message, status: 400)
     }
 }

@@ -49,17 +49,13 @@ enum PlatformFile {
 
     private static func failure(_ number: Int32, _ path: String, _ missing: String) -> WorkloadIdentityError {
         let cause = POSIXErrorCode(rawValue: number).map { POSIXError($0) }
-        switch number {
-        case ENOENT, ENOTDIR:
+        if [ENOENT, ENOTDIR].contains(number) {
             return WorkloadIdentityError(.notConfigured, "“\(path)” doesn't exist; \(missing)", cause: cause)
-        case EACCES, EPERM:
-            return WorkloadIdentityError(
-                .unreadableFile,
-                "this process may not read “\(path)”; check the file's owner and group and those of the process",
-                cause: cause
-            )
-        default:
-            return WorkloadIdentityError(.unreadableFile, "“\(path)” can't be read (error \(number))", cause: cause)
         }
+        let problem =
+            [EACCES, EPERM].contains(number)
+            ? "this process may not read “\(path)”; check the file's owner and group and those of the process"
+            : "“\(path)” can't be read (error \(number))"
+        return WorkloadIdentityError(.unreadableFile, problem, cause: cause)
     }
 }

@@ -30,12 +30,9 @@ struct VaultLease: Sendable {
     let duration: Duration
     private let isRenewable: Bool
 
-    init(token: AccessToken, _ answer: Answer) {
-        self.init(token: token, duration: answer.lease, answer)
-    }
-
-    private init(token: AccessToken, duration: Duration, _ answer: Answer) {
+    init(token: AccessToken, duration: Duration? = nil, _ answer: Answer) {
         var token = token
+        let duration = duration ?? answer.lease
         // A shorter lease shows that the token reaches its maximum lifetime.
         isRenewable = answer.isRenewable && answer.lease >= duration && duration > .zero
         if isRenewable { token.renewal = token.requested + answer.lease * (2.0 / 3.0) }
