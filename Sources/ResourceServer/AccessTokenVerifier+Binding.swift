@@ -19,10 +19,8 @@ extension AccessTokenVerifier {
             guard let certificate = request.clientCertificateDER,
                 let found = Self.thumbprint(of: certificate), found.isExactly(expected)
             else {
-                throw invalidToken(
-                    presented,
-                    "the access token is bound to a certificate that the client didn't present"
-                )
+                let message = "the access token is bound to a certificate that the client didn't present"
+                throw invalidToken(presented, message)
             }
             token.binding = .certificate
         }
@@ -89,11 +87,7 @@ extension AccessTokenVerifier {
             let message = "the access token is bound to another key than that of the DPoP proof"
             return invalidToken(presented, message, cause: error)
         case .replayCacheFull, .replayCacheFailed, .signingFailed:
-            return AccessRefusal(
-                .undecided,
-                "the DPoP proof couldn't be verified: \(error.message)",
-                cause: error
-            )
+            return AccessRefusal(.undecided, "the DPoP proof couldn't be verified: \(error.message)", cause: error)
         default:
             return invalidProof(presented, "the DPoP proof is invalid: \(error.message)", cause: error)
         }
@@ -125,19 +119,15 @@ extension AccessTokenVerifier {
 /// The keys that a token is bound to
 /// ([RFC 7800 §3.1](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
 private struct Confirmation {
-    let keyThumbprint: String?
-    let certificateThumbprint: String?
+    private(set) var keyThumbprint: String?
+    private(set) var certificateThumbprint: String?
 
     /// Reads the claim `cnf`.
     ///
     /// - Throws: `TokenError` with the code `malformedClaim`, or `confirmationMismatch` if all its
     ///   members are unknown. The issuer didn't mean such a token to be usable by any holder.
     init(_ claim: JSONValue?) throws(TokenError) {
-        guard let claim else {
-            keyThumbprint = nil
-            certificateThumbprint = nil
-            return
-        }
+        guard let claim else { return }
         guard let members = claim.object else {
             throw TokenError(.malformedClaim, "the claim “cnf” must be an object")
         }

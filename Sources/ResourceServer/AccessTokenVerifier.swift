@@ -251,11 +251,7 @@ public struct AccessTokenVerifier: Sendable {
         } catch let error as TokenError {
             throw invalidToken(presented, "the access token is invalid: \(error.message)", cause: error)
         } catch {
-            throw AccessRefusal(
-                .undecided,
-                "the access token couldn't be verified",
-                cause: error
-            )
+            throw AccessRefusal(.undecided, "the access token couldn't be verified", cause: error)
         }
     }
 
@@ -311,36 +307,17 @@ public struct AccessTokenVerifier: Sendable {
         _ scheme: PresentedToken.Scheme
     ) throws(AccessRefusal) {
         guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
-            throw AccessRefusal(
-                .insufficientScope,
-                "the access token has insufficient scope",
-                challenges: [
-                    challenge(
-                        scheme,
-                        .insufficientScope,
-                        "The access token has insufficient scope",
-                        ResourceDemand(scope: requirement.scope)
-                    )
-                ]
-            )
+            let demand = ResourceDemand(scope: requirement.scope)
+            let challenge = challenge(scheme, .insufficientScope, "The access token has insufficient scope", demand)
+            throw AccessRefusal(.insufficientScope, "the access token has insufficient scope", challenges: [challenge])
         }
         guard let shortcoming = shortcoming(of: token, requirement) else { return }
         let demand = ResourceDemand(
             acrValues: requirement.acrValues,
             maxAge: requirement.maximumAuthenticationAge
         )
-        throw AccessRefusal(
-            .insufficientAuthentication,
-            shortcoming,
-            challenges: [
-                challenge(
-                    scheme,
-                    .insufficientUserAuthentication,
-                    "The user must authenticate again",
-                    demand
-                )
-            ]
-        )
+        let challenge = challenge(scheme, .insufficientUserAuthentication, "The user must authenticate again", demand)
+        throw AccessRefusal(.insufficientAuthentication, shortcoming, challenges: [challenge])
     }
 
     private func shortcoming(of token: VerifiedAccessToken, _ requirement: AccessRequirement) -> String? {

@@ -70,9 +70,7 @@ public final class CachedStatusLists: Sendable {
     /// Creates a cache of lists that are signed with local keys, without fetching anything yet.
     ///
     /// - Parameters:
-    ///   - locations: The URLs from which lists may be fetched: one list, or all those in a folder
-    ///     if the URL ends in a slash. They must be https, except for loopback addresses. An empty
-    ///     array rejects every token with a status.
+    ///   - locations: The URLs from which lists may be fetched, as for published keys.
     ///   - issuer: The issuer of the lists. A list may omit it.
     ///   - keys: The keys of the issuer.
     ///   - outage: The handling of tokens while their list can't be renewed.

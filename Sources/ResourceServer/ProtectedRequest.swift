@@ -45,7 +45,7 @@ extension ProtectedRequest: CustomStringConvertible, CustomReflectable {
 
 /// The access token of a request, and its scheme.
 struct PresentedToken {
-    enum Scheme: String {
+    enum Scheme: String, CaseIterable {
         case bearer = "Bearer"
         case dpop = "DPoP"
     }
@@ -62,7 +62,9 @@ struct PresentedToken {
         guard fields.count <= 1 else { throw Malformed(description: "more than one Authorization field") }
         guard let field = fields.first else { return nil }
         let parts = field.asciiOnly.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-        guard let scheme = parts.first.flatMap(Scheme.init(written:)) else { return nil }
+        let schemes = Scheme.allCases
+        guard let name = parts.first, let scheme = schemes.first(where: { name.equalsIgnoringASCIICase($0.rawValue) })
+        else { return nil }
         guard parts.count == 2, case let text = parts[1].drop(while: { $0 == " " }), HTTPSyntax.isToken68(text) else {
             throw Malformed(description: "the Authorization field has no well-formed access token")
         }
@@ -73,14 +75,5 @@ struct PresentedToken {
     /// A request that violates the rules of its authentication scheme.
     struct Malformed: Error {
         let description: String
-    }
-}
-
-extension PresentedToken.Scheme {
-    fileprivate init?(written name: Substring) {
-        guard let scheme = [Self.bearer, .dpop].first(where: { name.equalsIgnoringASCIICase($0.rawValue) }) else {
-            return nil
-        }
-        self = scheme
     }
 }

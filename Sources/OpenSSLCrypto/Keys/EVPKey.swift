@@ -21,18 +21,11 @@ internal import COpenSSL
         _ name: String,
         configure: (OpaquePointer?) -> Bool = { _ in true }
     ) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
-        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard
-            unsafe EVP_PKEY_keygen_init(context) == 1,
-            unsafe configure(context),
-            unsafe EVP_PKEY_generate(context, &key) == 1,
-            let key = unsafe key
-        else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate \(name)") }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        let key = unsafe make(type) { context, key in
+            unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
+        }
+        guard let key else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate \(name)") }
+        return key
     }
 
     /// Creates a key from parameters, or returns `nil` if OpenSSL rejects them.
@@ -41,16 +34,19 @@ internal import COpenSSL
         _ selection: Int32,
         _ parameters: UnsafeMutablePointer<OSSL_PARAM>?
     ) -> EVPKey? {
+        unsafe make(type) { context, key in
+            unsafe EVP_PKEY_fromdata_init(context) == 1
+                && EVP_PKEY_fromdata(context, &key, selection, parameters) == 1
+        }
+    }
+
+    private static func make(_ type: String, _ body: (OpaquePointer?, inout OpaquePointer?) -> Bool) -> EVPKey? {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
-        guard
-            unsafe EVP_PKEY_fromdata_init(context) == 1,
-            unsafe EVP_PKEY_fromdata(context, &key, selection, parameters) == 1,
-            let key = unsafe key
-        else { return nil }
+        guard unsafe body(context, &key), let key = unsafe key else { return nil }
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 

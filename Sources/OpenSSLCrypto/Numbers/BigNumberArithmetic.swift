@@ -88,49 +88,45 @@ internal import COpenSSL
 
     /// Returns a power modulo an odd number.
     func power(_ base: BigNumber, _ exponent: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
-        try unsafe result("BN_mod_exp", base, exponent) { result, base, exponent in
-            unsafe modulus.withPointer { unsafe BN_mod_exp(result, base, exponent, $0, context) }
-        }
+        try unsafe result("BN_mod_exp", base, exponent, modulo: modulus, BN_mod_exp)
     }
 
     func square(_ number: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_mod_sqr", number, modulus) { unsafe BN_mod_sqr($0, $1, $2, context) }
     }
 
-    func product(
-        _ left: BigNumber,
-        _ right: BigNumber,
-        modulo modulus: BigNumber
-    ) throws(CryptoError) -> BigNumber {
-        try unsafe result("BN_mod_mul", left, right) { result, left, right in
-            unsafe modulus.withPointer { unsafe BN_mod_mul(result, left, right, $0, context) }
-        }
+    func product(_ left: BigNumber, _ right: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
+        try unsafe result("BN_mod_mul", left, right, modulo: modulus, BN_mod_mul)
     }
 
-    func sum(
-        _ left: BigNumber,
-        _ right: BigNumber,
-        modulo modulus: BigNumber
-    ) throws(CryptoError) -> BigNumber {
-        try unsafe result("BN_mod_add", left, right) { result, left, right in
-            unsafe modulus.withPointer { unsafe BN_mod_add(result, left, right, $0, context) }
-        }
+    func sum(_ left: BigNumber, _ right: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
+        try unsafe result("BN_mod_add", left, right, modulo: modulus, BN_mod_add)
     }
 
-    func difference(
-        _ left: BigNumber,
-        _ right: BigNumber,
-        modulo modulus: BigNumber
-    ) throws(CryptoError) -> BigNumber {
-        try unsafe result("BN_mod_sub", left, right) { result, left, right in
-            unsafe modulus.withPointer { unsafe BN_mod_sub(result, left, right, $0, context) }
-        }
+    func difference(_ left: BigNumber, _ right: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
+        try unsafe result("BN_mod_sub", left, right, modulo: modulus, BN_mod_sub)
     }
 
     /// Returns whether a number, possibly zero, is a square modulo an odd prime.
     func isSquare(_ number: BigNumber, modulo prime: BigNumber) -> Bool {
         unsafe number.withPointer { number in
             unsafe prime.withPointer { unsafe (0...1).contains(BN_kronecker(number, $0, context)) }
+        }
+    }
+
+    private typealias ModularOperation = (
+        OpaquePointer?, OpaquePointer?, OpaquePointer?, OpaquePointer?, OpaquePointer?
+    ) -> Int32
+
+    private func result(
+        _ function: StaticString,
+        _ left: BigNumber,
+        _ right: BigNumber,
+        modulo modulus: BigNumber,
+        _ operation: ModularOperation
+    ) throws(CryptoError) -> BigNumber {
+        try unsafe result(function, left, right) { result, left, right in
+            unsafe modulus.withPointer { unsafe operation(result, left, right, $0, context) }
         }
     }
 
