@@ -3,7 +3,7 @@
 /// Every string of the right size is a public key
 /// ([RFC 7748 §5](https://www.rfc-editor.org/rfc/rfc7748#section-5)). Points of small order, which
 /// make the shared secret zero, are rejected by the key agreement.
-package struct MontgomeryPublicKey: Sendable {
+package struct MontgomeryPublicKey: Sendable, Equatable {
     /// The curve.
     package let curve: MontgomeryCurve
     /// The bytes, as in a JWK's `x` member.
@@ -15,12 +15,5 @@ package struct MontgomeryPublicKey: Sendable {
         try curve.check(publicKey: octets)
         self.curve = curve
         self.octets = octets
-    }
-}
-
-extension MontgomeryPublicKey: Equatable {
-    /// Compares the curves and bytes of two keys.
-    package static func == (left: Self, right: Self) -> Bool {
-        left.curve == right.curve && left.octets == right.octets
     }
 }

@@ -9,11 +9,7 @@ package struct SecretBytes: Sendable {
     /// Copies bytes; the caller must clear the source.
     package init(copying bytes: RawSpan) {
         storage = Storage(capacity: bytes.byteCount)
-        storage.fill { output in
-            for offset in bytes.byteOffsets {
-                output.append(bytes[offset])
-            }
-        }
+        storage.fill { output in output.append(bytes) }
     }
 
     /// Creates a value in place, without another copy, from bytes that a closure appends.

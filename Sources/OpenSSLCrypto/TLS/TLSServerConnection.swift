@@ -56,24 +56,20 @@ internal import COpenSSL
     /// Reads data from the client into the start of a nonempty buffer, after performing the
     /// handshake.
     package func read(into buffer: inout [UInt8]) -> Outcome {
-        if let failure { return .failed(failure) }
-        OpenSSLLibrary.clearErrors()
-        var count = 0
-        let status = unsafe buffer.withUnsafeMutableBytes { buffer in
-            unsafe SSL_read_ex(pointer, buffer.baseAddress, buffer.count, &count)
+        transfer("SSL_read_ex") { count in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
+                unsafe SSL_read_ex(pointer, buffer.baseAddress, buffer.count, &count)
+            }
         }
-        return status == 1 ? .transferred(count) : outcome(of: status, "SSL_read_ex")
     }
 
     /// Encrypts nonempty data for the client, either all of it or none.
     package func write(_ plaintext: RawSpan) -> Outcome {
-        if let failure { return .failed(failure) }
-        OpenSSLLibrary.clearErrors()
-        var count = 0
-        let status = unsafe plaintext.withUnsafeBytes { bytes in
-            unsafe SSL_write_ex(pointer, bytes.baseAddress, bytes.count, &count)
+        transfer("SSL_write_ex") { count in
+            unsafe plaintext.withUnsafeBytes { bytes in
+                unsafe SSL_write_ex(pointer, bytes.baseAddress, bytes.count, &count)
+            }
         }
-        return status == 1 ? .transferred(count) : outcome(of: status, "SSL_write_ex")
     }
 
     /// Tells the client that no more data follows, unless the handshake didn't succeed.
@@ -128,7 +124,12 @@ internal import COpenSSL
         return try? unsafe Certificate(copying: certificate)
     }
 
-    private func outcome(of status: Int32, _ function: StaticString) -> Outcome {
+    private func transfer(_ function: StaticString, _ body: (inout Int) -> Int32) -> Outcome {
+        if let failure { return .failed(failure) }
+        OpenSSLLibrary.clearErrors()
+        var count = 0
+        let status = body(&count)
+        guard status != 1 else { return .transferred(count) }
         switch unsafe SSL_get_error(pointer, status) {
         // A memory BIO accepts any amount of data, so writing never blocks.
         case SSL_ERROR_WANT_READ: return .needsInput
