@@ -13,10 +13,10 @@ public import TokenGeneration
 ///     scope: "reports.read"
 /// )
 /// ```
-public struct JWTBearerGrant: Grant {
+public struct JWTBearerGrant: RepeatableGrant {
     /// The grant's type, the assertion's subject, and the requested access.
     public let identifier: String
-    private let access: RequestedAccess
+    let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
     /// Returns another assertion than the last one, or `nil` if there's none.
     private let renewal: @Sendable (Date) async throws -> Secret?
@@ -163,9 +163,6 @@ public struct JWTBearerGrant: Grant {
         self.renewal = renewal ?? { try await assertion($0) }
     }
 
-    /// Always `true`: each request gets a new assertion.
-    public var isRepeatable: Bool { true }
-
     /// Returns the form's fields.
     ///
     /// - Parameter date: The time of issue of an assertion that the grant signs.
@@ -187,14 +184,8 @@ public struct JWTBearerGrant: Grant {
         return try await renewal(date).map { Self.form(with: $0, access) }
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map {
-            Self(name: "\(identifier)\nwider", $0, assertion: assertion, renewal: renewal)
-        }
+    func requesting(_ access: RequestedAccess) -> Self {
+        Self(name: "\(identifier)\nwider", access, assertion: assertion, renewal: renewal)
     }
 
     private static func form(

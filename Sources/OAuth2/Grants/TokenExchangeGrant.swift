@@ -20,7 +20,7 @@ import Synchronization
 ///     audiences: ["reports"]
 /// )
 /// ```
-public struct TokenExchangeGrant: Grant {
+public struct TokenExchangeGrant: RepeatableGrant {
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
 
     /// The party that acts on the subject's behalf
@@ -60,7 +60,7 @@ public struct TokenExchangeGrant: Grant {
     private let actor: Actor?
     private let name: String
     private let audiences: [String]
-    private var access: RequestedAccess
+    private(set) var access: RequestedAccess
     private let requestedType: TokenType?
     private var lastTokens = LastTokens()
 
@@ -105,9 +105,6 @@ public struct TokenExchangeGrant: Grant {
         requestedType = requestedTokenType
     }
 
-    /// Always `true`: the subject's source replaces a token that has expired.
-    public var isRepeatable: Bool { true }
-
     /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
@@ -133,17 +130,11 @@ public struct TokenExchangeGrant: Grant {
         return try form(subject: newSubject ?? last.subject, actor: newActor ?? last.actor)
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map { access in
-            var grant = self
-            grant.access = access
-            grant.lastTokens = LastTokens()
-            return grant
-        }
+    func requesting(_ access: RequestedAccess) -> Self {
+        var grant = self
+        grant.access = access
+        grant.lastTokens = LastTokens()
+        return grant
     }
 
     private func form(
