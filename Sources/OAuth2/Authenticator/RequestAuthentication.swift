@@ -194,13 +194,10 @@ extension OAuth2Authenticator {
     }
 }
 
-extension RequestAuthentication: CustomStringConvertible, CustomReflectable {
+extension RequestAuthentication: OpaqueDescribed {
     /// The method, the URL without its query, and the number of rejected attempts.
     public var description: String {
         let place = request.url?.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
         return "\(request.httpMethod ?? "GET") \(place.map { String($0) } ?? ""), rejected: \(refusals.count)"
     }
-
-    /// A mirror without the credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

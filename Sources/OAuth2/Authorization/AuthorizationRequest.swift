@@ -184,15 +184,7 @@ extension AuthorizationServer {
     }
 }
 
-extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
+extension AuthorizationRequest: OpaqueDescribed {
     /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
-
-    /// A mirror without state, nonce and verifier.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: ["clientID": clientID, "redirectURI": redirectURI, "parameters": parameters.map(\.name)]
-        )
-    }
 }

@@ -76,6 +76,14 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
+/// A type with secrets, of which dumps and mirrors show only the description.
+protocol OpaqueDescribed: CustomStringConvertible, CustomReflectable {}
+
+extension OpaqueDescribed {
+    /// A mirror with the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
 extension [UInt8] {
     /// The bytes as lowercase hexadecimal digits.
     package var hexadecimal: String {
