@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 public import TokenGeneration
 
 /// A grant with a signed JWT, such as one with which a service acts for a user
@@ -39,14 +38,18 @@ public struct JWTBearerGrant: RepeatableGrant {
         resources: [String] = [],
         authorizationDetails: [AuthorizationDetail] = []
     ) {
-        let lastAssertion = LastAssertion()
+        let last = SharedValue<AccessToken?>(nil)
+        let keep = { @Sendable (token: AccessToken) in
+            last.replace(with: token)
+            return token.value
+        }
         self.init(
             name: identifier,
             RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
-            assertion: { _ in lastAssertion.keep(try await source.token()) },
+            assertion: { _ in keep(try await source.token()) },
             renewal: { _ in
-                guard let last = lastAssertion.token else { return nil }
-                return try await source.replacement(for: last).map(lastAssertion.keep)
+                guard let last = last.value else { return nil }
+                return try await source.replacement(for: last).map(keep)
             }
         )
     }
@@ -193,17 +196,5 @@ public struct JWTBearerGrant: RepeatableGrant {
         _ access: [(name: String, value: String)]
     ) -> [(name: String, value: String)] {
         [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose { $0 })] + access
-    }
-}
-
-/// The latest assertion from a source.
-private final class LastAssertion: Sendable {
-    private let last = Mutex<AccessToken?>(nil)
-
-    var token: AccessToken? { last.withLock { $0 } }
-
-    func keep(_ token: AccessToken) -> Secret {
-        last.withLock { $0 = token }
-        return token.value
     }
 }

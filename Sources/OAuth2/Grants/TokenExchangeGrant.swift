@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 
 /// A grant that exchanges one token for another
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
@@ -62,7 +61,8 @@ public struct TokenExchangeGrant: RepeatableGrant {
     private let audiences: [String]
     private(set) var access: RequestedAccess
     private let requestedType: TokenType?
-    private var lastTokens = LastTokens()
+    /// The tokens of the latest exchange.
+    private var lastTokens = SharedValue<(subject: AccessToken, actor: AccessToken?)?>(nil)
 
     /// Creates the grant.
     ///
@@ -133,7 +133,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
     func requesting(_ access: RequestedAccess) -> Self {
         var grant = self
         grant.access = access
-        grant.lastTokens = LastTokens()
+        grant.lastTokens = SharedValue(nil)
         return grant
     }
 
@@ -142,7 +142,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
         actor actorToken: AccessToken?
     ) throws(OAuth2Error) -> [(name: String, value: String)] {
         let access = try access.fields(besides: Self.ownParameters)
-        lastTokens.value = (token, actorToken)
+        lastTokens.replace(with: (token, actorToken))
         var form: [(name: String, value: String)] = [
             ("grant_type", Self.type), ("subject_token", token.value.expose { $0 }),
             ("subject_token_type", subjectType.uri),
@@ -158,14 +158,4 @@ public struct TokenExchangeGrant: RepeatableGrant {
     private static let ownParameters: Set = [
         "subject_token", "subject_token_type", "actor_token", "actor_token_type", "audience", "requested_token_type",
     ]
-}
-
-/// The tokens of the latest exchange.
-private final class LastTokens: Sendable {
-    private let tokens = Mutex<(subject: AccessToken, actor: AccessToken?)?>(nil)
-
-    var value: (subject: AccessToken, actor: AccessToken?)? {
-        get { tokens.withLock { $0 } }
-        set { tokens.withLock { $0 = newValue } }
-    }
 }

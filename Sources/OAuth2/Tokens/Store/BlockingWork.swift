@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// Work that may block on disk I/O.
 package enum BlockingWork {
@@ -13,18 +12,13 @@ package enum BlockingWork {
     ) async throws -> Value {
         // The result goes through a lock, because ThreadSanitizer sees no ordering in a
         // continuation that is resumed before it's awaited.
-        let outcome = Outcome<Value>()
+        let outcome = SharedValue<Result<Value, any Error>>(.failure(CancellationError()))
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                let result = Result { try work() }
-                outcome.result.withLock { $0 = result }
+                outcome.replace(with: Result { try work() })
                 continuation.resume()
             }
         }
-        return try outcome.result.withLock { $0 }.get()
-    }
-
-    private final class Outcome<Value: Sendable>: Sendable {
-        let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
+        return try outcome.value.get()
     }
 }
