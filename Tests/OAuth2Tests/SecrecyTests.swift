@@ -101,8 +101,8 @@ struct SecrecyTests {
             refreshToken: Secret(secret),
             proofKey: Secret(try key.pem())
         )
-        let basic = ClientSecretBasic(clientID: "a", secret: Secret(secret))
-        let assertion = PrivateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
+        let basic = ClientSecretBasic.clientSecretBasic(clientID: "a", secret: Secret(secret))
+        let assertion = PrivateKeyJWT.privateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret)])
         try basic.authenticate(&request, at: Date())
         let fixture = OAuth2Fixture(steps: [.boundToken(secret, refresh: secret)])
@@ -145,7 +145,7 @@ struct SecrecyTests {
             RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
 
             basic, assertion, authentication,
-            PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
+            request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut,
             KeySetEvent.refreshFailed(host: nil, .serverTransient, status: 503),
             error, error.code, ResourceDemand(scope: ["a"]), grant,
@@ -205,18 +205,19 @@ struct SecrecyTests {
     }
 
     private func valuesOfClients() async throws -> [Any] {
-        let post = ClientSecretPost(clientID: "a", secret: Secret(secret))
+        let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret(secret))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         post.authenticate(&request, at: Date())
-        let jwt = try ClientSecretJWT(clientID: "a", secret: Secret(secret + secret))
-        try jwt.authenticate(&request, at: Date())
+        let jwt = try PrivateKeyJWT.clientSecretJWT(clientID: "a", secret: Secret(secret + secret))
+        try await jwt.authenticate(&request, at: Date())
         let assertion = AccessToken(value: Secret(secret), requested: .now)
         let signed = SignedAssertionAuthentication(clientID: "a", assertion: StaticTokenSource(assertion))
         var signedRequest = TokenRequest(server: OAuth2Fixture.server, form: [])
         try await signed.authenticate(&signedRequest, at: Date())
         return [
-            post, jwt, request, PublicClient(clientID: "a"), AssertionAudience.issuer, ClientSecretBasic.Encoding.form,
-            MutualTLSAuthentication(clientID: "a"), CertificateBoundAuthentication(post), signed, signedRequest,
+            post, jwt, request, PublicClient.none(clientID: "a"), AssertionAudience.issuer,
+            ClientSecretBasic.Encoding.form,
+            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), MutualTLSAuthentication(post), signed, signedRequest,
             SignedAssertionAuthentication.AssertionType.jwtBearer,
         ]
     }

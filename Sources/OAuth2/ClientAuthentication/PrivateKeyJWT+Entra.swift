@@ -31,7 +31,7 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         certificate: String,
         lifetime: Duration = .seconds(300)
     ) throws(TokenError) -> Self {
-        Self(
+        .privateKeyJWT(
             clientID: clientID,
             signingService: signingKey,
             audience: .tokenEndpoint,

@@ -230,7 +230,7 @@ struct AuthorizationSnippets {
             func code(_ key: SigningKey, _ audience: AssertionAudience) async -> OAuth2Error? {
                 let oauth = OAuth2Client(
                     server: simulator.metadata,
-                    clientAuthentication: PrivateKeyJWT(
+                    clientAuthentication: .privateKeyJWT(
                         clientID: "reports",
                         signingService: key,
                         audience: audience
@@ -274,7 +274,7 @@ struct AuthorizationSnippets {
         let key = try SigningKey(pem: pem, algorithm: algorithm)  // .es256 or .rs256
         let oauth = OAuth2Client(
             server: server,
-            clientAuthentication: PrivateKeyJWT(
+            clientAuthentication: .privateKeyJWT(
                 clientID: "reports",
                 signingService: key.identified(by: "2026-11"),
                 audience: .tokenEndpoint,
