@@ -141,7 +141,7 @@ struct SecrecyTests {
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
-            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost, TokenStoreSharing.hosts,
+            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost,
             RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
 
             basic, assertion, authentication,

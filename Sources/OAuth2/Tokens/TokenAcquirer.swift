@@ -102,7 +102,7 @@ final class TokenAcquirer: Sendable {
             .joined(separator: "\n")
     }
 
-    var isOnHosts: Bool { store.sharing == .hosts }
+    var isOnHosts: Bool { store.isSharedByHosts }
 
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///

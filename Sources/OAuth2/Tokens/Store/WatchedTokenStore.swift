@@ -16,7 +16,7 @@ final class WatchedTokenStore: TokenStore {
     }
 
     var outlivesProcess: Bool { store.outlivesProcess }
-    var sharing: TokenStoreSharing { store.sharing }
+    var isSharedByHosts: Bool { store.isSharedByHosts }
 
     /// A Boolean value that indicates whether a call of the store is pending.
     var isWaitedFor: Bool { calls.withLock { $0 > 0 } }
