@@ -132,6 +132,8 @@ struct SecrecyTests {
         let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
         let authorized = NetworkClient(transport: server.transport)
         let userInfo = try await server.oauth.userInfo(subject: "ada", authorized: authorized)
+        let pushed = try await EndpointFixture(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
+            .oauth.push(parameters: [])
         let keys = RemoteKeySet(url: EndpointFixture.server.tokenEndpoint)
         let signedRequest = try SignedAuthorizationRequest(
             AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
@@ -174,7 +176,7 @@ struct SecrecyTests {
             AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt, IntrospectionResponseVerifier(keys: keys),
             SecuredMessage.idToken,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
-            PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
+            pushed, signedRequest,
             ClientRegistrar(server: EndpointFixture.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())

@@ -136,7 +136,7 @@ public struct AuthorizationServer: Sendable, Hashable {
 
     /// A Boolean value that indicates whether authorization responses name the server that sent
     /// them ([RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
-    public var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
+    var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
 
     /// A Boolean value that indicates whether the server accepts only pushed authorization requests
     /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).

@@ -114,8 +114,6 @@ extension RepeatableGrant {
 /// A grant for a client that acts for itself
 /// ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
 public struct ClientCredentialsGrant: RepeatableGrant {
-    /// The requested scope, or `nil` for the server's default.
-    public var scope: String? { access.scope }
     let access: RequestedAccess
 
     /// Creates the grant.
@@ -145,7 +143,7 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 
     /// The grant's type and the requested access.
     public var identifier: String {
-        (["client_credentials \(scope ?? "")"] + access.identifier).joined(separator: "\n")
+        (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
 
     /// Returns the form's fields.

@@ -51,7 +51,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
         parts += audiences.map { "audience=\($0)" }
         parts += access.identifier
         if let scope = access.scope { parts.append("scope=\(scope)") }
-        if let requestedType { parts.append("requested_token_type=\(requestedType)") }
+        if let requestedType { parts.append("requested_token_type=\(requestedType.uri)") }
         return parts.joined(separator: "\n")
     }
     private let subject: any TokenSource
