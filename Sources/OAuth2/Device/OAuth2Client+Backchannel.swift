@@ -69,7 +69,7 @@ extension OAuth2Client {
                 response,
                 secrets in
                 try BackchannelAuthentication(
-                    AnswerMembers(members: response.jsonObject(from: place, hiding: secrets), place: place),
+                    AnswerMembers(response, from: place, hiding: secrets),
                     requested: requested,
                     notificationToken: notificationToken
                 )
@@ -102,12 +102,7 @@ extension OAuth2Client {
         idToken: IDTokenRule = .skipIDTokenCheck,
         progress: (DeviceAuthorizationProgress) -> Void = { _ in }
     ) async throws -> IssuedTokens {
-        let check = IDTokenCheck(ofDevice: idToken)
-        // The response with the tokens uses up the request, so load the keys before it.
-        try await check?.verifier.prepare()
-        var tokens = try await issuedTokens(for: authentication.grant, progress: progress)
-        tokens.idToken = try await check?.verifiedToken(of: tokens)
-        return tokens
+        try await tokens(for: authentication.grant, idToken, progress: progress)
     }
 
     private static let backchannelParameters: Set = [

@@ -177,11 +177,9 @@ struct MetadataDocument {
     }
 
     func string(_ name: String) throws(OAuth2Error) -> String? {
-        switch members[name] {
-        case nil, .null?: return nil
-        case .string(let text)?: return text
-        default: throw Self.wrongType(name)
-        }
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.string else { throw Self.wrongType(name) }
+        return text
     }
 
     /// Returns an endpoint that may receive credentials.
@@ -208,7 +206,7 @@ struct MetadataDocument {
     }
 
     /// Returns a name from the server in a form that is safe to log.
-    private static func shown(_ name: String) -> String {
+    fileprivate static func shown(_ name: String) -> String {
         OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
     }
 
@@ -225,15 +223,15 @@ extension URL {
     ///
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
-        let what = "a request to “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")”"
+        let name = MetadataDocument.shown(name)
+        let what = "a request to “\(name)”"
         let origin = try confidentialOrigin(what)
         guard let issuer = URL(string: issuer).flatMap({ HTTPOrigin($0) }), issuer.scheme == "https" else { return }
         guard origin.scheme == "https" else { throw isNotConfidential(what) }
         guard !origin.isThisMachine || issuer.isThisMachine else {
             throw OAuth2Error(
                 .insecureTransport,
-                "“\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” of the server is on this machine, although "
-                    + "the issuer isn't; ask the server's operator"
+                "“\(name)” of the server is on this machine, although the issuer isn't; ask the server's operator"
             )
         }
     }

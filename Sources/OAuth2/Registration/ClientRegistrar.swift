@@ -66,8 +66,7 @@ public struct ClientRegistrar: Sendable {
             body: metadata.members,
             place: place
         ) { response, secrets in
-            let members = try response.jsonObject(from: place, hiding: secrets)
-            return try RegisteredClient(AnswerMembers(members: members, place: place), issuer: server.issuer)
+            try RegisteredClient(AnswerMembers(response, from: place, hiding: secrets), issuer: server.issuer)
         }
     }
 
@@ -137,7 +136,7 @@ public struct ClientRegistrar: Sendable {
             place: place
         ) { response, secrets in
             try RegisteredClient(
-                AnswerMembers(members: response.jsonObject(from: place, hiding: secrets), place: place),
+                AnswerMembers(response, from: place, hiding: secrets),
                 issuer: server.issuer,
                 updating: registered
             )
