@@ -97,6 +97,36 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.init(.known(server), clientAuthentication, grant, resources, store, dpop, client, timing, options)
     }
 
+    /// Creates an authenticator that discovers its server when it needs the first token.
+    ///
+    /// A service can therefore start while the server is down. If the discovery fails, the request
+    /// fails, with an ``OAuth2Error`` as its cause. The next request after the backoff tries again.
+    /// Concurrent requests share one discovery.
+    ///
+    /// - Parameters:
+    ///   - discovery: The discovery of the server that issues the tokens.
+    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
+    ///   - timing: The time limits and retry delays of token requests.
+    ///   - options: The authenticator's options.
+    public convenience init(
+        discovery: AuthorizationServerDiscovery,
+        clientAuthentication: any ClientAuthentication,
+        grant: any Grant,
+        resources: ResourceRule,
+        store: any TokenStore = InMemoryTokenStore(),
+        dpop: DPoPKey? = nil,
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(),
+        options: Options = Options()
+    ) {
+        self.init(.discovered(discovery), clientAuthentication, grant, resources, store, dpop, client, timing, options)
+    }
+
     init(
         _ location: ServerLocation,
         _ clientAuthentication: any ClientAuthentication,
@@ -118,14 +148,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             journal: journal
         )
         let makeSource = { @Sendable (grant: any Grant) in
-            GrantTokenSource(
-                TokenAcquirer(
-                    grant,
-                    endpoint: endpoint,
-                    store: store,
-                    dpop: dpop
-                )
-            )
+            GrantTokenSource(grant, endpoint: endpoint, store: store, dpop: dpop)
         }
         let source = makeSource(grant)
         base = CachedTokenSource(source, timing: timing, journal: journal)

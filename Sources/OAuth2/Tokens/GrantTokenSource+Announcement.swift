@@ -6,7 +6,7 @@ import Synchronization
 import TokenGeneration
 
 /// The announcement of a refresh: written before the token is sent, removed when it wasn't used.
-extension TokenAcquirer {
+extension GrantTokenSource {
     /// Records in the store that the refresh token is about to be sent.
     ///
     /// - Parameters:
