@@ -328,7 +328,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
                 throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
             }
-            request.setAuthorization(token.value.text(after: "Bearer "))
+            request.setAuthorization(token.value.expose { "Bearer \($0)" })
             return request
         }
         do {
@@ -341,7 +341,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                     date: hints.date(for: origin)
                 )
             }
-            request.setFields(("DPoP", proof), ("Authorization", token.value.text(after: "DPoP ")))
+            request.setFields(("DPoP", proof), ("Authorization", token.value.expose { "DPoP \($0)" }))
         } catch {
             throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
         }

@@ -4,10 +4,6 @@ import TokenGeneration
 
 extension OAuth2Client {
     /// Requests tokens with a grant, without verifying the ID token.
-    ///
-    /// - Parameter grant: The grant.
-    /// - Returns: The tokens.
-    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func issuedTokens(for grant: some Grant) async throws -> IssuedTokens {
         let bound = try key.bound()
         let tokens = try await cancellable { () async throws(OAuth2Error) -> IssuedTokens? in

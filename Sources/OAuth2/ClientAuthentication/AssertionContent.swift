@@ -9,11 +9,7 @@ struct AssertionContent: Sendable {
     private let lifetime: Int
     private let claims: JSONObject
 
-    /// - Parameters:
-    ///   - issuer: The signer.
-    ///   - subject: The party that the assertion is about.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day.
-    ///   - claims: Additional claims.
+    /// The lifetime of an assertion is in whole seconds, from one second to one day.
     init(issuer: String, subject: String, lifetime: Duration, claims: JSONObject = [:]) {
         self.issuer = issuer
         self.subject = subject

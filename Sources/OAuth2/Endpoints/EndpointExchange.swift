@@ -26,10 +26,9 @@ struct EndpointExchange: Sendable {
 
     /// Sends requests until one succeeds, a failure is final, or the time is up.
     ///
-    /// - Parameters:
-    ///   - makeRequest: A closure that creates each attempt's request, with the server's time.
-    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
-    /// - Returns: The value of `read`.
+    /// One closure creates each attempt's request, with the server's time. The other reads a 2xx
+    /// response, given the secrets that errors can't repeat.
+    ///
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,

@@ -2,12 +2,7 @@ package import Foundation
 import Networking
 
 extension OAuth2Error {
-    /// Wraps the error of fetching a signed or public document.
-    ///
-    /// - Parameters:
-    ///   - document: The document with its article, such as “the key set”.
-    ///   - error: The error.
-    ///   - date: The current time.
+    /// Wraps the error of fetching a signed or public document, which is named with its article.
     package init(fetching document: String, failure error: any Error, at date: Date) {
         switch error {
         case let error as OAuth2Error:

@@ -3,18 +3,11 @@ import Networking
 import TokenGeneration
 
 extension OAuth2Error {
-    /// Creates an error from an endpoint's error response.
+    /// Creates an error from an endpoint's error response, whose error texts get into it without
+    /// the secrets that the server was sent.
     ///
-    /// - Parameters:
-    ///   - answer: The response. Only the server's error texts get into the error, without the
-    ///     secrets it was sent.
-    ///   - place: The endpoint's name in messages.
-    ///   - secrets: The secrets that the error's text must not repeat.
-    ///   - now: The current time, for a `Retry-After` with a date.
-    ///   - isOfClient: `true` if the endpoint authenticates the client, `false` if it takes an
-    ///     access token. The default is `false`.
-    ///   - isQuotable: `true` if the server's texts may be quoted. They may not if the secrets it
-    ///     was sent are unknown. The default is `true`.
+    /// An endpoint that isn't `isOfClient` takes an access token. The server may not be quoted if
+    /// the secrets that it was sent are unknown.
     init(
         answer: ServerError,
         place: String,

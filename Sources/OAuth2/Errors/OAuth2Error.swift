@@ -76,10 +76,8 @@ public struct OAuth2Error: Error, Sendable {
         return error
     }
 
-    /// Returns the error of a request that wasn't sent again because its assertion is spent.
-    ///
-    /// - Parameter previous: The failure of the previous request, or `nil` for the first request.
-    /// - Returns: This error; the previous failure if it's temporary.
+    /// Returns the error of a request that wasn't sent again because its assertion is spent: this
+    /// error, or the failure of the previous request if that's temporary.
     func following(_ previous: OAuth2Error?) -> Self {
         guard isSpentAssertion, let previous else { return self }
         // A temporary failure says when to try again, perhaps with a new assertion.

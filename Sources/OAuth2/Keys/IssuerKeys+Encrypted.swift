@@ -22,12 +22,9 @@ package struct OpenedToken: Sendable {
 }
 
 extension JWEDecrypter? {
-    /// Decrypts a token with a decrypter, or requires an unencrypted token without one.
+    /// Decrypts a token, named `what` in errors, with a decrypter, or requires an unencrypted token
+    /// without one.
     ///
-    /// - Parameters:
-    ///   - text: The token.
-    ///   - what: The token's name in error messages.
-    /// - Returns: The signed token.
     /// - Throws: `TokenError` with the code `algorithmMismatch` for an unencrypted token although
     ///   there's a decrypter, `malformedToken` for an encrypted one without a decrypter, or the
     ///   errors of `JWEDecrypter.decrypt(compact:)` and for another `cty`.
@@ -62,15 +59,8 @@ extension JWEDecrypter? {
 }
 
 extension IssuerKeys {
-    /// Verifies a token that is signed, and encrypted if there's a decrypter.
+    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
     ///
-    /// - Parameters:
-    ///   - text: The token.
-    ///   - what: The token's name in error messages.
-    ///   - decrypter: The decrypter of tokens that must be encrypted, or `nil` if none may be.
-    ///   - algorithms: The accepted signature algorithms.
-    ///   - policy: The policy for the signed token.
-    /// - Returns: The verified token.
     /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
     ///   without keys.
     func verify(

@@ -84,11 +84,9 @@ extension ClientMetadata {
         try registered(message.signingMember, JWSAlgorithm.init(rawValue:))
     }
 
-    /// Returns the requirements for the encryption of a message, as registered.
+    /// Returns a policy with the registered `alg` and `enc` of a message only, or `nil` if the
+    /// message isn't encrypted.
     ///
-    /// - Parameter message: The message.
-    /// - Returns: A policy with the registered `alg` and `enc` only, or `nil` if the message isn't
-    ///   encrypted.
     /// - Throws: `TokenError` as ``decrypter(for:keys:clientSecret:)`` does.
     package func decryptionPolicy(for message: SecuredMessage) throws(TokenError) -> DecryptionPolicy? {
         guard let (algorithm, encryption) = try encryption(of: message) else { return nil }

@@ -9,13 +9,9 @@ import TokenGeneration
 extension GrantTokenSource {
     /// Records in the store that the refresh token is about to be sent.
     ///
-    /// - Parameters:
-    ///   - refreshToken: The token.
-    ///   - bound: The key that tokens are bound to.
-    ///   - facts: The facts about the record.
-    ///   - current: The record to replace, and on return the announcement.
-    ///   - sendBy: On return, the time after which another host may send the token; `nil` if no
-    ///     other host can.
+    /// On return, `current` has the announcement, and `sendBy` is the time after which another host
+    /// may send the token; `nil` if no other host can.
+    ///
     /// - Returns: `true` if the attempt is recorded; `false` if another client has written.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store can't record the attempt.
     ///   The token isn't sent then.

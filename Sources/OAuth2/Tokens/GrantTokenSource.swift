@@ -141,7 +141,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// - Returns: The token. It's stored with everything issued along with it, unless the store
     ///   failed.
     /// - Throws: ``OAuth2Error``.
-    public func token(for requirements: TokenRequirements) async throws(OAuth2Error) -> AccessToken {
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = endpoint.timeSource.now()
         let latest = now + endpoint.timing.timeout
         let deadline = min(requirements.deadline ?? latest, latest)

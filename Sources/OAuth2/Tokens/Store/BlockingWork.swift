@@ -3,10 +3,6 @@ import Foundation
 /// Work that may block on disk I/O.
 package enum BlockingWork {
     /// Runs blocking work off the small thread pool of Swift's tasks.
-    ///
-    /// - Parameter work: The work.
-    /// - Returns: The work's result.
-    /// - Throws: The work's error.
     package static func value<Value: Sendable>(
         of work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {

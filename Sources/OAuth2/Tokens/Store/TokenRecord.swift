@@ -98,11 +98,8 @@ public struct TokenRecord: Sendable, ComparedByParts {
 }
 
 extension TokenRecord {
-    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown.
-    ///
-    /// - Parameter date: The current time.
-    /// - Returns: The time; zero for a token that was obtained in the future, with one second of
-    ///   tolerance for clock corrections.
+    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown, zero
+    /// if it was obtained in the future, with one second of tolerance for clock corrections.
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)
