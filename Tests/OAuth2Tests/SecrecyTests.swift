@@ -173,7 +173,7 @@ struct SecrecyTests {
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
             IDTokenRule.skipIDTokenCheck, ExpectedIDToken.requested(nonce: secret), ResourceRule.everyHTTPSOrigin,
-            AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt, IntrospectionResponseVerifier(keys: keys),
+            SignedResponseVerifier(keys: keys), ResponseMode.jwt,
             SecuredMessage.idToken,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
             pushed, signedRequest,

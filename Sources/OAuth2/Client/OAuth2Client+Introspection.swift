@@ -42,11 +42,11 @@ extension OAuth2Client {
     public func introspect(
         _ token: Secret,
         kind: TokenKind? = nil,
-        verifiedBy verifier: IntrospectionResponseVerifier? = nil
+        verifiedBy verifier: SignedResponseVerifier? = nil
     ) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        let type = IntrospectionResponseVerifier.mediaType
+        let type = SignedResponseVerifier.introspectionType
         return try await post(
             form,
             to: server.introspectionEndpoint,

@@ -52,7 +52,7 @@ struct AuthorizationSnippets {
             let browser = { @Sendable url in try await mock.visit(url) }
             func sample() async throws -> IssuedTokens {
                 let keys = RemoteKeySet(discovery: discovery)
-                let verifier = AuthorizationResponseVerifier(keys: keys, algorithms: [.es256])
+                let verifier = SignedResponseVerifier(keys: keys, algorithms: [.es256])
                 let request = try oauth.authorizationRequest(
                     redirectURI: "https://reports.example/callback",
                     responseMode: .jwt
