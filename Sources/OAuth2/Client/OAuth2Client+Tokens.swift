@@ -6,13 +6,14 @@ extension OAuth2Client {
     /// Requests tokens with a grant, without verifying the ID token.
     func issuedTokens(for grant: some Grant) async throws -> IssuedTokens {
         let bound = try key.bound()
-        let tokens = try await cancellable { () async throws(OAuth2Error) -> IssuedTokens? in
-            let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline)
-            return try answer.map { answer throws(OAuth2Error) in
-                IssuedTokens(try answer.tokens(), boundKey: bound)
+        do {
+            if let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline) {
+                return IssuedTokens(try answer.tokens(), boundKey: bound)
             }
+        } catch {
+            try Task.checkCancellation()
+            throw error
         }
-        if let tokens { return tokens }
         guard let refreshToken = grant.refreshToken else {
             throw OAuth2Error(
                 .reauthenticationRequired,
@@ -104,14 +105,6 @@ extension OAuth2Client {
 
     /// The deadline of a request that starts now.
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
-
-    /// Runs a closure and throws `CancellationError` instead of its error if the task is cancelled.
-    func cancellable<Value>(_ body: () async throws(OAuth2Error) -> Value) async throws -> Value {
-        do { return try await body() } catch {
-            try Task.checkCancellation()
-            throw error
-        }
-    }
 }
 
 /// The key that a client's tokens are bound to, which stays the same for the client's lifetime.

@@ -108,7 +108,7 @@ public final class FileTokenStore: TokenStore {
             }
             guard version == expectedVersion else { return nil }
             let next = VersionedTokenRecord(record: record, version: try Self.newVersion())
-            let encoded = try coding.encode(next, key: key)
+            let encoded = try coding.encode(record, version: next.version, key: key)
             guard encoded.count <= TokenFile.maximumSize, try coding.isReadable(encoded, as: next, key: key) else {
                 throw OAuth2Error(
                     .storeFailed,
