@@ -6,13 +6,7 @@ extension OAuth2Client {
     /// Sends an authorization request directly to the server, so that the user can't read or change
     /// it ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     ///
-    /// ```swift
-    /// let request = try AuthorizationRequest(
-    ///     clientID: "reports",
-    ///     redirectURI: "https://reports.example/callback"
-    /// )
-    /// let url = try await oauth.push(request).url(at: server)  // send the user there
-    /// ```
+    /// Send the user to the URL of the result.
     ///
     /// - Parameter request: The request.
     /// - Returns: A reference to the request.
@@ -26,10 +20,8 @@ extension OAuth2Client {
     /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
     /// - Returns: A reference to the request.
     /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a
-    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1));
-    ///   `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
-    ///   `serverTransient`, `serverUnreachable` or `protocolViolation`; `NetworkError` with the
-    ///   code `cancelled`, or `CancellationError`, if the caller is cancelled.
+    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); the errors of
+    ///   each request of an ``OAuth2Client``.
     public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
         let place = "the pushed authorization request endpoint"
         let clientID = clientAuthentication.clientID

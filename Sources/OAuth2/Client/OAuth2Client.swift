@@ -18,7 +18,10 @@ public import Networking
 ///
 /// The client retries a request while the server is temporarily failing, for up to
 /// ``OAuth2Timing/timeout``. It never follows redirects, which would carry credentials to another
-/// server. Errors never contain anything that was sent.
+/// server. Errors never contain anything that was sent. Each request can fail with an
+/// ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
+/// `serverTransient`, `serverUnreachable` or `protocolViolation`; or, if the caller is cancelled,
+/// with a `NetworkError` with the code `cancelled` or `CancellationError`.
 public struct OAuth2Client: Sendable {
     /// The server.
     public let server: AuthorizationServer

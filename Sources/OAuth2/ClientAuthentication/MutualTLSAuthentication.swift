@@ -3,21 +3,8 @@ public import Foundation
 /// Client authentication over TLS connections that present the client's certificate
 /// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
 ///
-/// The network client that sends the requests must have the certificate:
-///
-/// ```swift
-/// let identity = try ClientIdentity(
-///     certificateChainFile: "client.pem",
-///     privateKeyFile: "client.key"
-/// )
-/// let authenticator = OAuth2Authenticator(
-///     server: server,
-///     clientAuthentication: .tlsClientAuth(clientID: "reports"),
-///     grant: ClientCredentialsGrant(),
-///     resources: [api],
-///     client: try NetworkClient(tls: TLSConfiguration(clientIdentity: identity))
-/// )
-/// ```
+/// The network client that sends the requests must have the certificate, as
+/// <doc:AuthenticatingTheClient> shows.
 public struct MutualTLSAuthentication: ClientAuthentication {
     private let wrapped: any ClientAuthentication
 

@@ -5,14 +5,9 @@ public import TokenGeneration
 /// An authorization server's issuer identifier and endpoints
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
-/// ```swift
-/// let server = try await AuthorizationServerDiscovery(
-///     issuer: "https://id.example"
-/// ).server()
-/// ```
-///
-/// Endpoints must be `https`, or `http` on a loopback address. The metadata of an `https` issuer
-/// can't name endpoints on this machine, unless the issuer is on it too. A missing one is `nil`.
+/// ``AuthorizationServerDiscovery`` loads them. Endpoints must be `https`, or `http` on a loopback
+/// address. The metadata of an `https` issuer can't name endpoints on this machine, unless the
+/// issuer is on it too. A missing one is `nil`.
 public struct AuthorizationServer: Sendable, Hashable {
     /// The server's issuer identifier, exactly as the server writes it; the audience of assertions.
     public let issuer: String

@@ -95,13 +95,6 @@ extension ClientMetadata {
 
     /// Returns a decrypter for a message with the registered encryption.
     ///
-    /// ```swift
-    /// verifier.decrypter = try metadata.decrypter(
-    ///     for: .idToken,
-    ///     keys: [currentKey, previousKey]
-    /// )
-    /// ```
-    ///
     /// - Parameters:
     ///   - message: The message.
     ///   - keys: The client's private keys; those for other algorithms are ignored. If several are
