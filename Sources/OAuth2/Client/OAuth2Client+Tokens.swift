@@ -90,17 +90,16 @@ extension OAuth2Client {
 
     /// The token endpoint.
     var tokenEndpoint: TokenEndpoint {
-        var endpoint = TokenEndpoint(
+        TokenEndpoint(
             location: .known(server),
             clientAuthentication: clientAuthentication,
             client: client,
             timing: timing,
-            dpop: key.dpop,
+            requestTimeout: timing.timeout,
+            hints: hints,
             journal: TokenJournal(client.options.observers),
-            hints: hints
+            dpop: key.dpop
         )
-        endpoint.requestTimeout = timing.timeout
-        return endpoint
     }
 
     /// The deadline of a request that starts now.

@@ -14,26 +14,10 @@ struct TokenEndpoint: Sendable {
     var requestTimeout: Duration?
     let hints: DPoPServerState
     let journal: TokenJournal
-    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
-    let insecurelyAcceptsBearerTokens: Bool
+    let dpop: DPoPKey?
 
-    init(
-        location: ServerLocation,
-        clientAuthentication: any ClientAuthentication,
-        client: NetworkClient,
-        timing: OAuth2Timing,
-        dpop: DPoPKey?,
-        journal: TokenJournal,
-        hints: DPoPServerState? = nil
-    ) {
-        self.location = location
-        self.clientAuthentication = clientAuthentication
-        self.client = client
-        self.timing = timing
-        self.hints = hints ?? DPoPServerState(timeSource: timing.timeSource, journal: journal)
-        self.journal = journal
-        insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
-    }
+    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
+    var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
 
     var timeSource: TimeSource { timing.timeSource }
 
@@ -195,6 +179,28 @@ struct TokenEndpoint: Sendable {
 
     /// The maximum size of a response, in bytes; tokens have a few kilobytes.
     static let maximumBodySize = 1 << 20
+}
+
+extension TokenEndpoint {
+    /// Creates an endpoint with its own journal, for the observers of the client.
+    init(
+        _ location: ServerLocation,
+        _ clientAuthentication: any ClientAuthentication,
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing,
+        _ dpop: DPoPKey?
+    ) {
+        let journal = TokenJournal(client.options.observers)
+        self.init(
+            location: location,
+            clientAuthentication: clientAuthentication,
+            client: client,
+            timing: timing,
+            hints: DPoPServerState(timeSource: timing.timeSource, journal: journal),
+            journal: journal,
+            dpop: dpop
+        )
+    }
 }
 
 extension HTTPOrigin {

@@ -82,7 +82,6 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     let grant: any Grant
     let endpoint: TokenEndpoint
     let store: WatchedTokenStore
-    private let dpop: DPoPKey?
     let key: String
     let state = Mutex(State())
 
@@ -105,26 +104,18 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing()
     ) {
-        let endpoint = TokenEndpoint(
-            location: .known(server),
-            clientAuthentication: clientAuthentication,
-            client: client,
-            timing: timing,
-            dpop: dpop,
-            journal: TokenJournal(client.options.observers)
-        )
-        self.init(grant, endpoint: endpoint, store: store, dpop: dpop)
+        let endpoint = TokenEndpoint(.known(server), clientAuthentication, client, timing, dpop)
+        self.init(grant, endpoint: endpoint, store: store)
     }
 
-    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore, dpop: DPoPKey?) {
+    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore) {
         self.grant = grant
         self.endpoint = endpoint
         self.store = WatchedTokenStore(store)
-        self.dpop = dpop
         // One line per part, so that different combinations have different keys.
         var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
         // Tokens bound to a key are separate from bearer tokens and those bound to another key.
-        if let dpop { parts.append(dpop.identifier) }
+        if let dpop = endpoint.dpop { parts.append(dpop.identifier) }
         key =
             parts
             .map { $0.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n") }
@@ -236,7 +227,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
     private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
-        guard let dpop else { return nil }
+        guard let dpop = endpoint.dpop else { return nil }
         if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
             return key
         }
