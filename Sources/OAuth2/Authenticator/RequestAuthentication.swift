@@ -65,9 +65,8 @@ public struct RequestAuthentication: Sendable {
     /// - Returns: The header fields to set, each replacing a field of the same name:
     ///   `Authorization`, and `DPoP` for a token that is bound to a key. Empty if the request isn't
     ///   for this authenticator.
-    /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
-    ///   unencrypted, or the resources are misconfigured; `NetworkError` with the code `timedOut`
-    ///   at the deadline; `CancellationError`.
+    /// - Throws: The errors of ``OAuth2Authenticator/authenticateRequest(_:context:)``;
+    ///   `NetworkError` with the code `timedOut` at the deadline; `CancellationError`.
     public mutating func credentials() async throws -> HTTPHeaders {
         let authenticated = try await authenticator.authenticateRequest(request, context: context)
         pending = Pending(request: authenticated, started: authenticator.timing.timeSource.now())

@@ -92,11 +92,7 @@ extension OAuth2Client {
     ///     polling.
     ///   - progress: A closure that receives the progress before each pause.
     /// - Returns: The tokens, with the verified ID token.
-    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has denied the
-    ///   request, `authorizationExpired` if it has expired, `protocolViolation` if the ID token is
-    ///   missing or invalid, or the code of another error response; the errors of
-    ///   ``RemoteKeySet/keys()`` if the keys to verify the ID token can't be loaded.
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of ``tokens(for:idToken:progress:)``.
     public func tokens(
         of authentication: BackchannelAuthentication,
         idToken: IDTokenRule = .skipIDTokenCheck,

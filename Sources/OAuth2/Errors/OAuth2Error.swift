@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+import TokenGeneration
 
 /// A failure to get or use a token.
 ///
@@ -230,4 +231,15 @@ extension OAuth2Error: CustomStringConvertible, LocalizedError {
 
     /// The same text for Foundation's error APIs.
     public var errorDescription: String? { description }
+}
+
+extension OAuth2Error: LoggableError {
+    package var logText: String {
+        let text = "\(code): \(message)"
+        return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
+    }
+}
+
+extension TokenError: LoggableError {
+    package var logText: String { logText("\(code): \(message)", cause: cause) }
 }
