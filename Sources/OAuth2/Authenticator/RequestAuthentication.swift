@@ -78,9 +78,21 @@ public struct RequestAuthentication: Sendable {
         return fields
     }
 
-    /// Returns the action after a response, which ``needsRetry(after:headers:body:from:)`` carries
-    /// out.
-    package mutating func action(
+    /// Returns the action after a response, for a client that schedules its own retries.
+    ///
+    /// Call it once after each attempt. The action is `none` if the response isn't about the token,
+    /// and `noRetry` if new credentials can't help. After `retry` or `retryAfter`, get new
+    /// ``credentials()`` and send the request again. ``needsRetry(after:headers:body:from:)``
+    /// carries the action out.
+    ///
+    /// - Parameters:
+    ///   - status: The status code.
+    ///   - headers: The response's header fields, with repeated fields kept separate.
+    ///   - body: The response's body, which some servers put the error into. The default is `nil`.
+    ///   - url: The URL that the response comes from, if the client followed a redirect. The
+    ///     default is `nil`, for the URL of the request.
+    /// - Returns: The action.
+    public mutating func action(
         after status: Int,
         headers: HTTPHeaders,
         body: Data? = nil,
