@@ -109,8 +109,6 @@ extension OAuth2Client {
 
     private static func isNotificationToken(_ text: String) -> Bool {
         (22...1_024).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-._~+/=".utf8.contains(byte)
-            }
+            && text.utf8.allSatisfy { HTTPSyntax.isToken68Byte($0) || $0 == UInt8(ascii: "=") }
     }
 }
