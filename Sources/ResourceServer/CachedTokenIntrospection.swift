@@ -23,7 +23,7 @@ import TokenGeneration
 /// ones. Failures aren't cached.
 public final class CachedTokenIntrospection: Sendable {
     private let client: OAuth2Client
-    private let verifier: IntrospectionResponseVerifier?
+    private let verifier: SignedResponseVerifier?
     private let answers: SingleFlightCache<[UInt8], IntrospectedToken>
 
     /// Creates a cache.
@@ -43,7 +43,7 @@ public final class CachedTokenIntrospection: Sendable {
     ///   - timeSource: The source of time, which should be the client's.
     public init(
         _ client: OAuth2Client,
-        verifiedBy verifier: IntrospectionResponseVerifier? = nil,
+        verifiedBy verifier: SignedResponseVerifier? = nil,
         capacity: Int = 1_000,
         lifetime: Duration = .seconds(60),
         timeout: Duration = .seconds(30),

@@ -14,7 +14,7 @@ public import OAuth2
 /// until they expire.
 public struct SealedTokenStore<Place>: TokenStore {
     /// Hosts share the records.
-    public var sharing: TokenStoreSharing { .hosts }
+    public var isSharedByHosts: Bool { true }
 
     let storage: any ConditionalStorage
     let keys: RecordKeys

@@ -36,7 +36,7 @@ final class LoggedStore: TokenStore {
         self.log = log
     }
 
-    var sharing: TokenStoreSharing { store.sharing }
+    var isSharedByHosts: Bool { store.isSharedByHosts }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
         let started = HostLog.now()

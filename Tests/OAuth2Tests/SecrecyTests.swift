@@ -101,8 +101,8 @@ struct SecrecyTests {
             refreshToken: Secret(secret),
             proofKey: Secret(try key.pem())
         )
-        let basic = ClientSecretBasic(clientID: "a", secret: Secret(secret))
-        let assertion = PrivateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
+        let basic = ClientSecretBasic.clientSecretBasic(clientID: "a", secret: Secret(secret))
+        let assertion = PrivateKeyJWT.privateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret)])
         try basic.authenticate(&request, at: Date())
         let fixture = OAuth2Fixture(steps: [.boundToken(secret, refresh: secret)])
@@ -132,6 +132,8 @@ struct SecrecyTests {
         let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
         let authorized = NetworkClient(transport: server.transport)
         let userInfo = try await server.oauth.userInfo(subject: "ada", authorized: authorized)
+        let pushed = try await EndpointFixture(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
+            .oauth.push(parameters: [])
         let keys = RemoteKeySet(url: EndpointFixture.server.tokenEndpoint)
         let signedRequest = try SignedAuthorizationRequest(
             AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
@@ -141,11 +143,11 @@ struct SecrecyTests {
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
-            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost, TokenStoreSharing.hosts,
+            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost,
             RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
 
             basic, assertion, authentication,
-            PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
+            request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut,
             KeySetEvent.refreshFailed(host: nil, .serverTransient, status: 503),
             error, error.code, ResourceDemand(scope: ["a"]), grant,
@@ -171,10 +173,10 @@ struct SecrecyTests {
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
             IDTokenRule.skipIDTokenCheck, ExpectedIDToken.requested(nonce: secret), ResourceRule.everyHTTPSOrigin,
-            AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt, IntrospectionResponseVerifier(keys: keys),
+            SignedResponseVerifier(keys: keys), ResponseMode.jwt,
             SecuredMessage.idToken,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
-            PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
+            pushed, signedRequest,
             ClientRegistrar(server: EndpointFixture.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())
@@ -205,18 +207,19 @@ struct SecrecyTests {
     }
 
     private func valuesOfClients() async throws -> [Any] {
-        let post = ClientSecretPost(clientID: "a", secret: Secret(secret))
+        let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret(secret))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         post.authenticate(&request, at: Date())
-        let jwt = try ClientSecretJWT(clientID: "a", secret: Secret(secret + secret))
-        try jwt.authenticate(&request, at: Date())
+        let jwt = try PrivateKeyJWT.clientSecretJWT(clientID: "a", secret: Secret(secret + secret))
+        try await jwt.authenticate(&request, at: Date())
         let assertion = AccessToken(value: Secret(secret), requested: .now)
         let signed = SignedAssertionAuthentication(clientID: "a", assertion: StaticTokenSource(assertion))
         var signedRequest = TokenRequest(server: OAuth2Fixture.server, form: [])
         try await signed.authenticate(&signedRequest, at: Date())
         return [
-            post, jwt, request, PublicClient(clientID: "a"), AssertionAudience.issuer, ClientSecretBasic.Encoding.form,
-            MutualTLSAuthentication(clientID: "a"), CertificateBoundAuthentication(post), signed, signedRequest,
+            post, jwt, request, PublicClient.none(clientID: "a"), AssertionAudience.issuer,
+            ClientSecretBasic.Encoding.form,
+            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), MutualTLSAuthentication(post), signed, signedRequest,
             SignedAssertionAuthentication.AssertionType.jwtBearer,
         ]
     }

@@ -11,7 +11,7 @@ extension TokenStoreConformance {
     /// Returns the second store, or the first one if hosts share the records, because exclusive
     /// access is then limited to one process.
     private static func excluded(by store: any TokenStore, _ other: any TokenStore) -> any TokenStore {
-        store.sharing == .hosts ? store : other
+        store.isSharedByHosts ? store : other
     }
 
     static let sections: [(promise: String, check: Check)] = [

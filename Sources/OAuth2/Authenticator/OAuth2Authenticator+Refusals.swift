@@ -32,13 +32,11 @@ extension OAuth2Authenticator {
             let age = context.retryState.started.map { timing.timeSource.now() - $0 }
             hints.note(response.headers, from: url, age: age)
         }
-        let fields = response.headers.values(for: "WWW-Authenticate")
         let refusal = ResourceRefusal(
             status: response.status,
-            field: fields.isEmpty ? nil : fields.joined(separator: ", "),
+            headers: response.headers,
             body: response.body,
-            isDPoP: credential.isDPoP,
-            asksForSignature: response.headers["Accept-Signature"] != nil
+            isDPoP: credential.isDPoP
         )
         let earlier = context.retryState.authenticationErrors.compactMap {
             ResourceRefusal($0, isDPoP: credential.isDPoP)?.kind

@@ -51,9 +51,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
     private let resources: ResourceRule
-    private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
-    private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
+    /// The grant that can be widened, and the closure that creates the source of a wider one.
+    private let wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)?
     /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of wider grants, and those that the application provides for demands.
@@ -97,7 +97,37 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.init(.known(server), clientAuthentication, grant, resources, store, dpop, client, timing, options)
     }
 
-    init(
+    /// Creates an authenticator that discovers its server when it needs the first token.
+    ///
+    /// A service can therefore start while the server is down. If the discovery fails, the request
+    /// fails, with an ``OAuth2Error`` as its cause. The next request after the backoff tries again.
+    /// Concurrent requests share one discovery.
+    ///
+    /// - Parameters:
+    ///   - discovery: The discovery of the server that issues the tokens.
+    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
+    ///   - timing: The time limits and retry delays of token requests.
+    ///   - options: The authenticator's options.
+    public convenience init(
+        discovery: AuthorizationServerDiscovery,
+        clientAuthentication: any ClientAuthentication,
+        grant: any Grant,
+        resources: ResourceRule,
+        store: any TokenStore = InMemoryTokenStore(),
+        dpop: DPoPKey? = nil,
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(),
+        options: Options = Options()
+    ) {
+        self.init(.discovered(discovery), clientAuthentication, grant, resources, store, dpop, client, timing, options)
+    }
+
+    private convenience init(
         _ location: ServerLocation,
         _ clientAuthentication: any ClientAuthentication,
         _ grant: any Grant,
@@ -108,30 +138,25 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         _ timing: OAuth2Timing,
         _ options: Options
     ) {
-        let journal = TokenJournal(client.options.observers)
-        let endpoint = TokenEndpoint(
-            location: location,
-            clientAuthentication: clientAuthentication,
-            client: client,
-            timing: timing,
-            dpop: dpop,
-            journal: journal
-        )
+        let endpoint = TokenEndpoint(location, clientAuthentication, client, timing, dpop)
         let makeSource = { @Sendable (grant: any Grant) in
-            GrantTokenSource(
-                TokenAcquirer(
-                    grant,
-                    endpoint: endpoint,
-                    store: store,
-                    dpop: dpop
-                )
-            )
+            GrantTokenSource(grant, endpoint: endpoint, store: store)
         }
-        let source = makeSource(grant)
+        self.init(makeSource(grant), resources, dpop, timing, options, endpoint.journal, wider: (grant, makeSource))
+    }
+
+    private init(
+        _ source: any TokenSource,
+        _ resources: ResourceRule,
+        _ dpop: DPoPKey?,
+        _ timing: OAuth2Timing,
+        _ options: Options,
+        _ journal: TokenJournal,
+        wider wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)? = nil
+    ) {
         base = CachedTokenSource(source, timing: timing, journal: journal)
-        grantSource = source
-        self.makeSource = makeSource
-        self.grant = grant
+        grantSource = source as? GrantTokenSource
+        self.wideGrant = wideGrant
         self.dpop = dpop
         self.timing = timing
         self.options = options
@@ -148,23 +173,13 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - resources: The origins that get the token. Other requests are left unchanged.
     ///   - timing: The time limits and retry delays of token requests.
     ///   - options: The authenticator's options.
-    public init(
+    public convenience init(
         source: any TokenSource,
         resources: ResourceRule,
         timing: OAuth2Timing = OAuth2Timing(),
         options: Options = Options()
     ) {
-        let journal = TokenJournal()
-        base = CachedTokenSource(source, timing: timing, journal: journal)
-        grantSource = source as? GrantTokenSource
-        makeSource = nil
-        grant = nil
-        dpop = nil
-        self.timing = timing
-        self.options = options
-        self.journal = journal
-        hints = DPoPServerState(timeSource: timing.timeSource, journal: journal)
-        self.resources = resources
+        self.init(source, resources, nil, timing, options, TokenJournal())
     }
 
     /// The numbers of events so far.
@@ -205,8 +220,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   couldn't be stored; nothing has changed then.
     public func signIn(with refreshToken: Secret) async throws {
         try await grantSource?.signIn(refreshToken)
-        for source in sources { source.signIn() }
-        journal.add(.signedIn)
+        signedIn()
     }
 
     /// Continues with newly granted tokens: for the first time, or after a sign-out or a grant's
@@ -218,6 +232,10 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   be stored; nothing has changed then.
     public func signIn(with tokens: IssuedTokens) async throws {
         try await grantSource?.signIn(tokens)
+        signedIn()
+    }
+
+    private func signedIn() {
         for source in sources { source.signIn() }
         journal.add(.signedIn)
     }
@@ -230,8 +248,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// Returns the source of a grant that meets a demand, or the application's source for it.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
-        if let makeSource, let grant = grant?.answering(demand) {
-            return widerSource(.grant(grant.identifier)) { makeSource(grant) }
+        if let wideGrant, let grant = wideGrant.grant.answering(demand) {
+            return widerSource(.grant(grant.identifier)) { wideGrant.makeSource(grant) }
         }
         return widerSource(.demand(demand)) { options.stepUpSource?(demand) }
     }
@@ -305,7 +323,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
                 throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
             }
-            request.setAuthorization(token.value.text(after: "Bearer "))
+            request.setAuthorization(token.value.expose { "Bearer \($0)" })
             return request
         }
         do {
@@ -318,7 +336,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                     date: hints.date(for: origin)
                 )
             }
-            request.setFields(("DPoP", proof), ("Authorization", token.value.text(after: "DPoP ")))
+            request.setFields(("DPoP", proof), ("Authorization", token.value.expose { "DPoP \($0)" }))
         } catch {
             throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
         }

@@ -65,9 +65,8 @@ public struct RequestAuthentication: Sendable {
     /// - Returns: The header fields to set, each replacing a field of the same name:
     ///   `Authorization`, and `DPoP` for a token that is bound to a key. Empty if the request isn't
     ///   for this authenticator.
-    /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
-    ///   unencrypted, or the resources are misconfigured; `NetworkError` with the code `timedOut`
-    ///   at the deadline; `CancellationError`.
+    /// - Throws: The errors of ``OAuth2Authenticator/authenticateRequest(_:context:)``;
+    ///   `NetworkError` with the code `timedOut` at the deadline; `CancellationError`.
     public mutating func credentials() async throws -> HTTPHeaders {
         let authenticated = try await authenticator.authenticateRequest(request, context: context)
         pending = Pending(request: authenticated, started: authenticator.timing.timeSource.now())
@@ -194,13 +193,10 @@ extension OAuth2Authenticator {
     }
 }
 
-extension RequestAuthentication: CustomStringConvertible, CustomReflectable {
+extension RequestAuthentication: OpaqueDescribed {
     /// The method, the URL without its query, and the number of rejected attempts.
     public var description: String {
         let place = request.url?.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
         return "\(request.httpMethod ?? "GET") \(place.map { String($0) } ?? ""), rejected: \(refusals.count)"
     }
-
-    /// A mirror without the credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -29,22 +29,15 @@ struct ResourceRefusal {
     /// The challenge that determined the kind.
     let challenge: AuthenticationChallenge?
 
-    /// Interprets a response.
+    /// Interprets a response to a request that carried the token with the scheme `DPoP` or not.
     ///
-    /// - Parameters:
-    ///   - status: The status code.
-    ///   - field: The value of `WWW-Authenticate`, with repeated fields joined by commas.
-    ///   - body: The body, which some servers put the error into.
-    ///   - isDPoP: `true` if the request carried the token with the scheme `DPoP`.
-    ///   - asksForSignature: `true` if the response has `Accept-Signature`. Without a challenge,
-    ///     its 401 is about the request's signature
-    ///     ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
-    init(status: Int, field: String?, body: Data?, isDPoP: Bool, asksForSignature: Bool) {
+    /// Some servers put the error into the body.
+    init(status: Int, headers: HTTPHeaders, body: Data?, isDPoP: Bool) {
         guard status == 400 || status == 401 || status == 403 else {
             self.init(.unrelated, nil)
             return
         }
-        let challenges = field.map(AuthenticationChallenge.parse) ?? []
+        let challenges = AuthenticationChallenge.parse(headers.values(for: "WWW-Authenticate").joined(separator: ", "))
         let challenge = Self.challenge(in: challenges, isDPoP: isDPoP)
         let code = challenge?.parameters["error"]?.asciiOnly
         if isDPoP, status != 403 {
@@ -66,7 +59,8 @@ struct ResourceRefusal {
         case (403, _): self.init(.forbidden, challenge)
         case (400, _), (_, "invalid_request"): self.init(.unrelated, challenge)
         case (_, nil) where !challenges.isEmpty && challenge == nil: self.init(.unrelated, nil)
-        case (_, nil) where asksForSignature && challenge == nil: self.init(.unrelated, nil)
+        // The response is about the request's signature (RFC 9421 §5).
+        case (_, nil) where headers["Accept-Signature"] != nil && challenge == nil: self.init(.unrelated, nil)
         case (_, nil), (_, "invalid_token"): self.init(.tokenRejected, challenge)
         default: self.init(.unclear, challenge)
         }
@@ -80,14 +74,7 @@ struct ResourceRefusal {
     /// Interprets the response to an operation's earlier attempt.
     init?(_ error: any Error, isDPoP: Bool) {
         guard let error = error as? ServerError else { return nil }
-        let fields = error.headers.values(for: "WWW-Authenticate")
-        self.init(
-            status: error.errorCode,
-            field: fields.isEmpty ? nil : fields.joined(separator: ", "),
-            body: error.response,
-            isDPoP: isDPoP,
-            asksForSignature: error.headers["Accept-Signature"] != nil
-        )
+        self.init(status: error.errorCode, headers: error.headers, body: error.response, isDPoP: isDPoP)
     }
 
     /// Returns the decisive challenge: one that names an error, preferably of the scheme that was

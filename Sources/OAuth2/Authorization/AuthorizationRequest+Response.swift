@@ -74,7 +74,7 @@ extension AuthorizationRequest {
     public func grant(
         from redirect: URL,
         of server: AuthorizationServer,
-        verifiedBy verifier: AuthorizationResponseVerifier
+        verifiedBy verifier: SignedResponseVerifier
     ) async throws -> AuthorizationCodeGrant {
         try await grant(fromQuery: try query(of: redirect), of: server, verifiedBy: verifier)
     }
@@ -91,7 +91,7 @@ extension AuthorizationRequest {
     public func grant(
         fromQuery query: String,
         of server: AuthorizationServer,
-        verifiedBy verifier: AuthorizationResponseVerifier
+        verifiedBy verifier: SignedResponseVerifier
     ) async throws -> AuthorizationCodeGrant {
         guard let response = try AuthorizationAnswer(query, limit: Self.maximumAnswerSize)["response"] else {
             throw OAuth2Error(.protocolViolation, "the authorization response isn't signed; start again")

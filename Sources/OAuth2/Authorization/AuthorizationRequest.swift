@@ -23,28 +23,14 @@ public struct AuthorizationRequest: Sendable {
     public let clientID: String
     /// The redirect URI, exactly as registered.
     public let redirectURI: String
-    /// The requested scope, or `nil` for the server's default.
-    public let scope: String?
     /// The value that ties the response to this request, and not to an attacker's.
     public let state: String
     /// The value that the ID token must repeat, or `nil` without the scope `openid`.
     public let nonce: String?
     /// The proof that the client that redeems the code is the one that requested it.
     public let codeVerifier: CodeVerifier
-    /// The URIs of the services that the token is for
-    /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
-    public let resources: [String]
-    /// The details of the requested access ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
-    public let authorizationDetails: [AuthorizationDetail]
-    /// The thumbprint of the key that the code will be bound to
-    /// ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)).
-    ///
-    /// ``OAuth2Client`` sets it.
-    package let dpopKeyThumbprint: String?
     /// The response mode, or `nil` for the server's default, which is the query.
     public let responseMode: ResponseMode?
-    /// Additional parameters, such as `prompt` or `login_hint`.
-    public let additionalParameters: [String: String]
     /// The ID token that the token endpoint must issue.
     let expectedIDToken: ExpectedIDToken
     /// All parameters in the order to send them, in the URL, a pushed request or a signed one.
@@ -58,11 +44,15 @@ public struct AuthorizationRequest: Sendable {
     ///   - clientID: The client's identifier.
     ///   - redirectURI: The redirect URI, exactly as registered.
     ///   - scope: The requested names, separated by spaces; `openid` requests an ID token.
-    ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: The details of the requested access.
-    ///   - dpopKeyThumbprint: The thumbprint of the key that the code will be bound to.
+    ///   - resources: The URIs of the services that the token is for
+    ///     ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
+    ///   - authorizationDetails: The details of the requested access
+    ///     ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
+    ///   - dpopKeyThumbprint: The thumbprint of the key that the code will be bound to
+    ///     ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)). ``OAuth2Client``
+    ///     sets it.
     ///   - responseMode: The response mode. With ``ResponseMode/jwt``, the response is signed.
-    ///   - additionalParameters: Additional parameters.
+    ///   - additionalParameters: Additional parameters, such as `prompt` or `login_hint`.
     ///   - state: The state. The default, `nil`, generates 256 random bits.
     ///   - nonce: The nonce. The default, `nil`, generates 256 random bits for the scope `openid`.
     ///   - codeVerifier: The code verifier. The default, `nil`, generates a new one.
@@ -84,11 +74,6 @@ public struct AuthorizationRequest: Sendable {
     ) throws(OAuth2Error) {
         self.clientID = clientID
         self.redirectURI = redirectURI
-        self.scope = scope
-        self.resources = resources
-        self.authorizationDetails = authorizationDetails
-        self.dpopKeyThumbprint = dpopKeyThumbprint
-        self.additionalParameters = additionalParameters
         self.responseMode = responseMode ?? additionalParameters["response_mode"].map(ResponseMode.init)
         let isOpenID = (scope ?? "").split(separator: " ").contains("openid")
         let state = if let state { state } else { try String.random() }
@@ -184,15 +169,7 @@ extension AuthorizationServer {
     }
 }
 
-extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
+extension AuthorizationRequest: OpaqueDescribed {
     /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
-
-    /// A mirror without state, nonce and verifier.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: ["clientID": clientID, "redirectURI": redirectURI, "parameters": parameters.map(\.name)]
-        )
-    }
 }

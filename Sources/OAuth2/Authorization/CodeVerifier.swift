@@ -1,3 +1,4 @@
+import Networking
 internal import OpenSSLCrypto
 internal import TokenGeneration
 
@@ -23,7 +24,7 @@ public struct CodeVerifier: Sendable, Hashable {
     ///   required syntax ([RFC 7636 §4.1](https://www.rfc-editor.org/rfc/rfc7636#section-4.1)).
     public init(_ value: Secret) throws(OAuth2Error) {
         let isWellFormed = value.expose { text in
-            (43...128).contains(text.utf8.count) && text.utf8.allSatisfy(Self.isUnreserved)
+            (43...128).contains(text.utf8.count) && text.utf8.allSatisfy(PercentEncoding.isUnreserved)
         }
         guard isWellFormed else {
             throw OAuth2Error(
@@ -47,16 +48,6 @@ public struct CodeVerifier: Sendable, Hashable {
             }
         } catch {
             throw OAuth2Error(.assertionFailed, "the code verifier's digest can't be computed", cause: error)
-        }
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
         }
     }
 }

@@ -114,12 +114,7 @@ public struct LogoutRequest: Sendable {
     }
 }
 
-extension LogoutRequest: CustomStringConvertible, CustomReflectable {
+extension LogoutRequest: OpaqueDescribed {
     /// The client's identifier, without the ID token and the state.
     public var description: String { "logout request of \(clientID)" }
-
-    /// A mirror without the ID token and the state.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["clientID": clientID, "parameters": parameters.map(\.name)])
-    }
 }

@@ -6,13 +6,7 @@ extension OAuth2Client {
     /// Sends an authorization request directly to the server, so that the user can't read or change
     /// it ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     ///
-    /// ```swift
-    /// let request = try AuthorizationRequest(
-    ///     clientID: "reports",
-    ///     redirectURI: "https://reports.example/callback"
-    /// )
-    /// let url = try await oauth.push(request).url(at: server)  // send the user there
-    /// ```
+    /// Send the user to the URL of the result.
     ///
     /// - Parameter request: The request.
     /// - Returns: A reference to the request.
@@ -26,10 +20,8 @@ extension OAuth2Client {
     /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
     /// - Returns: A reference to the request.
     /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a
-    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1));
-    ///   `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
-    ///   `serverTransient`, `serverUnreachable` or `protocolViolation`; `NetworkError` with the
-    ///   code `cancelled`, or `CancellationError`, if the caller is cancelled.
+    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); the errors of
+    ///   each request of an ``OAuth2Client``.
     public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
         let place = "the pushed authorization request endpoint"
         let clientID = clientAuthentication.clientID
@@ -45,8 +37,7 @@ extension OAuth2Client {
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
         let pushed = timing.timeSource.now()
         return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
-            let members = try response.jsonObject(from: place, hiding: secrets)
-            let answer = AnswerMembers(members: members, place: place)
+            let answer = try AnswerMembers(response, from: place, hiding: secrets)
             let uri = try answer.required("request_uri")
             guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }
             guard let seconds = try answer.seconds("expires_in"), seconds > 0 else { throw answer.wrong("expires_in") }
@@ -67,18 +58,6 @@ public struct PushedAuthorizationRequest: Sendable, Hashable {
     public let clientID: String
     /// The time when the reference expires, after which the server rejects it.
     public let expiry: ContinuousClock.Instant
-
-    /// Creates a reference from stored values.
-    ///
-    /// - Parameters:
-    ///   - requestURI: The reference: `request_uri`.
-    ///   - clientID: The client's identifier.
-    ///   - expiry: The time when the reference expires.
-    public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
-        self.requestURI = requestURI
-        self.clientID = clientID
-        self.expiry = expiry
-    }
 
     /// Returns the URL to open in the user's browser
     /// ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).

@@ -15,8 +15,8 @@ struct RequestedAccess: Sendable, Hashable {
 
     /// Returns the form's fields, with one `resource` for each resource.
     ///
-    /// - Parameter own: The parameters that the grant sets itself, which can't be additional ones.
-    /// - Returns: The fields.
+    /// Additional parameters can't have the names of the grant's `own`.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func fields(besides own: Set<String> = []) throws(OAuth2Error) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []

@@ -4,7 +4,7 @@
 /// With the modes whose names end in `jwt`, the server signs its response
 /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), so that an attacker can't change or
 /// forge it.
-public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
+public struct ResponseMode: Hashable, Sendable {
     /// The value of the parameter `response_mode`.
     public let name: String
 
@@ -24,7 +24,4 @@ public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
 
     /// A Boolean value that indicates whether the server signs its response.
     package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
-
-    /// The mode's name.
-    public var description: String { name }
 }

@@ -181,12 +181,7 @@ public struct SignedAuthorizationRequest: Sendable {
     }
 }
 
-extension SignedAuthorizationRequest: CustomStringConvertible, CustomReflectable {
+extension SignedAuthorizationRequest: OpaqueDescribed {
     /// The client's identifier, without the request.
     public var description: String { "signed authorization request of \(clientID)" }
-
-    /// A mirror without the parameters' values.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["clientID": clientID, "parameters": parameters.map(\.name)])
-    }
 }

@@ -23,17 +23,11 @@ final class ClientRefreshes: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Returns the tokens of a refresh request, which may still be running or have ended already.
+    /// Returns the tokens of a refresh request, which may still be running or have ended already,
+    /// and forgets them.
     ///
-    /// The cache then forgets them.
+    /// The closure requests tokens with the refresh token or its known successor.
     ///
-    /// - Parameters:
-    ///   - first: The refresh token.
-    ///   - request: The identifier of the requested access.
-    ///   - timeout: The maximum time to wait.
-    ///   - boundKey: The key that the tokens are bound to.
-    ///   - ask: A closure that requests tokens with the refresh token or its known successor.
-    /// - Returns: The tokens.
     /// - Throws: ``OAuth2Error``; `CancellationError` at once if the task is cancelled.
     func tokens(
         refreshing first: Secret,

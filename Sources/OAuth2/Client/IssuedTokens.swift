@@ -41,10 +41,7 @@ public struct IssuedTokens: Sendable {
     }
 }
 
-extension IssuedTokens: CustomStringConvertible, CustomReflectable {
+extension IssuedTokens: OpaqueDescribed {
     /// The names of the response's members, without the tokens.
     public var description: String { "issued tokens: \(members.map(\.name).joined(separator: ", "))" }
-
-    /// A mirror without the tokens.
-    public var customMirror: Mirror { Mirror(self, children: ["members": members.map(\.name)]) }
 }

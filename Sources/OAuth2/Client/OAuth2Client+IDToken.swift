@@ -15,11 +15,18 @@ extension OAuth2Client {
     ///   `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if the keys to verify it
     ///   can't be loaded. `CancellationError` if the task is cancelled.
     public func tokens(for grant: some Grant, idToken: IDTokenRule = .notRequested) async throws -> IssuedTokens {
-        guard let check = try IDTokenCheck(idToken, for: grant) else { return try await issuedTokens(for: grant) }
-        // The first request uses up the code, so load the keys before it.
-        try await check.verifier.prepare()
-        var tokens = try await issuedTokens(for: grant)
-        tokens.idToken = try await check.verifiedToken(of: tokens)
+        try await verifying(try IDTokenCheck(idToken, for: grant)) { try await issuedTokens(for: grant) }
+    }
+
+    /// Requests tokens, and verifies the ID token that comes with them if there's a check.
+    func verifying(
+        _ check: IDTokenCheck?,
+        _ request: () async throws -> IssuedTokens
+    ) async throws -> IssuedTokens {
+        // The response with the tokens uses up the code, so load the keys before it.
+        try await check?.verifier.prepare()
+        var tokens = try await request()
+        tokens.idToken = try await check?.verifiedToken(of: tokens)
         return tokens
     }
 }

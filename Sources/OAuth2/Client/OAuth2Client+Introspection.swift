@@ -33,20 +33,18 @@ extension OAuth2Client {
     ///     ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)). The default, `nil`, accepts only
     ///     JSON.
     /// - Returns: The server's information about the token. An inactive token isn't an error.
-    /// - Throws: ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`,
-    ///   `requestRejected`, `serverTransient`, `serverUnreachable`; `issuerMismatch` for another
+    /// - Throws: The errors of each request of an ``OAuth2Client``; `issuerMismatch` for another
     ///   server's JWT; `protocolViolation` for another invalid response, with a `TokenError` as its
     ///   cause for a JWT; the errors of ``RemoteKeySet/keys()`` if the verifier's keys can't be
-    ///   loaded. `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is
-    ///   cancelled.
+    ///   loaded.
     public func introspect(
         _ token: Secret,
         kind: TokenKind? = nil,
-        verifiedBy verifier: IntrospectionResponseVerifier? = nil
+        verifiedBy verifier: SignedResponseVerifier? = nil
     ) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        let type = IntrospectionResponseVerifier.mediaType
+        let type = SignedResponseVerifier.introspectionType
         return try await post(
             form,
             to: server.introspectionEndpoint,

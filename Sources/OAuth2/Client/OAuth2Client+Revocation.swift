@@ -11,11 +11,8 @@ extension OAuth2Client {
     /// - Parameters:
     ///   - token: The token.
     ///   - kind: The kind of the token. The default, `nil`, sends no hint.
-    /// - Throws: ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`,
-    ///   `requestRejected` (with the server's code `unsupported_token_type` if it can't revoke
-    ///   tokens of that kind), `serverTransient`, `serverUnreachable`, or `protocolViolation`;
-    ///   `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is
-    ///   cancelled.
+    /// - Throws: The errors of each request of an ``OAuth2Client``; `requestRejected` has the
+    ///   server's code `unsupported_token_type` if it can't revoke tokens of that kind.
     public func revoke(_ token: Secret, kind: TokenKind? = nil) async throws {
         let place = "the revocation endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])

@@ -4,19 +4,16 @@ import TokenGeneration
 
 extension OAuth2Client {
     /// Requests tokens with a grant, without verifying the ID token.
-    ///
-    /// - Parameter grant: The grant.
-    /// - Returns: The tokens.
-    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func issuedTokens(for grant: some Grant) async throws -> IssuedTokens {
         let bound = try key.bound()
-        let tokens = try await cancellable { () async throws(OAuth2Error) -> IssuedTokens? in
-            let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline)
-            return try answer.map { answer throws(OAuth2Error) in
-                IssuedTokens(try answer.tokens(), boundKey: bound)
+        do {
+            if let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline) {
+                return IssuedTokens(try answer.tokens(), boundKey: bound)
             }
+        } catch {
+            try Task.checkCancellation()
+            throw error
         }
-        if let tokens { return tokens }
         guard let refreshToken = grant.refreshToken else {
             throw OAuth2Error(
                 .reauthenticationRequired,
@@ -93,29 +90,20 @@ extension OAuth2Client {
 
     /// The token endpoint.
     var tokenEndpoint: TokenEndpoint {
-        var endpoint = TokenEndpoint(
+        TokenEndpoint(
             location: .known(server),
             clientAuthentication: clientAuthentication,
             client: client,
             timing: timing,
-            dpop: key.dpop,
+            requestTimeout: timing.timeout,
+            hints: hints,
             journal: TokenJournal(client.options.observers),
-            hints: hints
+            dpop: key.dpop
         )
-        endpoint.requestTimeout = timing.timeout
-        return endpoint
     }
 
     /// The deadline of a request that starts now.
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
-
-    /// Runs a closure and throws `CancellationError` instead of its error if the task is cancelled.
-    func cancellable<Value>(_ body: () async throws(OAuth2Error) -> Value) async throws -> Value {
-        do { return try await body() } catch {
-            try Task.checkCancellation()
-            throw error
-        }
-    }
 }
 
 /// The key that a client's tokens are bound to, which stays the same for the client's lifetime.

@@ -18,7 +18,10 @@ public import Networking
 ///
 /// The client retries a request while the server is temporarily failing, for up to
 /// ``OAuth2Timing/timeout``. It never follows redirects, which would carry credentials to another
-/// server. Errors never contain anything that was sent.
+/// server. Errors never contain anything that was sent. Each request can fail with an
+/// ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
+/// `serverTransient`, `serverUnreachable` or `protocolViolation`; or, if the caller is cancelled,
+/// with a `NetworkError` with the code `cancelled` or `CancellationError`.
 public struct OAuth2Client: Sendable {
     /// The server.
     public let server: AuthorizationServer
@@ -55,15 +58,9 @@ public struct OAuth2Client: Sendable {
         refreshes = ClientRefreshes(timeSource: timing.timeSource)
     }
 
-    /// Sends a form to an endpoint that authenticates the client, and reads the response.
+    /// Sends a form to an endpoint that authenticates the client, and reads a 2xx response with a
+    /// closure, given the secrets that errors can't repeat.
     ///
-    /// - Parameters:
-    ///   - form: The form's fields.
-    ///   - endpoint: The endpoint, or `nil` if the server has none.
-    ///   - place: The endpoint's name in error messages.
-    ///   - accepted: The media type of the response.
-    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
-    /// - Returns: The value of `read`.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(
         _ form: [(name: String, value: String)],

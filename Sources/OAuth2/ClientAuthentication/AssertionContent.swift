@@ -9,11 +9,7 @@ struct AssertionContent: Sendable {
     private let lifetime: Int
     private let claims: JSONObject
 
-    /// - Parameters:
-    ///   - issuer: The signer.
-    ///   - subject: The party that the assertion is about.
-    ///   - lifetime: The lifetime of an assertion in whole seconds, from one second to one day.
-    ///   - claims: Additional claims.
+    /// The lifetime of an assertion is in whole seconds, from one second to one day.
     init(issuer: String, subject: String, lifetime: Duration, claims: JSONObject = [:]) {
         self.issuer = issuer
         self.subject = subject
@@ -44,5 +40,34 @@ extension JSONObject {
         var header: JSONObject = ["typ": "client-authentication+jwt"]
         for member in members { header[member.name] = member.value }
         return header
+    }
+}
+
+/// The audience of a client's assertion.
+public struct AssertionAudience: Sendable {
+    let value: @Sendable (TokenRequest) -> String
+
+    /// The server's issuer identifier, as [RFC 10070
+    /// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4) and security profiles demand.
+    public static let issuer = Self { $0.server.issuer }
+    /// The token endpoint's URL, as older servers demand, even for requests to other endpoints.
+    public static let tokenEndpoint = Self { $0.server.tokenEndpoint.absoluteString }
+    /// The request's URL, as some servers demand at other endpoints than the token endpoint.
+    public static let requestURL = Self { $0.endpoint.absoluteString }
+
+    /// A custom audience.
+    ///
+    /// - Parameter value: The audience.
+    /// - Returns: The audience.
+    public static func custom(_ value: String) -> Self { Self { _ in value } }
+}
+
+extension TokenRequest {
+    /// Sets the parameters of client authentication by assertion
+    /// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    mutating func set(assertion: String, of clientID: String) {
+        set("client_id", clientID)
+        set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        set("client_assertion", assertion)
     }
 }

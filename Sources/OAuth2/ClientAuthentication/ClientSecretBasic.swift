@@ -22,20 +22,8 @@ public struct ClientSecretBasic: ClientAuthentication {
 
     /// The client's identifier.
     public let clientID: String
-    private let secret: Secret
-    private let encoding: Encoding
-
-    /// Creates the authentication.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - secret: The client's secret.
-    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
-    public init(clientID: String, secret: Secret, encoding: Encoding = .form) {
-        self.clientID = clientID
-        self.secret = secret
-        self.encoding = encoding
-    }
+    let secret: Secret
+    let encoding: Encoding
 
     /// Sets the `Authorization` header field.
     ///

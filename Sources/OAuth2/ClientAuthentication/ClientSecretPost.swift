@@ -6,17 +6,7 @@ public import Foundation
 public struct ClientSecretPost: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String
-    private let secret: Secret
-
-    /// Creates the authentication.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - secret: The client's secret.
-    package init(clientID: String, secret: Secret) {
-        self.clientID = clientID
-        self.secret = secret
-    }
+    let secret: Secret
 
     /// Sets `client_id` and `client_secret`.
     ///

@@ -1,57 +1,18 @@
 public import Foundation
 
-/// Client authentication with the TLS connection's certificate
-/// ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)).
+/// Client authentication over TLS connections that present the client's certificate
+/// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
 ///
-/// The network client that sends the requests must have the certificate:
-///
-/// ```swift
-/// let identity = try ClientIdentity(
-///     certificateChainFile: "client.pem",
-///     privateKeyFile: "client.key"
-/// )
-/// let authenticator = OAuth2Authenticator(
-///     server: server,
-///     clientAuthentication: .tlsClientAuth(clientID: "reports"),
-///     grant: ClientCredentialsGrant(),
-///     resources: [api],
-///     client: try NetworkClient(tls: TLSConfiguration(clientIdentity: identity))
-/// )
-/// ```
-///
-/// The server may know the certificate itself or its issuer.
+/// The network client that sends the requests must have the certificate, as
+/// <doc:AuthenticatingTheClient> shows.
 public struct MutualTLSAuthentication: ClientAuthentication {
-    /// The client's identifier.
-    public let clientID: String
-
-    /// Creates the authentication.
-    ///
-    /// - Parameter clientID: The client's identifier.
-    package init(clientID: String) {
-        self.clientID = clientID
-    }
-
-    /// Always `true`: the connection presents a certificate.
-    public var usesMutualTLS: Bool { true }
-
-    /// Sets `client_id`; the certificate is part of the TLS handshake.
-    ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) {
-        request.set("client_id", clientID)
-    }
-}
-
-/// Another client authentication over connections that present a certificate, so that tokens are
-/// bound to it ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
-public struct CertificateBoundAuthentication: ClientAuthentication {
     private let wrapped: any ClientAuthentication
 
-    /// Creates the authentication.
+    /// Creates an authentication with another method over connections that present a certificate,
+    /// so that tokens are bound to it
+    /// ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
     ///
-    /// - Parameter wrapped: The client authentication.
+    /// - Parameter wrapped: The other client authentication.
     public init(_ wrapped: any ClientAuthentication) {
         self.wrapped = wrapped
     }
@@ -63,7 +24,8 @@ public struct CertificateBoundAuthentication: ClientAuthentication {
     /// Always `true`: the connection presents a certificate.
     public var usesMutualTLS: Bool { true }
 
-    /// Adds the other authentication's credential.
+    /// Adds the other authentication's credential, or `client_id` alone for a client that
+    /// authenticates with its certificate.
     ///
     /// - Parameters:
     ///   - request: The request to complete.
@@ -75,10 +37,11 @@ public struct CertificateBoundAuthentication: ClientAuthentication {
 }
 
 extension ClientAuthentication where Self == MutualTLSAuthentication {
-    /// A certificate: `tls_client_auth` if the server trusts its issuer,
-    /// `self_signed_tls_client_auth` if the server knows the certificate itself.
+    /// A certificate ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)):
+    /// `tls_client_auth` if the server trusts its issuer, `self_signed_tls_client_auth` if the
+    /// server knows the certificate itself.
     ///
     /// - Parameter clientID: The client's identifier.
     /// - Returns: The authentication.
-    public static func tlsClientAuth(clientID: String) -> Self { Self(clientID: clientID) }
+    public static func tlsClientAuth(clientID: String) -> Self { Self(.none(clientID: clientID)) }
 }

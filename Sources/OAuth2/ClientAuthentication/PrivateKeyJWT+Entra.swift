@@ -31,7 +31,7 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         certificate: String,
         lifetime: Duration = .seconds(300)
     ) throws(TokenError) -> Self {
-        Self(
+        .privateKeyJWT(
             clientID: clientID,
             signingService: signingKey,
             audience: .tokenEndpoint,
@@ -42,10 +42,9 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
 }
 
 extension SigningKey {
-    /// Returns the SHA-256 thumbprint of the key's certificate in base64url.
+    /// Returns the SHA-256 thumbprint of the key's certificate, optionally with its chain, in
+    /// base64url.
     ///
-    /// - Parameter pem: The certificate, optionally with its chain.
-    /// - Returns: The thumbprint.
     /// - Throws: `TokenError` with the code `malformedKey` or `keyMismatch`.
     package func thumbprint(ofCertificate pem: String) throws(TokenError) -> String {
         let certificate: Certificate

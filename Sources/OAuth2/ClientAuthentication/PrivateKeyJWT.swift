@@ -1,15 +1,15 @@
 public import Foundation
 public import TokenGeneration
 
-/// Client authentication with an assertion that the client signs with its private key
-/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2), [RFC 10070
-/// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)), locally or remotely.
+/// Client authentication with an assertion that the client signs, locally or remotely, with its
+/// private key ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2), [RFC 10070
+/// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4)) or with its secret ([OpenID Connect Core
+/// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
+///
+/// Neither the key nor the secret is ever sent.
 public struct PrivateKeyJWT: ClientAuthentication {
-    /// The audience of an assertion.
-    public typealias Audience = AssertionAudience
-
     /// The service that signs.
-    private enum Signer: Sendable {
+    enum Signer: Sendable {
         case local(any SigningService)
         case remote(any RemoteSigningService)
     }
@@ -24,45 +24,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
     private let content: AssertionContent
     private let header: JSONObject
 
-    /// Creates the authentication.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
-    ///   - signingService: The service that signs the assertion.
-    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
-    ///     `client-authentication+jwt`.
-    public init(
-        clientID: String,
-        signingService: any SigningService,
-        audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60),
-        header: JSONObject = [:]
-    ) {
-        self.init(clientID, .local(signingService), audience, lifetime, header)
-    }
-
-    /// Creates the authentication with a key elsewhere, such as in a key management service.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
-    ///   - remoteSigningService: The service that signs the assertion.
-    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
-    ///     `client-authentication+jwt`.
-    public init(
-        clientID: String,
-        remoteSigningService: any RemoteSigningService,
-        audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60),
-        header: JSONObject = [:]
-    ) {
-        self.init(clientID, .remote(remoteSigningService), audience, lifetime, header)
-    }
-
-    private init(
+    init(
         _ clientID: String,
         _ signer: Signer,
         _ audience: AssertionAudience,
@@ -105,11 +67,11 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     /// An assertion that the client signs with its private key: `private_key_jwt`.
     ///
     /// - Parameters:
-    ///   - clientID: The client's identifier.
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
     ///   - signingService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
-    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
     ///     `client-authentication+jwt`.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
@@ -119,23 +81,18 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         lifetime: Duration = .seconds(60),
         header: JSONObject = [:]
     ) -> Self {
-        Self(
-            clientID: clientID,
-            signingService: signingService,
-            audience: audience,
-            lifetime: lifetime,
-            header: header
-        )
+        Self(clientID, .local(signingService), audience, lifetime, header)
     }
 
-    /// An assertion that a remote service signs with the client's private key: `private_key_jwt`.
+    /// An assertion that a remote service, such as a key management service, signs with the
+    /// client's private key: `private_key_jwt`.
     ///
     /// - Parameters:
-    ///   - clientID: The client's identifier.
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
     ///   - remoteSigningService: The service that signs the assertion.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime of an assertion. The default is 60 seconds.
-    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
     ///     `client-authentication+jwt`.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
@@ -145,12 +102,31 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
         lifetime: Duration = .seconds(60),
         header: JSONObject = [:]
     ) -> Self {
-        Self(
-            clientID: clientID,
-            remoteSigningService: remoteSigningService,
-            audience: audience,
-            lifetime: lifetime,
-            header: header
-        )
+        Self(clientID, .remote(remoteSigningService), audience, lifetime, header)
+    }
+
+    /// An assertion that the client signs with its secret: `client_secret_jwt`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
+    ///   - secret: The client's secret. Its UTF-8 bytes are the key; HS256 requires at least 32.
+    ///   - algorithm: `HS256`, `HS384` or `HS512`.
+    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - header: Members of the assertion's header. Without `typ`, it's
+    ///     `client-authentication+jwt`.
+    /// - Returns: The authentication.
+    /// - Throws: `TokenError` with the code `weakKey` if the secret is too short for the algorithm,
+    ///   or with another code if it can't be a key or the algorithm is a different one.
+    public static func clientSecretJWT(
+        clientID: String,
+        secret: Secret,
+        algorithm: JWSAlgorithm = .hs256,
+        audience: AssertionAudience = .issuer,
+        lifetime: Duration = .seconds(60),
+        header: JSONObject = [:]
+    ) throws -> Self {
+        let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
+        return Self(clientID, .local(key), audience, lifetime, header)
     }
 }

@@ -7,17 +7,7 @@ public import Foundation
 public struct PublicClient: ClientAuthentication {
     /// The client's identifier.
     public let clientID: String
-    private let sendsClientID: Bool
-
-    /// Creates the authentication.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - sendsClientID: `false` to omit `client_id`.
-    package init(clientID: String, sendsClientID: Bool = true) {
-        self.clientID = clientID
-        self.sendsClientID = sendsClientID
-    }
+    let sendsClientID: Bool
 
     /// Sets `client_id`, unless it's omitted.
     ///

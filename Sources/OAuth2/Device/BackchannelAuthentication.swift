@@ -103,10 +103,7 @@ extension BackchannelAuthentication {
     }
 }
 
-extension BackchannelAuthentication: CustomStringConvertible, CustomReflectable {
+extension BackchannelAuthentication: OpaqueDescribed {
     /// A text without the credentials.
     public var description: String { "backchannel authentication" }
-
-    /// A mirror without the credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["expiry": expiry, "interval": interval]) }
 }

@@ -89,14 +89,9 @@ extension DeviceAuthorization {
     }
 }
 
-extension DeviceAuthorization: CustomStringConvertible, CustomReflectable {
+extension DeviceAuthorization: OpaqueDescribed {
     /// The host of the page for the user, without the codes.
     public var description: String { "device authorization at \(verificationURI.host ?? "nowhere")" }
-
-    /// A mirror without the codes.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["verificationURI": verificationURI, "expiry": expiry, "interval": interval])
-    }
 }
 
 /// The progress of a device that waits for its user.

@@ -69,7 +69,7 @@ extension OAuth2Client {
                 response,
                 secrets in
                 try BackchannelAuthentication(
-                    AnswerMembers(members: response.jsonObject(from: place, hiding: secrets), place: place),
+                    AnswerMembers(response, from: place, hiding: secrets),
                     requested: requested,
                     notificationToken: notificationToken
                 )
@@ -92,22 +92,13 @@ extension OAuth2Client {
     ///     polling.
     ///   - progress: A closure that receives the progress before each pause.
     /// - Returns: The tokens, with the verified ID token.
-    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has denied the
-    ///   request, `authorizationExpired` if it has expired, `protocolViolation` if the ID token is
-    ///   missing or invalid, or the code of another error response; the errors of
-    ///   ``RemoteKeySet/keys()`` if the keys to verify the ID token can't be loaded.
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of ``tokens(for:idToken:progress:)``.
     public func tokens(
         of authentication: BackchannelAuthentication,
         idToken: IDTokenRule = .skipIDTokenCheck,
         progress: (DeviceAuthorizationProgress) -> Void = { _ in }
     ) async throws -> IssuedTokens {
-        let check = IDTokenCheck(ofDevice: idToken)
-        // The response with the tokens uses up the request, so load the keys before it.
-        try await check?.verifier.prepare()
-        var tokens = try await issuedTokens(for: authentication.grant, progress: progress)
-        tokens.idToken = try await check?.verifiedToken(of: tokens)
-        return tokens
+        try await tokens(for: authentication.grant, idToken, progress: progress)
     }
 
     private static let backchannelParameters: Set = [
@@ -118,8 +109,6 @@ extension OAuth2Client {
 
     private static func isNotificationToken(_ text: String) -> Bool {
         (22...1_024).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-._~+/=".utf8.contains(byte)
-            }
+            && text.utf8.allSatisfy { HTTPSyntax.isToken68Byte($0) || $0 == UInt8(ascii: "=") }
     }
 }

@@ -32,8 +32,7 @@ extension OAuth2Client {
             )
         let requested = timing.timeSource.now()
         return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response, secrets in
-            let members = try response.jsonObject(from: place, hiding: secrets)
-            let answer = AnswerMembers(members: members, place: place)
+            let answer = try AnswerMembers(response, from: place, hiding: secrets)
             // Some servers report errors with status code 200.
             if let error = answer.members["error"]?.string, !error.isEmpty {
                 throw OAuth2Error(
@@ -71,18 +70,6 @@ extension OAuth2Client {
         idToken: IDTokenRule = .skipIDTokenCheck,
         progress: (DeviceAuthorizationProgress) -> Void = { _ in }
     ) async throws -> IssuedTokens {
-        let check = IDTokenCheck(ofDevice: idToken)
-        // The response with the tokens uses up the device code, so load the keys before it.
-        try await check?.verifier.prepare()
-        var tokens = try await issuedTokens(for: device, progress: progress)
-        tokens.idToken = try await check?.verifiedToken(of: tokens)
-        return tokens
-    }
-
-    private func issuedTokens(
-        for device: DeviceAuthorization,
-        progress: (DeviceAuthorizationProgress) -> Void
-    ) async throws -> IssuedTokens {
         let grant = PolledGrant(
             form: [
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -93,6 +80,6 @@ extension OAuth2Client {
             firstPause: device.interval,
             expired: "the user didn't authorize the device in time; start again when the user asks for it"
         )
-        return try await issuedTokens(for: grant, progress: progress)
+        return try await tokens(for: grant, idToken, progress: progress)
     }
 }

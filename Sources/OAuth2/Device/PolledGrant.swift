@@ -15,7 +15,18 @@ struct PolledGrant: Sendable {
 }
 
 extension OAuth2Client {
-    func issuedTokens(
+    /// Polls until the user has decided, and returns the tokens with the verified ID token.
+    func tokens(
+        for grant: PolledGrant,
+        _ idToken: IDTokenRule,
+        progress: (DeviceAuthorizationProgress) -> Void
+    ) async throws -> IssuedTokens {
+        try await verifying(IDTokenCheck(ofDevice: idToken)) {
+            try await issuedTokens(for: grant, progress: progress)
+        }
+    }
+
+    private func issuedTokens(
         for grant: PolledGrant,
         progress: (DeviceAuthorizationProgress) -> Void
     ) async throws -> IssuedTokens {

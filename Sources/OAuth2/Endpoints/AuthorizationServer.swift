@@ -5,14 +5,9 @@ public import TokenGeneration
 /// An authorization server's issuer identifier and endpoints
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
-/// ```swift
-/// let server = try await AuthorizationServerDiscovery(
-///     issuer: "https://id.example"
-/// ).server()
-/// ```
-///
-/// Endpoints must be `https`, or `http` on a loopback address. The metadata of an `https` issuer
-/// can't name endpoints on this machine, unless the issuer is on it too. A missing one is `nil`.
+/// ``AuthorizationServerDiscovery`` loads them. Endpoints must be `https`, or `http` on a loopback
+/// address. The metadata of an `https` issuer can't name endpoints on this machine, unless the
+/// issuer is on it too. A missing one is `nil`.
 public struct AuthorizationServer: Sendable, Hashable {
     /// The server's issuer identifier, exactly as the server writes it; the audience of assertions.
     public let issuer: String
@@ -136,7 +131,7 @@ public struct AuthorizationServer: Sendable, Hashable {
 
     /// A Boolean value that indicates whether authorization responses name the server that sent
     /// them ([RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
-    public var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
+    var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
 
     /// A Boolean value that indicates whether the server accepts only pushed authorization requests
     /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).
@@ -177,11 +172,9 @@ struct MetadataDocument {
     }
 
     func string(_ name: String) throws(OAuth2Error) -> String? {
-        switch members[name] {
-        case nil, .null?: return nil
-        case .string(let text)?: return text
-        default: throw Self.wrongType(name)
-        }
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.string else { throw Self.wrongType(name) }
+        return text
     }
 
     /// Returns an endpoint that may receive credentials.
@@ -208,7 +201,7 @@ struct MetadataDocument {
     }
 
     /// Returns a name from the server in a form that is safe to log.
-    private static func shown(_ name: String) -> String {
+    fileprivate static func shown(_ name: String) -> String {
         OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
     }
 
@@ -225,15 +218,15 @@ extension URL {
     ///
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
-        let what = "a request to “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")”"
+        let name = MetadataDocument.shown(name)
+        let what = "a request to “\(name)”"
         let origin = try confidentialOrigin(what)
         guard let issuer = URL(string: issuer).flatMap({ HTTPOrigin($0) }), issuer.scheme == "https" else { return }
         guard origin.scheme == "https" else { throw isNotConfidential(what) }
         guard !origin.isThisMachine || issuer.isThisMachine else {
             throw OAuth2Error(
                 .insecureTransport,
-                "“\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” of the server is on this machine, although "
-                    + "the issuer isn't; ask the server's operator"
+                "“\(name)” of the server is on this machine, although the issuer isn't; ask the server's operator"
             )
         }
     }

@@ -4,17 +4,12 @@ import Networking
 /// The freshness lifetime of a response
 /// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
 enum CacheLifetime {
-    /// Returns the lifetime from a response's `Cache-Control`, `Expires` and `Age`.
+    /// Returns the remaining lifetime from a response's `Cache-Control`, `Expires` and `Age`: zero
+    /// if the response must not be reused without validation, `nil` if it doesn't specify one.
     ///
     /// `Expires` counts only without `max-age`, even an invalid one
     /// ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). An invalid date in `Expires`
-    /// means that the response has expired.
-    ///
-    /// - Parameters:
-    ///   - headers: The response's header fields.
-    ///   - now: The time when the response arrived, for a response without a `Date`.
-    /// - Returns: The remaining lifetime, zero if the response must not be reused without
-    ///   validation, or `nil` if the response doesn't specify one.
+    /// means that the response has expired. `now` replaces a missing `Date`.
     static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
         var maxAge: Duration?

@@ -21,15 +21,17 @@ struct EndpointExchange: Sendable {
     /// A Boolean value that indicates whether errors may quote the server, which they must not if
     /// the network client's authenticator adds secrets to the request.
     var isQuotable = true
+    /// A Boolean value that indicates whether the error of the network client's authenticator is
+    /// that of the request.
+    var isOfAuthenticator = true
     /// A Boolean value that indicates whether a lost request may be sent again.
     var isRepeatable = true
 
     /// Sends requests until one succeeds, a failure is final, or the time is up.
     ///
-    /// - Parameters:
-    ///   - makeRequest: A closure that creates each attempt's request, with the server's time.
-    ///   - read: A closure that reads a 2xx response, given the secrets that errors can't repeat.
-    /// - Returns: The value of `read`.
+    /// One closure creates each attempt's request, with the server's time. The other reads a 2xx
+    /// response, given the secrets that errors can't repeat.
+    ///
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
@@ -44,7 +46,8 @@ struct EndpointExchange: Sendable {
             let failure: OAuth2Error
             do {
                 let request = try await makeRequest(hints.date(for: origin))
-                return try await read(try await response(to: request, until: deadline), request.secrets)
+                let timeout = deadline - timing.timeSource.now()
+                return try await read(try await response(to: request, timeout: timeout), request.secrets)
             } catch let error as OAuth2Error { failure = error.following(previous) }
             previous = failure
             let step = sequence.next(
@@ -63,25 +66,27 @@ struct EndpointExchange: Sendable {
         }
     }
 
-    /// Sends one request.
-    private func response(
+    /// Sends one request, whose network client's errors become OAuth 2 errors.
+    ///
+    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    func response(
         to request: Request,
-        until deadline: ContinuousClock.Instant
+        timeout: Duration?,
+        observers: [any ClientObserver] = []
     ) async throws -> HTTPResponse {
         let requested = timing.timeSource.now()
         func note(_ headers: HTTPHeaders) {
             hints.note(headers, from: url, age: timing.timeSource.now() - requested)
         }
+        // A redirect would carry credentials and trust to another server.
+        var options = RequestOptions(
+            redirects: .never,
+            timeout: timeout,
+            maximumBodySize: TokenEndpoint.maximumBodySize
+        )
+        options.additionalObservers = observers
         do {
-            // A redirect would carry credentials and trust to another server.
-            let response = try await client.response(
-                for: request.request,
-                options: RequestOptions(
-                    redirects: .never,
-                    timeout: deadline - requested,
-                    maximumBodySize: TokenEndpoint.maximumBodySize
-                )
-            )
+            let response = try await client.response(for: request.request, options: options)
             note(response.headers)
             return response
         } catch let error as ServerError {
@@ -96,8 +101,7 @@ struct EndpointExchange: Sendable {
             )
         } catch let error as NetworkError {
             if error.code == .cancelled { throw error }
-            // The error of the network client's authenticator.
-            if let cause = error.cause as? OAuth2Error { throw cause }
+            if isOfAuthenticator, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
                 let limit = TokenEndpoint.maximumBodySize
                 throw OAuth2Error(

@@ -31,44 +31,43 @@ struct AnswerMembers {
     /// The endpoint's name in error messages.
     let place: String
 
-    func string(_ name: String) throws(OAuth2Error) -> String? {
-        switch members[name] {
-        case nil, .null?: return nil
-        case .string(let text)?: return text
-        default: throw wrong(name)
-        }
+    init(members: JSONObject, place: String) {
+        self.members = members
+        self.place = place
     }
+
+    /// Reads a response whose body is a JSON object.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets.
+    init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
+        self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
+    }
+
+    func string(_ name: String) throws(OAuth2Error) -> String? { try value(name, \.string) }
 
     /// Returns a time in seconds since 1970, with or without a fraction.
     func seconds(_ name: String) throws(OAuth2Error) -> Double? {
-        switch members[name] {
-        case nil, .null?: return nil
-        case .number(let number)?:
-            guard let seconds = number.double, seconds.isFinite else { throw wrong(name) }
-            return seconds
-        default: throw wrong(name)
-        }
+        try value(name) { $0.number?.double.flatMap { $0.isFinite ? $0 : nil } }
     }
 
     /// Returns a list of strings, which can also be a single string.
     func strings(_ name: String) throws(OAuth2Error) -> [String] {
-        switch members[name] {
-        case nil, .null?: return []
-        case .string(let text)?: return [text]
-        case .array(let values)?:
-            let texts = values.compactMap(\.string)
-            guard texts.count == values.count else { throw wrong(name) }
-            return texts
-        default: throw wrong(name)
-        }
+        try value(name) { value in
+            if let text = value.string { return [text] }
+            let texts = value.array?.compactMap(\.string)
+            return texts?.count == value.array?.count ? texts : nil
+        } ?? []
     }
 
-    func object(_ name: String) throws(OAuth2Error) -> JSONObject? {
-        switch members[name] {
-        case nil, .null?: return nil
-        case .object(let object)?: return object
-        default: throw wrong(name)
-        }
+    func object(_ name: String) throws(OAuth2Error) -> JSONObject? { try value(name, \.object) }
+
+    private func value<Value>(
+        _ name: String,
+        _ read: (JSONValue) -> Value?
+    ) throws(OAuth2Error) -> Value? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let result = read(value) else { throw wrong(name) }
+        return result
     }
 
     func required(_ name: String) throws(OAuth2Error) -> String {

@@ -14,12 +14,8 @@ final class MetadataSource<Value: Sendable>: Sendable {
 
     /// Creates a source without sending a request.
     ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier.
-    ///   - client: The network client that sends the requests.
-    ///   - options: The options for loading and caching metadata.
-    ///   - parse: A closure that reads the value from the metadata of an issuer, after checking
-    ///     that the metadata names it.
+    /// The closure reads the value from the metadata of an issuer, after checking that the metadata
+    /// names it.
     init(
         issuer: String,
         client: NetworkClient,
@@ -85,10 +81,9 @@ final class MetadataSource<Value: Sendable>: Sendable {
 }
 
 extension EndpointExchange {
-    /// Gets a JSON object that is published at the URL.
+    /// Gets a JSON object that is published at the URL, and reads it with the response's header
+    /// fields.
     ///
-    /// - Parameter read: A closure that reads the object, given the response's header fields.
-    /// - Returns: The value of `read`.
     /// - Throws: The errors of ``value(_:read:)``.
     func document<Value>(_ read: (JSONObject, HTTPHeaders) throws -> Value) async throws -> Value {
         try await value { _ in

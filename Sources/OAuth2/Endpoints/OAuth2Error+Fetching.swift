@@ -2,12 +2,7 @@ package import Foundation
 import Networking
 
 extension OAuth2Error {
-    /// Wraps the error of fetching a signed or public document.
-    ///
-    /// - Parameters:
-    ///   - document: The document with its article, such as “the key set”.
-    ///   - error: The error.
-    ///   - date: The current time.
+    /// Wraps the error of fetching a signed or public document, which is named with its article.
     package init(fetching document: String, failure error: any Error, at date: Date) {
         switch error {
         case let error as OAuth2Error:
@@ -15,28 +10,18 @@ extension OAuth2Error {
         case let error as ServerError:
             // The server's error page doesn't help readers of the error.
             let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
-            if Self.isTransient(error.errorCode) {
-                self.init(
-                    .serverTransient,
-                    "\(document)'s server has failed temporarily",
-                    status: error.errorCode,
-                    cause: cause
-                )
-                retryAfter = RetryAfter.delay(
-                    error.headers["Retry-After"],
-                    responseDate: error.headers["Date"],
-                    now: date
-                )
-            } else {
-                let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
-                let hint = isRedirect ? "redirects aren't followed; " : ""
-                self.init(
-                    .protocolViolation,
-                    "\(document)'s server responded with \(error.errorCode): \(hint)check the URL",
-                    status: error.errorCode,
-                    cause: cause
-                )
-            }
+            let isTransient = Self.isTransient(error.errorCode)
+            let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
+            let hint = isRedirect ? "redirects aren't followed; " : ""
+            self.init(
+                isTransient ? .serverTransient : .protocolViolation,
+                isTransient
+                    ? "\(document)'s server has failed temporarily"
+                    : "\(document)'s server responded with \(error.errorCode): \(hint)check the URL",
+                status: error.errorCode,
+                cause: cause
+            )
+            if isTransient { retryAfter = Self.retryAfter(error, now: date) }
         case let error as NetworkError where error.code == .bodyTooLarge:
             self.init(
                 .protocolViolation,

@@ -14,26 +14,10 @@ struct TokenEndpoint: Sendable {
     var requestTimeout: Duration?
     let hints: DPoPServerState
     let journal: TokenJournal
-    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
-    let insecurelyAcceptsBearerTokens: Bool
+    let dpop: DPoPKey?
 
-    init(
-        location: ServerLocation,
-        clientAuthentication: any ClientAuthentication,
-        client: NetworkClient,
-        timing: OAuth2Timing,
-        dpop: DPoPKey?,
-        journal: TokenJournal,
-        hints: DPoPServerState? = nil
-    ) {
-        self.location = location
-        self.clientAuthentication = clientAuthentication
-        self.client = client
-        self.timing = timing
-        self.hints = hints ?? DPoPServerState(timeSource: timing.timeSource, journal: journal)
-        self.journal = journal
-        insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
-    }
+    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
+    var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
 
     var timeSource: TimeSource { timing.timeSource }
 
@@ -151,16 +135,21 @@ struct TokenEndpoint: Sendable {
         timeout: Duration?
     ) async throws(OAuth2Error) -> TokenAnswer {
         let requested = timeSource.now()
+        let exchange = EndpointExchange(
+            place: "the token endpoint",
+            url: request.endpoint,
+            client: client,
+            timing: timing,
+            hints: hints,
+            isOfClient: true,
+            isOfAuthenticator: false
+        )
         do {
-            // A redirect would carry the credentials in the body to another server.
-            var options = RequestOptions(
-                redirects: .never,
+            let response = try await exchange.response(
+                to: (try request.urlRequest, request.secrets),
                 timeout: timeout ?? requestTimeout,
-                maximumBodySize: Self.maximumBodySize
+                observers: journal.observers
             )
-            options.additionalObservers = journal.observers
-            let response = try await client.response(for: try request.urlRequest, options: options)
-            note(response.headers, of: request, requested: requested)
             do throws(OAuth2Error) {
                 return .tokens(
                     try TokenResponse(
@@ -183,21 +172,6 @@ struct TokenEndpoint: Sendable {
             }
         } catch let error as OAuth2Error {
             throw error
-        } catch let error as ServerError {
-            note(error.headers, of: request, requested: requested)
-            throw OAuth2Error(
-                answer: error,
-                place: "the token endpoint",
-                hiding: request.secrets,
-                now: timeSource.date(),
-                isOfClient: true
-            )
-        } catch let error as NetworkError where error.code == .bodyTooLarge {
-            throw OAuth2Error(
-                .protocolViolation,
-                "the token endpoint's response is larger than \(Self.maximumBodySize) bytes; check the endpoint's URL",
-                cause: error
-            )
         } catch {
             throw OAuth2Error(.serverUnreachable, "the token endpoint couldn't be reached", cause: error)
         }
@@ -205,9 +179,27 @@ struct TokenEndpoint: Sendable {
 
     /// The maximum size of a response, in bytes; tokens have a few kilobytes.
     static let maximumBodySize = 1 << 20
+}
 
-    private func note(_ headers: HTTPHeaders, of request: TokenRequest, requested: ContinuousClock.Instant) {
-        hints.note(headers, from: request.endpoint, age: timeSource.now() - requested)
+extension TokenEndpoint {
+    /// Creates an endpoint with its own journal, for the observers of the client.
+    init(
+        _ location: ServerLocation,
+        _ clientAuthentication: any ClientAuthentication,
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing,
+        _ dpop: DPoPKey?
+    ) {
+        let journal = TokenJournal(client.options.observers)
+        self.init(
+            location: location,
+            clientAuthentication: clientAuthentication,
+            client: client,
+            timing: timing,
+            hints: DPoPServerState(timeSource: timing.timeSource, journal: journal),
+            journal: journal,
+            dpop: dpop
+        )
     }
 }
 

@@ -102,15 +102,10 @@ public struct TokenRequest: Sendable {
     }
 }
 
-extension TokenRequest: CustomStringConvertible, CustomReflectable {
+extension TokenRequest: OpaqueDescribed {
     /// The endpoint's host and the names of the fields, without their values.
     public var description: String {
         let names = form.map(\.name) + headers.map(\.name)
         return "token request to \(endpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"
-    }
-
-    /// A mirror without the fields' values.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["server": server, "form": form.map(\.name), "headers": headers.map(\.name)])
     }
 }

@@ -12,17 +12,8 @@ struct TokenResponse: Sendable {
     /// All members of the response.
     let members: JSONObject
 
-    /// Reads a response with a 2xx status code.
+    /// Reads a response with a 2xx status code to a request that was sent at `requested`.
     ///
-    /// - Parameters:
-    ///   - body: The body.
-    ///   - status: The status code.
-    ///   - requested: The time when the request was sent, from which the lifetime counts.
-    ///   - proof: The key that the token is bound to, or `nil` for a bearer token.
-    ///   - insecurelyAcceptsBearerTokens: `true` to accept a bearer token in place of a bound one.
-    ///   - acceptsMissingType: `true` to treat a token without a type as a bearer token.
-    ///   - isExchange: `true` for a token exchange, which can issue other types of tokens.
-    ///   - secrets: The secrets that errors must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
         parsing body: Data,

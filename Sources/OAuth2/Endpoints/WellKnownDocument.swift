@@ -25,8 +25,6 @@ public struct WellKnownDocument: Sendable, Hashable {
 
     /// Returns the document's URL.
     ///
-    /// - Parameter issuer: The issuer identifier.
-    /// - Returns: The URL.
     /// - Throws: ``OAuth2Error`` with the code `invalidIssuer` if the identifier isn't a URL, or
     ///   has user information, a query or a fragment; `insecureTransport` if it, or a custom URL,
     ///   is neither `https` nor on this machine.

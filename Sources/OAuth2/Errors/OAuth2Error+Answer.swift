@@ -3,18 +3,11 @@ import Networking
 import TokenGeneration
 
 extension OAuth2Error {
-    /// Creates an error from an endpoint's error response.
+    /// Creates an error from an endpoint's error response, whose error texts get into it without
+    /// the secrets that the server was sent.
     ///
-    /// - Parameters:
-    ///   - answer: The response. Only the server's error texts get into the error, without the
-    ///     secrets it was sent.
-    ///   - place: The endpoint's name in messages.
-    ///   - secrets: The secrets that the error's text must not repeat.
-    ///   - now: The current time, for a `Retry-After` with a date.
-    ///   - isOfClient: `true` if the endpoint authenticates the client, `false` if it takes an
-    ///     access token. The default is `false`.
-    ///   - isQuotable: `true` if the server's texts may be quoted. They may not if the secrets it
-    ///     was sent are unknown. The default is `true`.
+    /// An endpoint that isn't `isOfClient` takes an access token. The server may not be quoted if
+    /// the secrets that it was sent are unknown.
     init(
         answer: ServerError,
         place: String,
@@ -46,49 +39,35 @@ extension OAuth2Error {
                 hiding: secrets,
                 cause: cause
             )
-        } else if Self.isTransient(answer.errorCode) {
-            self.init(
-                .serverTransient,
-                "\(place) has failed temporarily",
-                status: answer.errorCode,
-                cause: cause
-            )
-        } else if answer.errorCode == 401, isOfClient {
-            // This holds for any body: only the client was authenticated (RFC 6749 §5.2).
-            self.init(
-                .invalidClient,
-                "\(place) rejects the client's authentication; check the client ID and key",
-                status: answer.errorCode,
-                cause: cause
-            )
-        } else if answer.errorCode == 401,
-            challenges.contains(where: { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") })
-        {
-            self.init(
-                .accessTokenRejected,
-                "\(place) rejects the access token; it may have expired or been revoked",
-                status: answer.errorCode,
-                cause: cause
-            )
         } else {
-            self.init(
-                .protocolViolation,
-                "\(place) responded with \(answer.errorCode) and no OAuth 2 error; check the endpoint's URL",
-                status: answer.errorCode,
-                cause: cause
-            )
+            let isUnauthorized = answer.errorCode == 401
+            let isOfResource = challenges.contains { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
+            let (code, text) =
+                if Self.isTransient(answer.errorCode) {
+                    (Code.serverTransient, "has failed temporarily")
+                } else if isUnauthorized, isOfClient {
+                    // This holds for any body: only the client was authenticated (RFC 6749 §5.2).
+                    (Code.invalidClient, "rejects the client's authentication; check the client ID and key")
+                } else if isUnauthorized, isOfResource {
+                    (Code.accessTokenRejected, "rejects the access token; it may have expired or been revoked")
+                } else {
+                    (
+                        Code.protocolViolation,
+                        "responded with \(answer.errorCode) and no OAuth 2 error; check the endpoint's URL"
+                    )
+                }
+            self.init(code, "\(place) \(text)", status: answer.errorCode, cause: cause)
         }
         if isQuotable {
             challenge = (challenges.first { $0.parameters["error"] != nil } ?? challenges.first)?.without(secrets)
         }
         hasNonce = answer.headers["DPoP-Nonce"] != nil
-        if code == .serverTransient {
-            retryAfter = RetryAfter.delay(
-                answer.headers["Retry-After"],
-                responseDate: answer.headers["Date"],
-                now: now
-            )
-        }
+        if code == .serverTransient { retryAfter = Self.retryAfter(answer, now: now) }
+    }
+
+    /// Returns the time that a response asks the client to wait.
+    static func retryAfter(_ answer: ServerError, now: Date) -> Duration? {
+        RetryAfter.delay(answer.headers["Retry-After"], responseDate: answer.headers["Date"], now: now)
     }
 
     /// The error codes of resources

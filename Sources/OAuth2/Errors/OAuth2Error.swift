@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+import TokenGeneration
 
 /// A failure to get or use a token.
 ///
@@ -76,10 +77,8 @@ public struct OAuth2Error: Error, Sendable {
         return error
     }
 
-    /// Returns the error of a request that wasn't sent again because its assertion is spent.
-    ///
-    /// - Parameter previous: The failure of the previous request, or `nil` for the first request.
-    /// - Returns: This error; the previous failure if it's temporary.
+    /// Returns the error of a request that wasn't sent again because its assertion is spent: this
+    /// error, or the failure of the previous request if that's temporary.
     func following(_ previous: OAuth2Error?) -> Self {
         guard isSpentAssertion, let previous else { return self }
         // A temporary failure says when to try again, perhaps with a new assertion.
@@ -232,4 +231,15 @@ extension OAuth2Error: CustomStringConvertible, LocalizedError {
 
     /// The same text for Foundation's error APIs.
     public var errorDescription: String? { description }
+}
+
+extension OAuth2Error: LoggableError {
+    package var logText: String {
+        let text = "\(code): \(message)"
+        return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
+    }
+}
+
+extension TokenError: LoggableError {
+    package var logText: String { logText("\(code): \(message)", cause: cause) }
 }

@@ -191,12 +191,8 @@ private struct DecodingStage {
         return stage.bytes.count < bytes.count ? stage : nil
     }
 
-    /// Decodes every run of base64 or base64url, or returns `nil` if every run is too short.
-    ///
-    /// - Parameters:
-    ///   - shift: The number of characters to skip at the start of a run.
-    ///   - leastRun: The length of the shortest run to decode.
-    /// - Returns: The decoded runs.
+    /// Decodes every run of base64 or base64url from its character `shift`, or returns `nil` if
+    /// every run is shorter than `leastRun`.
     private func base64Decoded(from shift: Int, leastRun: Int) -> DecodingStage? {
         var stage = DecodingStage()
         var start = 0

@@ -4,10 +4,10 @@ import TokenGeneration
 
 /// A grant with a signed SAML 2.0 assertion
 /// ([RFC 7522 §2.1](https://www.rfc-editor.org/rfc/rfc7522#section-2.1)).
-public struct SAMLBearerGrant: Grant {
+public struct SAMLBearerGrant: RepeatableGrant {
     /// The grant's type, the subject, and the requested access.
     public let identifier: String
-    private let access: RequestedAccess
+    let access: RequestedAccess
     private let assertion: @Sendable () async throws -> Data
 
     /// Creates the grant.
@@ -38,9 +38,6 @@ public struct SAMLBearerGrant: Grant {
         self.assertion = assertion
     }
 
-    /// Always `true`: each request gets an assertion.
-    public var isRepeatable: Bool { true }
-
     /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
@@ -53,13 +50,7 @@ public struct SAMLBearerGrant: Grant {
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map { Self(name: "\(identifier)\nwider", $0, assertion) }
-    }
+    func requesting(_ access: RequestedAccess) -> Self { Self(name: "\(identifier)\nwider", access, assertion) }
 }
 
 /// A grant of a type that isn't built in
@@ -116,10 +107,10 @@ public struct ExtensionGrant: Grant {
 ///
 /// The grant has no credential. Its tokens come from
 /// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the store.
-public struct UserGrant: Grant {
+public struct UserGrant: RefreshedGrant {
     /// The grant's type, the user, and the requested access.
     public let identifier: String
-    private let refresh: RefreshAccess
+    let refresh: RefreshAccess
 
     /// Creates the grant.
     ///
@@ -140,29 +131,6 @@ public struct UserGrant: Grant {
             omitsRefusedResources: omitsRefusedResources
         )
         self.identifier = refresh.identifier("user \(identifier)")
-    }
-
-    /// Always `false`: the user would have to authorize the client again.
-    public var isRepeatable: Bool { false }
-
-    /// Returns `nil`, because the grant doesn't have a credential.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: `nil`
-    public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
-
-    /// Returns the access to request on refresh.
-    ///
-    /// - Returns: `scope` and `resource`.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
-    public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
-
-    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
-    ///
-    /// - Parameter error: The server's error response.
-    /// - Returns: `scope`, or `nil`.
-    public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
-        refresh.reduced(after: error)
     }
 }
 

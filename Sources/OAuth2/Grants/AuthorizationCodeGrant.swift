@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 
 /// A grant with the code from an ``AuthorizationRequest``'s response
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
@@ -20,7 +19,7 @@ public struct AuthorizationCodeGrant: Grant {
     private let code: Secret
     private let redirectURI: String
     private let codeVerifier: CodeVerifier
-    private let use = SingleUse()
+    private let isUsed = SharedValue(false)
 
     /// Creates a grant without ``AuthorizationRequest/grant(from:of:)``.
     ///
@@ -47,7 +46,7 @@ public struct AuthorizationCodeGrant: Grant {
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()
-        guard use.isFirst() else { return nil }
+        guard !isUsed.replace(with: true) else { return nil }
         return [
             ("grant_type", "authorization_code"), ("code", code.expose { $0 }), ("redirect_uri", redirectURI),
             ("code_verifier", codeVerifier.value.expose { $0 }),
@@ -55,16 +54,5 @@ public struct AuthorizationCodeGrant: Grant {
     }
 
     /// Allows another use of the code.
-    public func parametersWereNotSent() { use.undo() }
-}
-
-/// A flag that only its first user gets.
-private final class SingleUse: Sendable {
-    private let isUsed = Atomic(false)
-
-    func isFirst() -> Bool {
-        !isUsed.exchange(true, ordering: .relaxed)
-    }
-
-    func undo() { isUsed.store(false, ordering: .relaxed) }
+    public func parametersWereNotSent() { isUsed.replace(with: false) }
 }

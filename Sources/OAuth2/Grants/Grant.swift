@@ -90,12 +90,31 @@ extension Grant {
     public func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
 }
 
+/// A grant that the client can use again without the user's help, also with wider access.
+protocol RepeatableGrant: Grant {
+    var access: RequestedAccess { get }
+
+    /// Returns the same grant with other access.
+    func requesting(_ access: RequestedAccess) -> Self
+}
+
+extension RepeatableGrant {
+    /// Always `true`.
+    public var isRepeatable: Bool { true }
+
+    /// Returns the same grant with the scope or the claims that a resource demands.
+    ///
+    /// - Parameter demand: The resource's demand.
+    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
+    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
+        access.widened(by: demand).map(requesting)
+    }
+}
+
 /// A grant for a client that acts for itself
 /// ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
-public struct ClientCredentialsGrant: Grant {
-    /// The requested scope, or `nil` for the server's default.
-    public var scope: String? { access.scope }
-    private let access: RequestedAccess
+public struct ClientCredentialsGrant: RepeatableGrant {
+    let access: RequestedAccess
 
     /// Creates the grant.
     ///
@@ -124,11 +143,8 @@ public struct ClientCredentialsGrant: Grant {
 
     /// The grant's type and the requested access.
     public var identifier: String {
-        (["client_credentials \(scope ?? "")"] + access.identifier).joined(separator: "\n")
+        (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
-
-    /// Always `true`: the client's authentication is sufficient.
-    public var isRepeatable: Bool { true }
 
     /// Returns the form's fields.
     ///
@@ -140,13 +156,7 @@ public struct ClientCredentialsGrant: Grant {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map(ClientCredentialsGrant.init)
-    }
+    func requesting(_ access: RequestedAccess) -> Self { Self(access) }
 }
 
 /// A grant with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
@@ -154,12 +164,12 @@ public struct ClientCredentialsGrant: Grant {
 /// The token in the initializer is only the first one. The server may rotate it with each use. The
 /// authenticator stores the newest one and prefers it to the first. Create the grant with the same
 /// first token after a restart, and with the new token after the user has signed in again.
-public struct RefreshTokenGrant: Grant {
+public struct RefreshTokenGrant: RefreshedGrant {
     /// The first refresh token.
     public let refreshToken: Secret?
     /// The grant's type, a digest of the first token that keeps users apart, and the access.
     public let identifier: String
-    private let refresh: RefreshAccess
+    let refresh: RefreshAccess
 
     /// Creates the grant.
     ///
@@ -184,11 +194,18 @@ public struct RefreshTokenGrant: Grant {
         )
         identifier = refresh.identifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
+}
 
-    /// Always `false`: if the server rejects the token, the user must sign in again.
+/// A grant that only a refresh token can renew; without one, the user must sign in again.
+protocol RefreshedGrant: Grant {
+    var refresh: RefreshAccess { get }
+}
+
+extension RefreshedGrant {
+    /// Always `false`.
     public var isRepeatable: Bool { false }
 
-    /// Returns `nil`, because the grant has only its refresh token.
+    /// Returns `nil`, because only a refresh token gets tokens.
     ///
     /// - Parameter date: Not used.
     /// - Returns: `nil`

@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 public import TokenGeneration
 
 /// A grant with a signed JWT, such as one with which a service acts for a user
@@ -13,10 +12,10 @@ public import TokenGeneration
 ///     scope: "reports.read"
 /// )
 /// ```
-public struct JWTBearerGrant: Grant {
+public struct JWTBearerGrant: RepeatableGrant {
     /// The grant's type, the assertion's subject, and the requested access.
     public let identifier: String
-    private let access: RequestedAccess
+    let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
     /// Returns another assertion than the last one, or `nil` if there's none.
     private let renewal: @Sendable (Date) async throws -> Secret?
@@ -39,14 +38,18 @@ public struct JWTBearerGrant: Grant {
         resources: [String] = [],
         authorizationDetails: [AuthorizationDetail] = []
     ) {
-        let lastAssertion = LastAssertion()
+        let last = SharedValue<AccessToken?>(nil)
+        let keep = { @Sendable (token: AccessToken) in
+            last.replace(with: token)
+            return token.value
+        }
         self.init(
             name: identifier,
             RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
-            assertion: { _ in lastAssertion.keep(try await source.token()) },
+            assertion: { _ in keep(try await source.token()) },
             renewal: { _ in
-                guard let last = lastAssertion.token else { return nil }
-                return try await source.replacement(for: last).map(lastAssertion.keep)
+                guard let last = last.value else { return nil }
+                return try await source.replacement(for: last).map(keep)
             }
         )
     }
@@ -163,9 +166,6 @@ public struct JWTBearerGrant: Grant {
         self.renewal = renewal ?? { try await assertion($0) }
     }
 
-    /// Always `true`: each request gets a new assertion.
-    public var isRepeatable: Bool { true }
-
     /// Returns the form's fields.
     ///
     /// - Parameter date: The time of issue of an assertion that the grant signs.
@@ -187,14 +187,8 @@ public struct JWTBearerGrant: Grant {
         return try await renewal(date).map { Self.form(with: $0, access) }
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map {
-            Self(name: "\(identifier)\nwider", $0, assertion: assertion, renewal: renewal)
-        }
+    func requesting(_ access: RequestedAccess) -> Self {
+        Self(name: "\(identifier)\nwider", access, assertion: assertion, renewal: renewal)
     }
 
     private static func form(
@@ -202,17 +196,5 @@ public struct JWTBearerGrant: Grant {
         _ access: [(name: String, value: String)]
     ) -> [(name: String, value: String)] {
         [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose { $0 })] + access
-    }
-}
-
-/// The latest assertion from a source.
-private final class LastAssertion: Sendable {
-    private let last = Mutex<AccessToken?>(nil)
-
-    var token: AccessToken? { last.withLock { $0 } }
-
-    func keep(_ token: AccessToken) -> Secret {
-        last.withLock { $0 = token }
-        return token.value
     }
 }

@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 
 /// A grant that exchanges one token for another
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
@@ -20,7 +19,7 @@ import Synchronization
 ///     audiences: ["reports"]
 /// )
 /// ```
-public struct TokenExchangeGrant: Grant {
+public struct TokenExchangeGrant: RepeatableGrant {
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
 
     /// The party that acts on the subject's behalf
@@ -52,7 +51,7 @@ public struct TokenExchangeGrant: Grant {
         parts += audiences.map { "audience=\($0)" }
         parts += access.identifier
         if let scope = access.scope { parts.append("scope=\(scope)") }
-        if let requestedType { parts.append("requested_token_type=\(requestedType)") }
+        if let requestedType { parts.append("requested_token_type=\(requestedType.uri)") }
         return parts.joined(separator: "\n")
     }
     private let subject: any TokenSource
@@ -60,9 +59,10 @@ public struct TokenExchangeGrant: Grant {
     private let actor: Actor?
     private let name: String
     private let audiences: [String]
-    private var access: RequestedAccess
+    private(set) var access: RequestedAccess
     private let requestedType: TokenType?
-    private var lastTokens = LastTokens()
+    /// The tokens of the latest exchange.
+    private var lastTokens = SharedValue<(subject: AccessToken, actor: AccessToken?)?>(nil)
 
     /// Creates the grant.
     ///
@@ -105,9 +105,6 @@ public struct TokenExchangeGrant: Grant {
         requestedType = requestedTokenType
     }
 
-    /// Always `true`: the subject's source replaces a token that has expired.
-    public var isRepeatable: Bool { true }
-
     /// Returns the form's fields.
     ///
     /// - Parameter date: Not used.
@@ -133,17 +130,11 @@ public struct TokenExchangeGrant: Grant {
         return try form(subject: newSubject ?? last.subject, actor: newActor ?? last.actor)
     }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        access.widened(by: demand).map { access in
-            var grant = self
-            grant.access = access
-            grant.lastTokens = LastTokens()
-            return grant
-        }
+    func requesting(_ access: RequestedAccess) -> Self {
+        var grant = self
+        grant.access = access
+        grant.lastTokens = SharedValue(nil)
+        return grant
     }
 
     private func form(
@@ -151,7 +142,7 @@ public struct TokenExchangeGrant: Grant {
         actor actorToken: AccessToken?
     ) throws(OAuth2Error) -> [(name: String, value: String)] {
         let access = try access.fields(besides: Self.ownParameters)
-        lastTokens.value = (token, actorToken)
+        lastTokens.replace(with: (token, actorToken))
         var form: [(name: String, value: String)] = [
             ("grant_type", Self.type), ("subject_token", token.value.expose { $0 }),
             ("subject_token_type", subjectType.uri),
@@ -167,14 +158,4 @@ public struct TokenExchangeGrant: Grant {
     private static let ownParameters: Set = [
         "subject_token", "subject_token_type", "actor_token", "actor_token_type", "audience", "requested_token_type",
     ]
-}
-
-/// The tokens of the latest exchange.
-private final class LastTokens: Sendable {
-    private let tokens = Mutex<(subject: AccessToken, actor: AccessToken?)?>(nil)
-
-    var value: (subject: AccessToken, actor: AccessToken?)? {
-        get { tokens.withLock { $0 } }
-        set { tokens.withLock { $0 = newValue } }
-    }
 }

@@ -62,11 +62,8 @@ public struct IDTokenVerifier: Sendable {
     ///
     /// The default is `nil`, which rejects encrypted tokens. With a decrypter, the verifier rejects
     /// tokens that aren't encrypted. A token must be signed first and encrypted then ([OpenID
-    /// Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
-    ///
-    /// ```swift
-    /// verifier.decrypter = try metadata.decrypter(for: .idToken, keys: [key])
-    /// ```
+    /// Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)). See
+    /// ``ClientMetadata/decrypter(for:keys:clientSecret:)``.
     public var decrypter: JWEDecrypter?
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }

@@ -32,3 +32,103 @@ package enum IssuerKeys: Sendable {
         }
     }
 }
+
+/// A signed token with the header of the encryption around it.
+package struct OpenedToken: Sendable {
+    /// The signed token, not yet verified.
+    package let text: String
+    /// The header of the encryption, or `nil` if the token isn't encrypted.
+    package let encryptionHeader: JSONObject?
+
+    package init(text: String, encryptionHeader: JSONObject? = nil) {
+        self.text = text
+        self.encryptionHeader = encryptionHeader
+    }
+
+    /// Returns the verified token, after comparing it with the header of the encryption.
+    ///
+    /// - Throws: `TokenError` if claims in that header differ.
+    package func checked(_ token: VerifiedToken) throws(TokenError) -> VerifiedToken {
+        if let encryptionHeader { try token.check(repeatedIn: encryptionHeader) }
+        return token
+    }
+}
+
+extension JWEDecrypter? {
+    /// Decrypts a token, named `what` in errors, with a decrypter, or requires an unencrypted token
+    /// without one.
+    ///
+    /// - Throws: `TokenError` with the code `algorithmMismatch` for an unencrypted token although
+    ///   there's a decrypter, `malformedToken` for an encrypted one without a decrypter, or the
+    ///   errors of `JWEDecrypter.decrypt(compact:)` and for another `cty`.
+    package func opened(_ text: String, _ what: String) throws(TokenError) -> OpenedToken {
+        guard let decrypter = self else {
+            guard Self.segmentCount(of: text) != 5 else {
+                throw TokenError(
+                    .malformedToken,
+                    "\(what) is encrypted (a JWE), but no `decrypter` is set for the keys that the client registered"
+                )
+            }
+            return OpenedToken(text: text)
+        }
+        try Self.checkIsEncrypted(text, what)
+        let jwe = try decrypter.decrypt(compact: text)
+        return OpenedToken(text: try jwe.signedToken(), encryptionHeader: jwe.header)
+    }
+
+    /// Checks that a token isn't only signed.
+    ///
+    /// - Throws: `TokenError` with the code `algorithmMismatch`.
+    package static func checkIsEncrypted(_ text: String, _ what: String) throws(TokenError) {
+        guard segmentCount(of: text) != 3 else {
+            throw TokenError(
+                .algorithmMismatch,
+                "\(what) isn't encrypted, as the `decrypter` requires; check the client's registration"
+            )
+        }
+    }
+
+    private static func segmentCount(of text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ".") } + 1 }
+}
+
+extension IssuerKeys {
+    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
+    ///
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
+    func verify(
+        _ text: String,
+        _ what: String,
+        decrypter: JWEDecrypter?,
+        algorithms: Set<JWSAlgorithm>,
+        against policy: ValidationPolicy
+    ) async throws -> VerifiedToken {
+        let opened = try decrypter.opened(text, what)
+        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
+        return try opened.checked(try await verify(opened.text, against: policy))
+    }
+}
+
+extension KeySelection {
+    /// Creates a selection that assumes the expected algorithms for keys that don't state one.
+    init(expecting algorithms: Set<JWSAlgorithm>) {
+        self.init(assumedAlgorithms: algorithms.sorted { $0.rawValue < $1.rawValue })
+    }
+}
+
+extension UnverifiedToken {
+    /// Rejects a token signed with an unexpected algorithm, before its key is fetched.
+    ///
+    /// - Throws: `TokenError` with the code `algorithmMismatch`.
+    func checkAlgorithm(_ algorithms: Set<JWSAlgorithm>, of what: String) throws(TokenError) {
+        let name = unverifiedHeader["alg"]?.string
+        // `none` isn't a valid `JWSAlgorithm`, so it never matches.
+        guard let algorithm = name.flatMap(JWSAlgorithm.init(rawValue:)), algorithms.contains(algorithm) else {
+            let expected = algorithms.map(\.rawValue).sorted().joined(separator: " or ")
+            throw TokenError(
+                .algorithmMismatch,
+                "\(what) is not signed with the algorithm registered for the client: \(expected)"
+            )
+        }
+    }
+}

@@ -16,12 +16,8 @@ struct KeySetSource: Sendable {
     let client: NetworkClient
     let options: RemoteKeySet.Options
 
-    /// Fetches the keys.
+    /// Fetches new keys, or renews the lifetime of the latest ones if the server confirms them.
     ///
-    /// - Parameters:
-    ///   - url: The URL of the keys.
-    ///   - copy: The latest keys. If they have validators, the request is conditional.
-    /// - Returns: New keys, or the same keys with a new lifetime.
     /// - Throws: An error for `OAuth2Error(fetching:failure:at:)`.
     func fetch(_ url: URL, unlike copy: KeySetCopy?) async throws -> Response {
         guard let origin = HTTPOrigin(url), origin.isConfidential else {

@@ -54,18 +54,6 @@ public final class RemoteJWTVerifier: Sendable {
         try await verify(token, against: policy)
     }
 
-    /// Verifies a token and decodes its claims as a type.
-    ///
-    /// - Parameters:
-    ///   - token: A compact JWS.
-    ///   - type: The type to decode. Dates are decoded as seconds since 1970.
-    /// - Returns: The claims.
-    /// - Throws: The errors of ``verify(_:)``, and `TokenError` with the code `malformedClaim` if
-    ///   the claims don't match the type.
-    public func verify<Claims: Decodable>(_ token: String, as type: Claims.Type) async throws -> Claims {
-        try await verify(token).decode(as: type)
-    }
-
     func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
         let loaded: LoadedKeys
         if let current = keys.current() { loaded = current } else { loaded = try await keys.loaded() }

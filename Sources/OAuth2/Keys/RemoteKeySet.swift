@@ -3,16 +3,8 @@ public import Networking
 import Synchronization
 public import TokenGeneration
 
-/// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`).
-///
-/// ```swift
-/// let keys = RemoteKeySet(url: jwksURL)
-/// let verifier = RemoteJWTVerifier(
-///     keys: keys,
-///     policy: .plain(issuer: "https://id.example", audience: "orders")
-/// )
-/// let token = try await verifier.verify(text)
-/// ```
+/// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`), for a
+/// ``RemoteJWTVerifier`` and other verifiers.
 ///
 /// Create one key set for each issuer and share it. It sends requests only when a caller needs
 /// keys:

@@ -18,7 +18,7 @@ import TokenGeneration
 /// Servers that accept such clients have `client_id_metadata_document_supported` in their metadata.
 public struct ClientIDMetadataDocument: Sendable, Hashable {
     /// The maximum size of a document, in bytes.
-    public static let maximumSize = 5_000
+    static let maximumSize = 5_000
 
     /// The client ID: the URL of the document.
     public let clientID: String

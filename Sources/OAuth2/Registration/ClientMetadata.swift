@@ -33,12 +33,6 @@ public struct ClientMetadata: Sendable, Hashable {
         set { set("grant_types", newValue) }
     }
 
-    /// The response types: `response_types`; empty for the server's default, `code`.
-    public var responseTypes: [String] {
-        get { strings("response_types") }
-        set { set("response_types", newValue) }
-    }
-
     /// The client authentication method: `token_endpoint_auth_method`; `nil` for the server's
     /// default, `client_secret_basic`.
     public var tokenEndpointAuthenticationMethod: String? {

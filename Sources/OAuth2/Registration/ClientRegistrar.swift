@@ -66,8 +66,7 @@ public struct ClientRegistrar: Sendable {
             body: metadata.members,
             place: place
         ) { response, secrets in
-            let members = try response.jsonObject(from: place, hiding: secrets)
-            return try RegisteredClient(AnswerMembers(members: members, place: place), issuer: server.issuer)
+            try RegisteredClient(AnswerMembers(response, from: place, hiding: secrets), issuer: server.issuer)
         }
     }
 
@@ -88,10 +87,8 @@ public struct ClientRegistrar: Sendable {
     ///   - registered: The client.
     ///   - metadata: The complete new metadata; the server removes members that are missing. Start
     ///     with ``RegisteredClient/metadata``.
-    /// - Returns: The current registration. Store it in place of the old one, because the server
-    ///   may have replaced the secret or the token.
-    /// - Throws: The errors of ``register(_:initialAccessToken:)``; `endpointMissing` if the server
-    ///   doesn't let clients manage their registrations.
+    /// - Returns: The current registration, to store in place of the old one.
+    /// - Throws: The errors of ``read(_:)``.
     public func update(_ registered: RegisteredClient, to metadata: ClientMetadata) async throws -> RegisteredClient {
         var body = metadata.members
         for name in RegisteredClient.ownMembers { body[name] = nil }
@@ -102,8 +99,7 @@ public struct ClientRegistrar: Sendable {
     /// Deletes a registration, which also invalidates everything that was issued to the client.
     ///
     /// - Parameter registered: The client.
-    /// - Throws: The errors of ``register(_:initialAccessToken:)``; `endpointMissing` if the server
-    ///   doesn't let clients manage their registrations.
+    /// - Throws: The errors of ``read(_:)``.
     public func delete(_ registered: RegisteredClient) async throws {
         let place = "the client's registration"
         try await send(
@@ -137,7 +133,7 @@ public struct ClientRegistrar: Sendable {
             place: place
         ) { response, secrets in
             try RegisteredClient(
-                AnswerMembers(members: response.jsonObject(from: place, hiding: secrets), place: place),
+                AnswerMembers(response, from: place, hiding: secrets),
                 issuer: server.issuer,
                 updating: registered
             )

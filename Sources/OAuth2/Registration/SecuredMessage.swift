@@ -84,27 +84,16 @@ extension ClientMetadata {
         try registered(message.signingMember, JWSAlgorithm.init(rawValue:))
     }
 
-    /// Returns the requirements for the encryption of a message, as registered.
+    /// Returns a policy with the registered `alg` and `enc` of a message only, or `nil` if the
+    /// message isn't encrypted.
     ///
-    /// - Parameter message: The message.
-    /// - Returns: A policy with the registered `alg` and `enc` only, or `nil` if the message isn't
-    ///   encrypted. If only `alg` is registered, `enc` is A128CBC-HS256.
-    /// - Throws: `TokenError` with the code `unsupportedAlgorithm` if the package doesn't support
-    ///   an algorithm, such as RSA1_5, or for an algorithm with a password; `algorithmRequired` if
-    ///   only `enc` is registered.
-    public func decryptionPolicy(for message: SecuredMessage) throws(TokenError) -> DecryptionPolicy? {
+    /// - Throws: `TokenError` as ``decrypter(for:keys:clientSecret:)`` does.
+    package func decryptionPolicy(for message: SecuredMessage) throws(TokenError) -> DecryptionPolicy? {
         guard let (algorithm, encryption) = try encryption(of: message) else { return nil }
         return DecryptionPolicy(algorithms: [algorithm], encryptions: [encryption])
     }
 
     /// Returns a decrypter for a message with the registered encryption.
-    ///
-    /// ```swift
-    /// verifier.decrypter = try metadata.decrypter(
-    ///     for: .idToken,
-    ///     keys: [currentKey, previousKey]
-    /// )
-    /// ```
     ///
     /// - Parameters:
     ///   - message: The message.
@@ -113,9 +102,12 @@ extension ClientMetadata {
     ///     thumbprint as ID, as in ``encryptionKeys``.
     ///   - clientSecret: The client's secret, which the keys of symmetric algorithms are derived
     ///     from. The default is `nil`.
-    /// - Returns: The decrypter, or `nil` if the message isn't encrypted.
-    /// - Throws: `TokenError` as ``decryptionPolicy(for:)`` does; `unknownKey` without a key for
-    ///   the registered algorithm; `weakKey` if the client's secret is too short.
+    /// - Returns: The decrypter, or `nil` if the message isn't encrypted. If only `alg` is
+    ///   registered, `enc` is A128CBC-HS256.
+    /// - Throws: `TokenError` with the code `unsupportedAlgorithm` if the package doesn't support
+    ///   an algorithm, such as RSA1_5, or for an algorithm with a password; `algorithmRequired` if
+    ///   only `enc` is registered; `unknownKey` without a key for the registered algorithm;
+    ///   `weakKey` if the client's secret is too short.
     public func decrypter(
         for message: SecuredMessage,
         keys: [DecryptionKey] = [],

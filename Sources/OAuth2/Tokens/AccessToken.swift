@@ -3,7 +3,7 @@ public import TokenGeneration
 
 /// A token that authorizes requests to a protected resource
 /// ([RFC 6749 §1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)).
-public struct AccessToken: Sendable, Hashable {
+public struct AccessToken: Sendable, ComparedByParts {
     /// The token's text.
     public let value: Secret
     /// The token's type as the server spelled it, in most cases `Bearer`.
@@ -62,27 +62,32 @@ public struct AccessToken: Sendable, Hashable {
         self.isFound = isFound
     }
 
-    /// Returns a Boolean value that indicates whether all properties of two tokens are equal.
-    ///
-    /// Proof generators are equal if they have the same key.
+    /// All properties; proof generators are equal if they have the same key.
+    var parts: [AnyHashable?] {
+        [
+            value, ByteComparedString(type), scope.map(ByteComparedString.init), expiry, requested, isFound, renewal,
+            proofGenerator?.thumbprint,
+        ]
+    }
+}
+
+/// A type whose texts compare as bytes.
+protocol ComparedByParts: Hashable {
+    /// The values that equality and hashes depend on.
+    var parts: [AnyHashable?] { get }
+}
+
+extension ComparedByParts {
+    /// Returns a Boolean value that indicates whether two values are equal, with texts as bytes.
     ///
     /// - Parameters:
-    ///   - left: A token.
-    ///   - right: Another token.
-    /// - Returns: `true` if the tokens are equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.value == right.value && ByteComparedString(left.type) == ByteComparedString(right.type)
-            && left.scope.map(ByteComparedString.init) == right.scope.map(ByteComparedString.init)
-            && left.expiry == right.expiry && left.requested == right.requested && left.isFound == right.isFound
-            && left.renewal == right.renewal && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
-    }
+    ///   - left: A value.
+    ///   - right: Another value.
+    /// - Returns: `true` if all parts are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.parts == right.parts }
 
-    /// Feeds the token to a hasher.
+    /// Feeds the value to a hasher.
     ///
     /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(value)
-        hasher.combine(ByteComparedString(type))
-        hasher.combine(requested)
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 }

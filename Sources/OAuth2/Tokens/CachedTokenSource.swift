@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// All callers that need a new token share one request. It runs in its own task, which continues if
 /// the waiting callers are cancelled.
-public final class CachedTokenSource: TokenSource {
+public final class CachedTokenSource: WrappingTokenSource {
     /// The next step for a caller, derived from the state.
     private enum Step {
         case use(AccessToken)
@@ -14,7 +14,7 @@ public final class CachedTokenSource: TokenSource {
         case fail(OAuth2Error)
     }
 
-    private let source: any TokenSource
+    let source: any TokenSource
     private let timing: OAuth2Timing
     private let journal: TokenJournal
     private let lifecycle: Mutex<TokenLifecycle>
@@ -47,9 +47,6 @@ public final class CachedTokenSource: TokenSource {
         }
         refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
-
-    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
-    public var canReplaceTokens: Bool { source.canReplaceTokens }
 
     /// Returns a valid token: the cached one, or a new one.
     ///

@@ -1,4 +1,7 @@
+import Foundation
 public import Networking
+import Synchronization
+import TokenGeneration
 
 /// A token source that gets tokens from an authorization server and keeps them in a store.
 ///
@@ -6,7 +9,81 @@ public import Networking
 /// source in a ``CachedTokenSource`` to cache the token, refresh it ahead of time and share one
 /// request among callers; ``OAuth2Authenticator`` does so.
 public final class GrantTokenSource: TokenSource, StoreWaiting {
-    private let stored: TokenAcquirer
+    // `RefreshTable` makes the decisions; this type performs them.
+
+    /// A record and its version in the store, as found there or as this process left it.
+    struct Current {
+        var record: TokenRecord?
+        var version: TokenRecordVersion?
+        var kind = RefreshTable.Record.none
+        /// The store's error, if the record couldn't be read.
+        var failure: OAuth2Error?
+        /// The attempt that this process's announcement has replaced.
+        var earlierAttempt: RefreshAttempt?
+    }
+
+    /// A record that is being saved.
+    struct Pending {
+        let number: UInt64
+        let record: TokenRecord
+        /// The version that the record replaces.
+        let version: TokenRecordVersion?
+        /// The record's ancestors that the store may still have: the refresh token that was sent,
+        /// and earlier ones that were never saved.
+        let ancestors: [Secret]
+    }
+
+    /// The known state of the refresh attempt that a record names.
+    struct Attempt {
+        let id: String
+        /// The time from which the same token may be sent again, because the attempt's request
+        /// can't be pending anymore.
+        var sendable: ContinuousClock.Instant
+        /// A Boolean value that indicates whether this or an earlier attempt may have used the
+        /// token.
+        var isInDoubt: Bool
+        var isOwn = false
+    }
+
+    struct State {
+        /// The record that the store hasn't saved yet, which must survive a failure of the store.
+        var unsaved: Pending? {
+            didSet {
+                guard unsaved == nil else { return }
+                saver?.cancel()
+                saver = nil
+            }
+        }
+        var pendingCount: UInt64 = 0
+        /// The task that retries to save it.
+        var saver: Task<Void, Never>?
+        /// The last attempt seen in the store or made here.
+        var attempt: Attempt?
+        /// The last pause seen in the store, and its end by this process's clock.
+        var pause: (pause: RefreshPause, until: ContinuousClock.Instant)?
+        /// The highest generation that the store had, and its epoch.
+        var seen: (epoch: String, generation: Int)?
+        /// A Boolean value that indicates whether the grant's own refresh token was ever used.
+        var isFirstTokenSpent = false
+        /// The last rejected refresh token, not used again even if the store couldn't remove it.
+        var refusedToken: Secret?
+        var boundKey: BoundKey?
+    }
+
+    /// The number of attempts if another process writes or the store fails temporarily.
+    static let attempts = 3
+    /// The maximum time of a store call that must not be cancelled with its task.
+    static let storeTimeout = Duration.seconds(10)
+    /// The maximum difference between the clocks of processes that share a store.
+    static let clockTolerance = Duration.seconds(60)
+    /// The delays between attempts to save a record that the store couldn't save.
+    static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
+
+    let grant: any Grant
+    let endpoint: TokenEndpoint
+    let store: WatchedTokenStore
+    let key: String
+    let state = Mutex(State())
 
     /// Creates a source.
     ///
@@ -27,43 +104,248 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing()
     ) {
-        let endpoint = TokenEndpoint(
-            location: .known(server),
-            clientAuthentication: clientAuthentication,
-            client: client,
-            timing: timing,
-            dpop: dpop,
-            journal: TokenJournal(client.options.observers)
-        )
-        self.init(
-            TokenAcquirer(
-                grant,
-                endpoint: endpoint,
-                store: store,
-                dpop: dpop
-            )
-        )
+        let endpoint = TokenEndpoint(.known(server), clientAuthentication, client, timing, dpop)
+        self.init(grant, endpoint: endpoint, store: store)
     }
 
-    init(_ stored: TokenAcquirer) {
-        self.stored = stored
+    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore) {
+        self.grant = grant
+        self.endpoint = endpoint
+        self.store = WatchedTokenStore(store)
+        // One line per part, so that different combinations have different keys.
+        var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
+        // Tokens bound to a key are separate from bearer tokens and those bound to another key.
+        if let dpop = endpoint.dpop { parts.append(dpop.identifier) }
+        key =
+            parts
+            .map { $0.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n") }
+            .joined(separator: "\n")
     }
 
-    /// Gets a token: from the store, with a refresh, or with the grant itself.
+    var isOnHosts: Bool { store.isSharedByHosts }
+
+    var isWaitingForStore: Bool { store.isWaitedFor }
+
+    /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
     /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token. It's stored with everything issued along with it, unless the store
     ///   failed.
     /// - Throws: ``OAuth2Error``.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        try await stored.newToken(for: requirements)
+        let now = endpoint.timeSource.now()
+        let latest = now + endpoint.timing.timeout
+        let deadline = min(requirements.deadline ?? latest, latest)
+        do {
+            return try await store.withExclusiveAccess(to: key, timeout: deadline - now) {
+                try await self.newTokenInSection(for: requirements, until: deadline)
+            }
+        } catch {
+            let failure = (error as? WatchedTokenStore.AccessFailure)?.cause
+            if failure != nil, grant.isRepeatable, (failure as? OAuth2Error)?.code != .storeBusy {
+                return try await newTokenWithoutStore(until: deadline)
+            }
+            if let error = (failure ?? error) as? OAuth2Error { throw error }
+            throw OAuth2Error(
+                .storeFailed,
+                "the token store could not be locked",
+                cause: failure ?? error
+            )
+        }
     }
 
-    var isWaitingForStore: Bool { stored.store.isWaitedFor }
+    /// Gets a token without the store's lock, for a grant that needs no user and has nothing to
+    /// lose.
+    private func newTokenWithoutStore(
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> AccessToken {
+        endpoint.journal.add(.storeFailed)
+        let bound = try boundKey(for: Current())
+        guard let answer = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
+            throw .noRefreshToken(cause: nil)
+        }
+        return try answer.tokens().accessToken
+    }
 
-    func signOut() async throws { try await stored.signOut() }
+    private func newTokenInSection(
+        for requirements: TokenRequirements,
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> AccessToken {
+        var refusal: OAuth2Error?
+        var attempts = 0
+        while attempts < Self.attempts {
+            var current = await current()
+            let bound = try boundKey(for: current)
+            let token = usableToken(in: current, bound, for: requirements)
+            let refreshToken = refreshToken(in: current)
+            var facts = facts(of: current, hasRefreshToken: refreshToken != nil)
+            facts.isUsable = token != nil
+            facts.isInBackground = requirements.isInBackground
+            let step = RefreshTable.step(facts)
+            switch (step, token, refreshToken) {
+            case (.use, let token?, _):
+                return token
+            case (.yield, _, _):
+                throw othersTurn(in: current)
+            case (.wait, _, _):
+                try await wait(in: current, until: deadline)
+            case (.pause, _, _):
+                throw paused()
+            case (.fail, _, _), (.use, nil, _):
+                throw failure(in: current, after: refusal)
+            case (.redeem, _, _), (.announce, _, nil), (.send, _, nil):
+                return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
+            case (.announce, _, let refreshToken?), (.send, _, let refreshToken?):
+                // Nothing is written while the server isn't known.
+                _ = try await endpoint.server()
+                attempts += 1
+                var sendBy: ContinuousClock.Instant?
+                if step == .announce {
+                    let isAnnounced = try await announce(refreshToken, bound, facts, in: &current, sendBy: &sendBy)
+                    guard isAnnounced else { continue }
+                }
+                do {
+                    return try await refresh(
+                        refreshToken,
+                        over: current,
+                        bound: bound,
+                        until: deadline,
+                        sendBy: sendBy
+                    )
+                } catch  where error.isTooLateToSend {
+                    continue
+                } catch  where error.code == .reauthenticationRequired {
+                    let isPossiblyLost = refusal?.isPossiblyLostRotation ?? false || error.isPossiblyLostRotation
+                    refusal = error
+                    refusal?.isPossiblyLostRotation = isPossiblyLost
+                    try await forget(refreshToken, in: current, &refusal, until: deadline)
+                }
+            }
+        }
+        throw refusal ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
+    }
 
-    func signIn(_ refreshToken: Secret) async throws { try await stored.signIn(refreshToken) }
+    /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
+    private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
+        guard let dpop = endpoint.dpop else { return nil }
+        if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
+            return key
+        }
+        let key = try dpop.bound(to: current.record)
+        state.withLock { $0.boundKey = key }
+        return key
+    }
 
-    func signIn(_ tokens: IssuedTokens) async throws { try await stored.signIn(tokens) }
+    // MARK: Token endpoint
+
+    private func refresh(
+        _ refreshToken: Secret,
+        over current: Current,
+        bound: BoundKey?,
+        until deadline: ContinuousClock.Instant,
+        sendBy: ContinuousClock.Instant?
+    ) async throws(OAuth2Error) -> AccessToken {
+        guard !Task.isCancelled, endpoint.timeSource.now() < deadline else {
+            await settle(current, after: .rejected, nil)
+            throw OAuth2Error(.storeBusy, "the token store used up the time for getting a token")
+        }
+        let limits = sendBy.map {
+            TokenEndpoint.SendingLimits(sendBy: $0, timeout: RefreshDeadlines(endpoint.timing).requestTimeout)
+        }
+        return try await Self.completely { () async throws(OAuth2Error) in
+            let answer: TokenAnswer
+            do throws(OAuth2Error) {
+                answer = try await self.endpoint.refresh(
+                    refreshToken,
+                    of: self.grant,
+                    proof: bound?.generator,
+                    until: sendBy.map { min($0, deadline) } ?? deadline,
+                    sending: limits
+                )
+            } catch {
+                var error = error
+                let kind = RefreshTable.Answer(error)
+                guard RefreshTable.step(after: kind) != .end else { throw error }
+                await self.settle(current, after: kind, error)
+                if kind == .lost, !self.grant.isRepeatable, self.endpoint.timing.rotation.isRotating {
+                    error.retryAfter = max(error.retryAfter ?? .zero, RefreshDeadlines(self.endpoint.timing).validFor)
+                }
+                throw error
+            }
+            self.state.withLock { $0.isFirstTokenSpent = true }
+            switch answer {
+            case .tokens(let response):
+                // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
+                let successor = response.refreshToken ?? refreshToken
+                await self.save(response, refreshToken: successor, bound: bound, over: current, sent: refreshToken)
+                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
+                return response.accessToken
+            case .refreshTokenOnly(let successor, let error):
+                await self.save(successor, bound: bound, over: current, sent: refreshToken)
+                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
+                throw error.code == .reauthenticationRequired ? error.coded(.protocolViolation) : error
+            }
+        }
+    }
+
+    private func redeem(
+        over current: Current,
+        bound: BoundKey?,
+        refusal: OAuth2Error?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> AccessToken {
+        let ask = { @Sendable () async throws(OAuth2Error) -> AccessToken in
+            guard let answer = try await self.endpoint.redeem(self.grant, proof: bound?.generator, until: deadline)
+            else { throw .noRefreshToken(cause: refusal) }
+            switch answer {
+            case .tokens(let response):
+                await self.save(response, refreshToken: response.refreshToken, bound: bound, over: current, sent: nil)
+                return response.accessToken
+            case .refreshTokenOnly(let refreshToken, let error):
+                await self.save(refreshToken, bound: bound, over: current, sent: nil)
+                throw error
+            }
+        }
+        // A repeatable request isn't worth waiting for after the deadline.
+        return grant.isRepeatable ? try await ask() : try await Self.completely(ask)
+    }
+
+    /// Runs work to its end, even if the calling task is cancelled, because issued tokens must be
+    /// stored or they are lost.
+    private static func completely<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(OAuth2Error) -> Value
+    ) async throws(OAuth2Error) -> Value {
+        let task = Task.detached { () async -> Result<Value, OAuth2Error> in
+            do throws(OAuth2Error) { return .success(try await work()) } catch { return .failure(error) }
+        }
+        return try await task.value.get()
+    }
+}
+
+extension DPoPKey {
+    /// A text that distinguishes tokens bound to this key from others.
+    fileprivate var identifier: String {
+        switch kind {
+        case .generated(let algorithm): "dpop \(algorithm)"
+        case .fixed(let generator): "dpop \(generator.thumbprint)"
+        }
+    }
+}
+
+extension RefreshTable.Answer {
+    /// Classifies the failure of a refresh.
+    fileprivate init(_ error: OAuth2Error) {
+        self =
+            if error.code == .reauthenticationRequired {
+                .invalidGrant
+            } else if error.isPossiblyLostRotation {
+                .lost
+            } else if error.isTooLateToSend {
+                .late
+            } else if error.code == .serverUnreachable {
+                .notSent
+            } else {
+                error.code == .serverTransient ? .busy : .rejected
+            }
+    }
 }

@@ -2,8 +2,8 @@ public import Networking
 import Synchronization
 
 /// A token source that limits the rate of requests to another source.
-public final class LimitedTokenSource: TokenSource {
-    private let source: any TokenSource
+public final class LimitedTokenSource: WrappingTokenSource {
+    let source: any TokenSource
     private let limit: Int
     private let window: Duration
     private let timeSource: TimeSource
@@ -27,9 +27,6 @@ public final class LimitedTokenSource: TokenSource {
         self.window = window
         self.timeSource = timeSource
     }
-
-    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
-    public var canReplaceTokens: Bool { source.canReplaceTokens }
 
     /// Returns the wrapped source's token.
     ///

@@ -63,7 +63,4 @@ public struct OAuth2Counters: Sendable, Hashable {
     public var rotations = 0
     /// The number of tokens that the store couldn't save.
     public var storeFailures = 0
-
-    /// Creates counters that are all zero.
-    public init() {}
 }

@@ -6,8 +6,8 @@ public import Networking
 ///
 /// A ``GrantTokenSource`` has a store already; use this type for other sources. Tokens that are
 /// bound to a key are passed on without being stored, because the store doesn't have the key.
-public final class PersistedTokenSource: TokenSource, StoreWaiting {
-    private let source: any TokenSource
+public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
+    let source: any TokenSource
     private let store: WatchedTokenStore
     private let key: String
     private let timeout: Duration
@@ -34,9 +34,6 @@ public final class PersistedTokenSource: TokenSource, StoreWaiting {
         self.timeout = timeout
         self.timeSource = timeSource
     }
-
-    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
-    public var canReplaceTokens: Bool { source.canReplaceTokens }
 
     /// Returns the stored token if it's valid and meets the requirements; otherwise gets one from
     /// the wrapped source and stores it.

@@ -25,24 +25,6 @@ public struct Secret: Sendable, Hashable {
         )
     }
 
-    /// Returns the text after an ASCII prefix, such as that of an `Authorization` field, without
-    /// intermediate copies.
-    func text(after prefix: StaticString) -> String {
-        bytes.withBytes { bytes in
-            let start = prefix.utf8CodeUnitCount
-            return unsafe String(unsafeUninitializedCapacity: start + bytes.byteCount) { text in
-                unsafe UnsafeMutableRawBufferPointer(text).copyMemory(
-                    from: UnsafeRawBufferPointer(start: prefix.utf8Start, count: start)
-                )
-                unsafe bytes.withUnsafeBytes { bytes in
-                    unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(text)[start...])
-                        .copyMemory(from: bytes)
-                }
-                return start + bytes.byteCount
-            }
-        }
-    }
-
     /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
     ///
     /// - Parameters:
@@ -74,6 +56,14 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     public var debugDescription: String { description }
     /// A mirror without children.
     public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A type with secrets, of which dumps and mirrors show only the description.
+protocol OpaqueDescribed: CustomStringConvertible, CustomReflectable {}
+
+extension OpaqueDescribed {
+    /// A mirror with the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension [UInt8] {

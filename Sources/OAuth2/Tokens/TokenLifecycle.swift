@@ -205,12 +205,7 @@ struct TokenLifecycle: Sendable {
         return true
     }
 
-    /// Takes a new token.
-    ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - now: The current time.
-    ///   - jitter: A random number of 0…1 that spreads the refreshes of many clients.
+    /// Takes a new token; a random number of 0…1 spreads the refreshes of many clients.
     mutating func received(_ token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
         generation += 1
         dead = nil
@@ -231,12 +226,8 @@ struct TokenLifecycle: Sendable {
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
     }
 
-    /// Takes a failure to get a token.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - now: The current time.
-    ///   - jitter: A random number of 0…1 that spreads the next attempts of many clients.
+    /// Takes a failure to get a token; a random number of 0…1 spreads the next attempts of many
+    /// clients.
     mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
         let requested = error.retryAfter.map { min($0, limits.longestRetryAfter) }
         backgroundGate = now + (error.isOthersTurn ? Self.lookInterval : max(Self.backgroundPause, requested ?? .zero))

@@ -40,6 +40,16 @@ extension TokenSource {
     }
 }
 
+/// A token source that gets its tokens from another one.
+protocol WrappingTokenSource: TokenSource {
+    var source: any TokenSource { get }
+}
+
+extension WrappingTokenSource {
+    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
+    public var canReplaceTokens: Bool { source.canReplaceTokens }
+}
+
 /// An error of a source that takes its tokens as its platform replaces them.
 package protocol UnchangedTokenError: Error {
     /// A Boolean value that indicates whether the source still has only an unwanted token.

@@ -61,7 +61,7 @@ public struct GoogleExternalAccountSource: TokenSource {
         let scope = impersonation == nil ? scopes.joined(separator: " ") : GoogleImpersonation.cloudPlatform
         let authentication: any ClientAuthentication =
             if let client = file.client {
-                ClientSecretBasic(clientID: client.id, secret: client.secret)
+                ClientSecretBasic.clientSecretBasic(clientID: client.id, secret: client.secret)
             } else {
                 UnnamedClient(clientID: file.audience)
             }

@@ -52,7 +52,7 @@ struct AuthorizationSnippets {
             let browser = { @Sendable url in try await mock.visit(url) }
             func sample() async throws -> IssuedTokens {
                 let keys = RemoteKeySet(discovery: discovery)
-                let verifier = AuthorizationResponseVerifier(keys: keys, algorithms: [.es256])
+                let verifier = SignedResponseVerifier(keys: keys, algorithms: [.es256])
                 let request = try oauth.authorizationRequest(
                     redirectURI: "https://reports.example/callback",
                     responseMode: .jwt
@@ -230,7 +230,7 @@ struct AuthorizationSnippets {
             func code(_ key: SigningKey, _ audience: AssertionAudience) async -> OAuth2Error? {
                 let oauth = OAuth2Client(
                     server: simulator.metadata,
-                    clientAuthentication: PrivateKeyJWT(
+                    clientAuthentication: .privateKeyJWT(
                         clientID: "reports",
                         signingService: key,
                         audience: audience
@@ -274,7 +274,7 @@ struct AuthorizationSnippets {
         let key = try SigningKey(pem: pem, algorithm: algorithm)  // .es256 or .rs256
         let oauth = OAuth2Client(
             server: server,
-            clientAuthentication: PrivateKeyJWT(
+            clientAuthentication: .privateKeyJWT(
                 clientID: "reports",
                 signingService: key.identified(by: "2026-11"),
                 audience: .tokenEndpoint,

@@ -100,7 +100,7 @@ struct EncryptedMessageSnippets {
     }
 
     private func find(_ oauth: OAuth2Client, _ token: Secret, _ keys: JWKSet) async throws -> IntrospectedToken {
-        let responses = IntrospectionResponseVerifier(
+        let responses = SignedResponseVerifier(
             keys: keys,
             algorithms: [.es256]
         )

@@ -30,7 +30,7 @@ struct OAuth2Snippets {
         try await withServers { server, _ async throws in
             server.register(.init(id: "reports", secret: "s3cret"))
             let issuer = server.metadata.issuer
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authentication: ClientSecretBasic = .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let token = server.issueRefreshToken(clientID: "reports", subject: "ada", scope: "reports.read")
             let found = try await find(issuer)
             #expect(found == server.metadata)
@@ -44,7 +44,7 @@ struct OAuth2Snippets {
         try await withServers { server, _ async throws in
             let key = try SigningKey.generate(.es256)
             let registered = try await register(server.metadata, key.verificationKey, Secret("anything"))
-            let authentication = PrivateKeyJWT(
+            let authentication: PrivateKeyJWT = .privateKeyJWT(
                 clientID: registered.clientID,
                 signingService: try ES256SigningService(key: key)
             )
@@ -168,7 +168,7 @@ struct OAuth2Snippets {
         try await withServers { server, _ async throws in
             let pem = try SigningKey.generate(.es256).pem()
             let key = try SigningKey(pem: pem)
-            let authentication = PrivateKeyJWT(
+            let authentication: PrivateKeyJWT = .privateKeyJWT(
                 clientID: "reports",
                 signingService: try ES256SigningService(
                     key: key,
@@ -185,7 +185,7 @@ struct OAuth2Snippets {
     func secret() async throws {
         try await withServers { server, _ async throws in
             let secret = "s3cret"
-            let authentication = ClientSecretBasic(
+            let authentication: ClientSecretBasic = .clientSecretBasic(
                 clientID: "reports",
                 secret: Secret(secret)
             )
@@ -231,7 +231,7 @@ struct OAuth2Snippets {
     func refreshToken() async throws {
         try await withServers { mock, loopback in
             let server = mock.metadata
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authentication: ClientSecretBasic = .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let firstToken = mock.issueRefreshToken(clientID: "reports", subject: "ada")
             let api = loopback.baseURL
             let store = InMemoryTokenStore()
@@ -298,7 +298,7 @@ struct OAuth2Snippets {
     func sources() async throws {
         try await withServers { mock, loopback in
             let (server, api) = (mock.metadata, loopback.baseURL)
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authentication: ClientSecretBasic = .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let readToken = { @Sendable () throws -> Secret in Secret("another") }
             let source = FallbackTokenSource(
                 GrantTokenSource(
@@ -322,7 +322,7 @@ struct OAuth2Snippets {
     func exchange() async throws {
         try await withServers { mock, loopback async throws in
             let (server, api) = (mock.metadata, loopback.baseURL)
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authentication: ClientSecretBasic = .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let first = mock.issueRefreshToken(clientID: "reports", subject: "ada")
             let user = CachedTokenSource(
                 GrantTokenSource(
@@ -350,7 +350,7 @@ struct OAuth2Snippets {
     func dpop() async throws {
         try await withServers { mock, loopback in
             let (server, api) = (mock.metadata, loopback.baseURL)
-            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authentication: ClientSecretBasic = .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,

@@ -12,7 +12,7 @@ struct SharedStoresSnippets {
     @Test("Creates a store in an etcd cluster, which hosts share")
     func etcd() throws {
         let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-        #expect(try makeStore(password: Secret("s3cret"), key: key).sharing == .hosts)
+        #expect(try makeStore(password: Secret("s3cret"), key: key).isSharedByHosts)
         #expect(throws: OAuth2Error(.storeFailed, "")) {
             try makeStore(password: Secret("s3cret"), key: Secret("short"))
         }
@@ -21,8 +21,8 @@ struct SharedStoresSnippets {
     @Test("Creates a store of each vendor, which hosts share")
     func vendors() throws {
         let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-        #expect(try makeConsulStore(key: key).sharing == .hosts)
-        #expect(try makeVaultStore(key: key).sharing == .hosts)
+        #expect(try makeConsulStore(key: key).isSharedByHosts)
+        #expect(try makeVaultStore(key: key).isSharedByHosts)
         // Not in a pod.
         #expect(throws: OAuth2Error(.storeFailed, "")) { try makeKubernetesStore(key: key) }
     }
@@ -39,7 +39,7 @@ struct SharedStoresSnippets {
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin
         )
-        #expect(try makeHTTPStore(key: key, authenticator: authenticator).sharing == .hosts)
+        #expect(try makeHTTPStore(key: key, authenticator: authenticator).isSharedByHosts)
         #expect(throws: OAuth2Error(.storeFailed, "")) {
             try makeHTTPStore(key: Secret("short"), authenticator: authenticator)
         }

@@ -36,7 +36,7 @@ struct ClientServerTests {
             }
             let source = try await peer.source(
                 ClientCredentialsGrant(scope: "read"),
-                ClientSecretBasic(clientID: client.clientID, secret: secret)
+                ClientSecretBasic.clientSecretBasic(clientID: client.clientID, secret: secret)
             )
             _ = try await source.token()
             return .passed

@@ -18,7 +18,9 @@ struct EndpointServerTests {
             #expect(found.scope.contains(peer == .idpyoidc ? "openid" : "read"))
             #expect(found.expiration.map { $0 > Date() } == true)
             #expect(try await !oauth.introspect(Secret("nobody's")).isActive)
-            let stranger = try await peer.oauth(ClientSecretBasic(clientID: peer.web, secret: Secret("wrong")))
+            let stranger = try await peer.oauth(
+                ClientSecretBasic.clientSecretBasic(clientID: peer.web, secret: Secret("wrong"))
+            )
             await #expect(throws: OAuth2Error.self) { try await stranger.introspect(token) }
             return .passed
         }

@@ -47,7 +47,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
 
     func authentication(_ id: String) -> ClientSecretBasic {
-        ClientSecretBasic(clientID: id, secret: secret)
+        ClientSecretBasic.clientSecretBasic(clientID: id, secret: secret)
     }
 
     func oauth(_ authentication: (any ClientAuthentication)? = nil) async throws -> OAuth2Client {

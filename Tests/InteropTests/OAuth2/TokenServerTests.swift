@@ -65,7 +65,7 @@ struct TokenServerTests {
         try await InteropMatrix.record("`client_secret_basic`", peer) {
             _ = try await peer.source(peer.grant(), peer.authentication(peer.service)).token()
             let grant = try await peer.grant()
-            let wrong = ClientSecretBasic(clientID: peer.service, secret: Secret("wrong"))
+            let wrong = ClientSecretBasic.clientSecretBasic(clientID: peer.service, secret: Secret("wrong"))
             let error = await #expect(throws: OAuth2Error.self) { try await peer.source(grant, wrong).token() }
             switch peer {
             case .glewlwyd:
@@ -91,15 +91,19 @@ struct TokenServerTests {
             let server = try await peer.server()
             let service = try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1")
             guard server.values(of: "token_endpoint_auth_methods_supported")?.contains("private_key_jwt") == true else {
-                let assertion = PrivateKeyJWT(clientID: peer.service, signingService: service)
+                let assertion = PrivateKeyJWT.privateKeyJWT(clientID: peer.service, signingService: service)
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byIssuer = PrivateKeyJWT(clientID: "private_key_jwt", signingService: service)
-            let byURL = PrivateKeyJWT(clientID: "private_key_jwt", signingService: service, audience: .tokenEndpoint)
+            let byIssuer = PrivateKeyJWT.privateKeyJWT(clientID: "private_key_jwt", signingService: service)
+            let byURL = PrivateKeyJWT.privateKeyJWT(
+                clientID: "private_key_jwt",
+                signingService: service,
+                audience: .tokenEndpoint
+            )
             let grant = { try await peer.grant(clientID: byURL.clientID) }
             _ = try await peer.source(grant(), byURL).token()
-            let other = PrivateKeyJWT(
+            let other = PrivateKeyJWT.privateKeyJWT(
                 clientID: "private_key_jwt",
                 signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")
             )

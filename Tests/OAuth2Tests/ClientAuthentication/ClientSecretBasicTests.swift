@@ -32,7 +32,7 @@ struct ClientSecretBasicTests {
     @Test("Doesn't change the request's form")
     func form() throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
-        try ClientSecretBasic(clientID: "a", secret: Secret("b")).authenticate(&request, at: Date())
+        try ClientSecretBasic.clientSecretBasic(clientID: "a", secret: Secret("b")).authenticate(&request, at: Date())
         #expect(request.form.map(\.name) == ["grant_type"])
         #expect(request.headers.map(\.name) == ["Authorization"])
     }
@@ -40,16 +40,16 @@ struct ClientSecretBasicTests {
     @Test("Sends raw values to servers that don't decode them, but no identifier with a colon")
     func raw() throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
-        let raw = ClientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)
+        let raw = ClientSecretBasic.clientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)
         try raw.authenticate(&request, at: Date())
         #expect(request.headers["Authorization"] == "Basic \(Data("a b:c:d+/é".utf8).base64EncodedString())")
-        let colon = ClientSecretBasic(clientID: "a:b", secret: Secret("c"), encoding: .raw)
+        let colon = ClientSecretBasic.clientSecretBasic(clientID: "a:b", secret: Secret("c"), encoding: .raw)
         #expect(throws: OAuth2Error(.assertionFailed, "")) { try colon.authenticate(&request, at: Date()) }
     }
 
     private func header(id: String, secret: String) throws -> String? {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
-        try ClientSecretBasic(clientID: id, secret: Secret(secret)).authenticate(&request, at: Date())
+        try ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret)).authenticate(&request, at: Date())
         return request.headers["Authorization"]
     }
 }

@@ -50,7 +50,11 @@ struct OtherAuthenticationTests {
     func secretJWT(name: String) async throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let secret = String(repeating: "é", count: 32)
-        let authentication = try ClientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
+        let authentication = try PrivateKeyJWT.clientSecretJWT(
+            clientID: "a",
+            secret: Secret(secret),
+            algorithm: algorithm
+        )
         #expect(authentication.usesAssertion)
         let form = try await form(authentication)
         #expect(Set(form.keys) == ["client_id", "client_assertion_type", "client_assertion"])
@@ -70,7 +74,7 @@ struct OtherAuthenticationTests {
     func shortSecrets() {
         for (secret, algorithm) in [("short", JWSAlgorithm.hs256), (self.secret, .hs512), (self.secret, .es256)] {
             #expect(throws: TokenError.self) {
-                try ClientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
+                try PrivateKeyJWT.clientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
             }
         }
     }
@@ -88,9 +92,9 @@ struct OtherAuthenticationTests {
             "token_endpoint": try #require(URL(string: "https://mtls.as.example/token")),
             "device_authorization_endpoint": try #require(URL(string: "https://mtls.as.example/device")),
         ]
-        let bound = CertificateBoundAuthentication(.clientSecretPost(clientID: "a", secret: Secret("b")))
+        let bound = MutualTLSAuthentication(.clientSecretPost(clientID: "a", secret: Secret("b")))
         let all: [any ClientAuthentication] = [
-            MutualTLSAuthentication(clientID: "a"), bound, PublicClient(clientID: "a"),
+            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), bound, PublicClient.none(clientID: "a"),
         ]
         var hosts: [[String?]] = []
         for authentication in all {

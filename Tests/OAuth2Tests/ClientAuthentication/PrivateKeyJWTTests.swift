@@ -104,7 +104,7 @@ struct PrivateKeyJWTTests {
 
     @Test("Each request has a new jti")
     func uniqueness() async throws {
-        let authentication = PrivateKeyJWT(clientID: "reports", signingService: service)
+        let authentication = PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: service)
         var identifiers: Set<String> = []
         for _ in 1...100 {
             identifiers.insert(try #require(try await verified(authentication).claims["jti"]?.string))
@@ -126,7 +126,10 @@ struct PrivateKeyJWTTests {
     func again() async throws {
         var request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let first = request.form.first { $0.name == "client_assertion" }?.value
-        try await PrivateKeyJWT(clientID: "reports", signingService: service).authenticate(&request, at: date)
+        try await PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: service).authenticate(
+            &request,
+            at: date
+        )
         let assertions = request.form.filter { $0.name == "client_assertion" }.map(\.value)
         #expect(assertions.count == 1)
         #expect(assertions.first != first)
@@ -134,7 +137,7 @@ struct PrivateKeyJWTTests {
 
     @Test("Fails before sending a request if the service can't sign")
     func signingFailure() async throws {
-        let broken = PrivateKeyJWT(clientID: "reports", signingService: BrokenService())
+        let broken = PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: BrokenService())
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
         let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
@@ -152,14 +155,17 @@ struct PrivateKeyJWTTests {
 
     @Test("A remote service signs")
     func remote() async throws {
-        let authentication = PrivateKeyJWT(
+        let authentication = PrivateKeyJWT.privateKeyJWT(
             clientID: "reports",
             remoteSigningService: Vault(service: service)
         )
         let token = try await verified(authentication)
         #expect(token.header == ["alg": "ES256", "kid": "vault", "typ": "client-authentication+jwt"])
         #expect(token.claims["aud"] == "https://as.example")
-        let broken = PrivateKeyJWT(clientID: "reports", remoteSigningService: Vault(service: BrokenService()))
+        let broken = PrivateKeyJWT.privateKeyJWT(
+            clientID: "reports",
+            remoteSigningService: Vault(service: BrokenService())
+        )
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
     }
 
@@ -167,7 +173,11 @@ struct PrivateKeyJWTTests {
     func requestURL() async throws {
         let url = try #require(URL(string: "https://as.example/device"))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [], endpoint: url)
-        let authentication = PrivateKeyJWT(clientID: "reports", signingService: service, audience: .requestURL)
+        let authentication = PrivateKeyJWT.privateKeyJWT(
+            clientID: "reports",
+            signingService: service,
+            audience: .requestURL
+        )
         try await authentication.authenticate(&request, at: date)
         let assertion = try #require(request.form.first { $0.name == "client_assertion" }?.value)
         #expect(try UnverifiedToken(assertion).unverifiedClaims["aud"] == "https://as.example/device")

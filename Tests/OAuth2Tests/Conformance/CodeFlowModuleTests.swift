@@ -52,12 +52,17 @@ struct CodeFlowModuleTests {
         try await ServerFixture.with { fixture in
             let secret = Secret(ServerFixture.secret)
             let wrong: [any ClientAuthentication] = [
-                ClientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
-                ClientSecretBasic(clientID: "post", secret: secret),
-                ClientSecretPost(clientID: "basic:é", secret: secret),
-                ClientSecretBasic(clientID: "raw", secret: secret), PublicClient(clientID: "post"),
-                PublicClient(clientID: "nobody"), try ClientSecretJWT(clientID: "keyed", secret: secret),
-                try ClientSecretJWT(clientID: "mac", secret: Secret("another secret of thirty-two octets")),
+                ClientSecretBasic.clientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
+                ClientSecretBasic.clientSecretBasic(clientID: "post", secret: secret),
+                ClientSecretPost.clientSecretPost(clientID: "basic:é", secret: secret),
+                ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret),
+                PublicClient.none(clientID: "post"),
+                PublicClient.none(clientID: "nobody"),
+                try PrivateKeyJWT.clientSecretJWT(clientID: "keyed", secret: secret),
+                try PrivateKeyJWT.clientSecretJWT(
+                    clientID: "mac",
+                    secret: Secret("another secret of thirty-two octets")
+                ),
                 try fixture.keyed(.custom("https://another.example")), try fixture.keyed(key: .generate(.es256)),
             ]
             for authentication in wrong {

@@ -57,15 +57,17 @@ struct ServerFixture {
     func authentications() throws -> [any ClientAuthentication] {
         let secret = Secret(Self.secret)
         return [
-            PublicClient(clientID: "public"), ClientSecretBasic(clientID: "basic:é", secret: secret),
-            ClientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
-            ClientSecretPost(clientID: "post", secret: secret), try ClientSecretJWT(clientID: "mac", secret: secret),
+            PublicClient.none(clientID: "public"),
+            ClientSecretBasic.clientSecretBasic(clientID: "basic:é", secret: secret),
+            ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
+            ClientSecretPost.clientSecretPost(clientID: "post", secret: secret),
+            try PrivateKeyJWT.clientSecretJWT(clientID: "mac", secret: secret),
             try keyed(),
         ]
     }
 
     func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> PrivateKeyJWT {
-        PrivateKeyJWT(
+        PrivateKeyJWT.privateKeyJWT(
             clientID: "keyed",
             signingService: try ES256SigningService(key: key ?? self.key),
             audience: audience

@@ -198,12 +198,12 @@ struct SignedResponseModuleTests {
     func algorithms() async throws {
         try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
             let client = fixture.client()
-            let verifier = AuthorizationResponseVerifier(keys: fixture.server.keys)
+            let verifier = SignedResponseVerifier(keys: fixture.server.keys)
             #expect(verifier.algorithms == [.rs256])
             _ = try await client.tokens(for: answer(fixture, client, verifier))
             let secret = Data("a secret of thirty-two characters".utf8)
             let service = try SigningKey(secret: secret, algorithm: .hs256)
-            let shared = AuthorizationResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
+            let shared = SignedResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
             fixture.server.misbehave(at: .authorization, .signedResponse(.signed(by: service)))
             _ = try await client.tokens(for: answer(fixture, client, shared))
             let error = await #expect(throws: OAuth2Error.self) { try await answer(fixture, client, shared) }
@@ -243,9 +243,9 @@ struct SignedResponseModuleTests {
         }
     }
 
-    private func verifier(_ fixture: ServerFixture) -> AuthorizationResponseVerifier {
+    private func verifier(_ fixture: ServerFixture) -> SignedResponseVerifier {
         let url = fixture.server.metadata.keySetURL
-        return AuthorizationResponseVerifier(
+        return SignedResponseVerifier(
             keys: RemoteKeySet(
                 url: url ?? fixture.server.server.baseURL,
                 client: fixture.network,
@@ -258,7 +258,7 @@ struct SignedResponseModuleTests {
     private func answer(
         _ fixture: ServerFixture,
         _ client: OAuth2Client,
-        _ verifier: AuthorizationResponseVerifier? = nil
+        _ verifier: SignedResponseVerifier? = nil
     ) async throws -> AuthorizationCodeGrant {
         let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
         let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)

@@ -105,7 +105,7 @@ struct EncryptedMessageTests {
     func authorizationResponses() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)
-            var verifier = AuthorizationResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             _ = try await peer.client.tokens(for: try await peer.signedGrant(verifier))
             for (fault, code) in Self.faults {
@@ -263,7 +263,7 @@ struct EncryptedMessageTests {
     func introspection() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .introspectionResponse, .dir, .a256CBCHS512)
-            var verifier = IntrospectionResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             let token = Secret(try fixture.server.issueAccessToken(clientID: "api", subject: "ada"))
             #expect(try await peer.client.introspect(token, verifiedBy: verifier).subject == "ada")

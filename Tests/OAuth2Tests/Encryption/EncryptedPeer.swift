@@ -58,7 +58,7 @@ struct EncryptedPeer {
     }
 
     /// Requests a signed authorization response.
-    func signedGrant(_ verifier: AuthorizationResponseVerifier) async throws -> AuthorizationCodeGrant {
+    func signedGrant(_ verifier: SignedResponseVerifier) async throws -> AuthorizationCodeGrant {
         let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
         let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
         return try await request.grant(from: redirect, of: client.server, verifiedBy: verifier)

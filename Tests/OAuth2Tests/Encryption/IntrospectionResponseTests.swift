@@ -170,8 +170,8 @@ struct IntrospectionResponseTests {
         #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
     }
 
-    private func verifier(_ fixture: EndpointFixture) -> IntrospectionResponseVerifier {
-        var verifier = IntrospectionResponseVerifier(key: key.verificationKey)
+    private func verifier(_ fixture: EndpointFixture) -> SignedResponseVerifier {
+        var verifier = SignedResponseVerifier(key: key.verificationKey)
         verifier.currentDate = fixture.time.timeSource.date
         return verifier
     }

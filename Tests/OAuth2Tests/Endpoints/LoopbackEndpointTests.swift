@@ -112,7 +112,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    private static let authentication = ClientSecretBasic(clientID: "api", secret: Secret("s3cret"))
+    private static let authentication = ClientSecretBasic.clientSecretBasic(clientID: "api", secret: Secret("s3cret"))
 
     private func withServer(_ body: (MockAuthorizationServer, NetworkClient) async throws -> Void) async throws {
         let server = try MockAuthorizationServer.start(clients: [.init(id: "api", secret: "s3cret")])

@@ -118,7 +118,7 @@ struct LoopbackRegistrationTests {
                 users.claims["ada"] = ["name": "Ada Lovelace"]
                 users.areSigned = isSigned
             }
-            let authentication = ClientSecretBasic(clientID: "web", secret: Secret("s3cret"))
+            let authentication = ClientSecretBasic.clientSecretBasic(clientID: "web", secret: Secret("s3cret"))
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
                 clientAuthentication: authentication,

@@ -22,7 +22,7 @@ struct RegistrationTests {
         var metadata = ClientMetadata(["client_name": "Reports"])
         metadata.redirectURIs = ["https://api.example/callback"]
         metadata.grantTypes = ["client_credentials"]
-        metadata.responseTypes = ["code"]
+        metadata.members["response_types"] = ["code"]
         metadata.tokenEndpointAuthenticationMethod = "private_key_jwt"
         metadata.scope = ["read", "write"]
         metadata.keys = [key]

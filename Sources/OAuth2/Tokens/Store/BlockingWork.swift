@@ -1,30 +1,20 @@
 import Foundation
-import Synchronization
 
 /// Work that may block on disk I/O.
 package enum BlockingWork {
     /// Runs blocking work off the small thread pool of Swift's tasks.
-    ///
-    /// - Parameter work: The work.
-    /// - Returns: The work's result.
-    /// - Throws: The work's error.
     package static func value<Value: Sendable>(
         of work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         // The result goes through a lock, because ThreadSanitizer sees no ordering in a
         // continuation that is resumed before it's awaited.
-        let outcome = Outcome<Value>()
+        let outcome = SharedValue<Result<Value, any Error>>(.failure(CancellationError()))
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                let result = Result { try work() }
-                outcome.result.withLock { $0 = result }
+                outcome.replace(with: Result { try work() })
                 continuation.resume()
             }
         }
-        return try outcome.result.withLock { $0 }.get()
-    }
-
-    private final class Outcome<Value: Sendable>: Sendable {
-        let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
+        return try outcome.value.get()
     }
 }

@@ -10,9 +10,7 @@ struct DirectoryCheck {
     private let path: String
     private let isStore: Bool
 
-    /// - Parameters:
-    ///   - path: The folder, or a symbolic link to it.
-    ///   - isStore: `true` for the folder of the files, for which being sticky isn't enough.
+    /// Being sticky isn't enough for the folder of the files, `isStore`.
     init(_ path: String, isStore: Bool) {
         self.path = path
         self.isStore = isStore

@@ -1,6 +1,5 @@
 public import Foundation
 public import Networking
-internal import OpenSSLCrypto
 
 /// A token store in files that outlives the process and can be shared on a machine.
 ///
@@ -107,8 +106,12 @@ public final class FileTokenStore: TokenStore {
                 isDamaged = true
             }
             guard version == expectedVersion else { return nil }
-            let next = VersionedTokenRecord(record: record, version: try Self.newVersion())
-            let encoded = try coding.encode(next, key: key)
+            // A random version, so that those of removed records needn't be remembered.
+            let next = VersionedTokenRecord(
+                record: record,
+                version: TokenRecordVersion(String(Int64.random(in: 0 ... .max)))
+            )
+            let encoded = try coding.encode(record, version: next.version, key: key)
             guard encoded.count <= TokenFile.maximumSize, try coding.isReadable(encoded, as: next, key: key) else {
                 throw OAuth2Error(
                     .storeFailed,
@@ -184,11 +187,5 @@ public final class FileTokenStore: TokenStore {
 
     private func file(_ key: String) -> TokenFile {
         TokenFile(directory: directory, name: Secret(key).fingerprint.hexadecimal)
-    }
-
-    /// Returns a random version, so that those of removed records needn't be remembered.
-    private static func newVersion() throws -> TokenRecordVersion {
-        let octets = try SecureRandom.bytes(count: 8)
-        return TokenRecordVersion(String(octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1))
     }
 }

@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 ///
 /// The announcement has durations instead of times, because hosts' clocks differ. Other hosts
 /// measure ``validFor`` on their own clocks, from when they first see the attempt.
-public struct RefreshAttempt: Sendable, Hashable {
+public struct RefreshAttempt: Sendable, ComparedByParts {
     /// The number of identifiers that ``earlier`` keeps.
     static let earlierLimit = 8
 
@@ -49,26 +49,8 @@ public struct RefreshAttempt: Sendable, Hashable {
         self.earlier = earlier
     }
 
-    /// Returns a Boolean value that indicates whether two attempts are equal, with texts as bytes.
-    ///
-    /// - Parameters:
-    ///   - left: An attempt.
-    ///   - right: Another attempt.
-    /// - Returns: `true` if all properties are equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.texts == right.texts && left.date == right.date && left.validFor == right.validFor
-            && left.tries == right.tries
-    }
-
-    /// Feeds the attempt to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(texts)
-    }
-
-    private var texts: [ByteComparedString?] {
-        ([id, host] + earlier).map { $0.map(ByteComparedString.init) }
+    var parts: [AnyHashable?] {
+        ([id, host] + earlier).map { $0.map(ByteComparedString.init) } + [date, validFor, tries]
     }
 }
 

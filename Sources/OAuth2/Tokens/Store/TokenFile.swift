@@ -9,11 +9,7 @@ package struct TokenFile: Sendable {
     /// The name without an extension.
     let name: String
 
-    /// Creates a description of a record's files.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory, as ``prepareDirectory(_:)`` returns it.
-    ///   - name: The name without an extension.
+    /// Describes the files with a name, in a directory that ``prepareDirectory(_:)`` returned.
     package init(directory: String, name: String) {
         self.directory = directory
         self.name = name
@@ -116,7 +112,6 @@ package struct TokenFile: Sendable {
 
     /// Creates the directory if needed, and rejects one whose files other users could replace.
     ///
-    /// - Parameter path: The directory.
     /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
     ///   effect.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
@@ -159,13 +154,11 @@ package final class FileLock: Sendable {
 
     private let descriptor: Int32
 
-    /// Takes a lock, or returns `nil` if another process holds it.
+    /// Takes a lock, and creates its file if needed; `nil` if another process holds the lock and
+    /// the caller isn't patient.
     ///
-    /// - Parameters:
-    ///   - path: The path of the lock file, which is created if needed.
-    ///   - isPatient: `true` to wait for the lock.
-    ///   - afterLocking: A closure that is called after each locking, for tests that replace the
-    ///     file.
+    /// Tests replace the file in the closure `afterLocking`.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {

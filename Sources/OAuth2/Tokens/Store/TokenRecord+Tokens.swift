@@ -49,12 +49,6 @@ extension TokenRecord {
 extension AccessToken {
     /// Creates a token from a record; `nil` if it expires within a second or its key isn't
     /// available.
-    ///
-    /// - Parameters:
-    ///   - record: The record.
-    ///   - boundKey: The key that tokens must be bound to. The default is `nil`, for bearer tokens.
-    ///   - acceptsBearer: `true` to accept a token that isn't bound. The default is `true`.
-    ///   - timeSource: The source of time.
     init?(_ record: TokenRecord, boundKey: BoundKey? = nil, acceptsBearer: Bool = true, at timeSource: TimeSource) {
         let now = timeSource.now()
         let left = record.timeLeft(at: timeSource.date())

@@ -2,7 +2,7 @@ public import Foundation
 internal import OpenSSLCrypto
 
 /// The tokens of one grant.
-public struct TokenRecord: Sendable, Hashable {
+public struct TokenRecord: Sendable, ComparedByParts {
     /// The access token's text.
     public var accessToken: Secret
     /// The token's type.
@@ -89,39 +89,17 @@ public struct TokenRecord: Sendable, Hashable {
         self.pause = pause
     }
 
-    /// Returns a Boolean value that indicates whether two records are equal, with texts as bytes.
-    ///
-    /// - Parameters:
-    ///   - left: A record.
-    ///   - right: Another record.
-    /// - Returns: `true` if all properties are equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.accessToken == right.accessToken && left.refreshToken == right.refreshToken
-            && left.proofKey == right.proofKey && left.texts == right.texts && left.expiration == right.expiration
-            && left.obtained == right.obtained && left.end == right.end && left.generation == right.generation
-            && left.refreshAttempt == right.refreshAttempt && left.pause == right.pause
-    }
-
-    /// Feeds the record to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(accessToken)
-        hasher.combine(refreshToken)
-        hasher.combine(texts)
-    }
-
-    private var texts: [ByteComparedString?] {
+    var parts: [AnyHashable?] {
         [tokenType, scope, proofKeyThumbprint, epoch].map { $0.map(ByteComparedString.init) }
+            + [
+                accessToken, refreshToken, proofKey, expiration, obtained, end, generation, refreshAttempt, pause,
+            ]
     }
 }
 
 extension TokenRecord {
-    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown.
-    ///
-    /// - Parameter date: The current time.
-    /// - Returns: The time; zero for a token that was obtained in the future, with one second of
-    ///   tolerance for clock corrections.
+    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown, zero
+    /// if it was obtained in the future, with one second of tolerance for clock corrections.
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)

@@ -18,11 +18,6 @@ package struct TokenRecordCoding: Sendable {
         self.cipher = cipher
     }
 
-    /// Encodes a record whose version the store assigns.
-    package func encode(_ record: TokenRecord, key: String) throws(OAuth2Error) -> [UInt8] {
-        try encode(record, revision: nil, key: key)
-    }
-
     /// Decodes a record whose version the store assigns.
     ///
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
@@ -30,17 +25,19 @@ package struct TokenRecordCoding: Sendable {
         try decode(text, key: key, hasRevision: false).record
     }
 
-    func encode(_ record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> [UInt8] {
-        try encode(record.record, revision: record.version.description, key: key)
-    }
-
     func decode(_ text: [UInt8], key: String) throws(OAuth2Error) -> VersionedTokenRecord {
         let (record, revision) = try decode(text, key: key, hasRevision: true)
         return VersionedTokenRecord(record: record, version: TokenRecordVersion(revision))
     }
 
-    private func encode(_ record: TokenRecord, revision: String?, key: String) throws(OAuth2Error) -> [UInt8] {
+    /// Encodes a record with its version, unless the store assigns that.
+    package func encode(
+        _ record: TokenRecord,
+        version: TokenRecordVersion? = nil,
+        key: String
+    ) throws(OAuth2Error) -> [UInt8] {
         let content = record.content
+        let revision = version?.description
         var file: JSONObject = [
             "format": .string(Self.format),
             "version": .number(JSONNumber(Self.version)),

@@ -26,9 +26,14 @@ public protocol TokenStore: Sendable {
     /// first token.
     var outlivesProcess: Bool { get }
 
-    /// The clients that can share the store's records. The default is
-    /// ``TokenStoreSharing/processes``.
-    var sharing: TokenStoreSharing { get }
+    /// A Boolean value that indicates whether several hosts, whose clocks and connections differ,
+    /// share the store's records. The default is `false`: tasks and processes of one machine do.
+    ///
+    /// On one machine, the exclusive lock ends with the process that holds it. A refresh attempt in
+    /// a record that is read under the lock is therefore one whose process has ended, or whose
+    /// response was lost. Between hosts, it belongs to a host that may still send the token, until
+    /// ``RefreshAttempt/validFor`` has passed.
+    var isSharedByHosts: Bool { get }
 
     /// Reads a record.
     ///
@@ -113,8 +118,8 @@ extension TokenStore {
     /// The default value, `true`.
     public var outlivesProcess: Bool { true }
 
-    /// The default value, ``TokenStoreSharing/processes``.
-    public var sharing: TokenStoreSharing { .processes }
+    /// The default value, `false`.
+    public var isSharedByHosts: Bool { false }
 
     /// Polls the record: after 50 milliseconds, then less often, up to twice a second.
     ///
@@ -159,22 +164,4 @@ extension TokenStore {
             }
         }
     }
-}
-
-/// The clients that can share the records of a token store.
-public struct TokenStoreSharing: Sendable, Hashable {
-    private enum Wrapped { case processes, hosts }
-    private let wrapped: Wrapped
-
-    /// Tasks and processes of one machine.
-    ///
-    /// The exclusive lock of such a store ends with the process that holds it. A refresh attempt in
-    /// a record that is read under the lock is therefore one whose process has ended, or whose
-    /// response was lost.
-    public static var processes: Self { Self(wrapped: .processes) }
-    /// Processes of several machines, whose clocks and connections differ.
-    ///
-    /// A refresh attempt in a record belongs to a host that may still send the token, until
-    /// ``RefreshAttempt/validFor`` has passed.
-    public static var hosts: Self { Self(wrapped: .hosts) }
 }

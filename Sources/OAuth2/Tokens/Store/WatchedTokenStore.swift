@@ -16,7 +16,7 @@ final class WatchedTokenStore: TokenStore {
     }
 
     var outlivesProcess: Bool { store.outlivesProcess }
-    var sharing: TokenStoreSharing { store.sharing }
+    var isSharedByHosts: Bool { store.isSharedByHosts }
 
     /// A Boolean value that indicates whether a call of the store is pending.
     var isWaitedFor: Bool { calls.withLock { $0 > 0 } }
@@ -58,18 +58,18 @@ final class WatchedTokenStore: TokenStore {
         timeout: Duration,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
-        let hasEntered = Flag()
+        let hasEntered = SharedValue(false)
         do {
             return try await watching {
                 try await store.withExclusiveAccess(to: key, timeout: timeout) {
-                    hasEntered.set()
+                    hasEntered.replace(with: true)
                     self.count(-1)
                     defer { self.count(1) }
                     return try await body()
                 }
             }
         } catch {
-            guard !hasEntered.isSet, !(error is CancellationError) else { throw error }
+            guard !hasEntered.value, !(error is CancellationError) else { throw error }
             throw AccessFailure(cause: error)
         }
     }
@@ -81,12 +81,6 @@ final class WatchedTokenStore: TokenStore {
     }
 
     private func count(_ change: Int) { calls.withLock { $0 += change } }
-
-    private final class Flag: Sendable {
-        private let value = Mutex(false)
-        var isSet: Bool { value.withLock { $0 } }
-        func set() { value.withLock { $0 = true } }
-    }
 }
 
 /// A token source that may wait for a store.

@@ -283,7 +283,7 @@ struct ClientOptions: Sendable {
             authentication = try self.authentication(audience, console)
         }
         guard certificate != nil, !authentication.usesMutualTLS else { return authentication }
-        return CertificateBoundAuthentication(authentication)
+        return MutualTLSAuthentication(authentication)
     }
 
     private func authentication(

@@ -14,7 +14,7 @@ final class HostStore: TokenStore {
 
     struct Failure: Error {}
 
-    let sharing = TokenStoreSharing.hosts
+    let isSharedByHosts = true
     private let base: InMemoryTokenStore
     private let sections = InMemoryTokenStore()
     private let state = Mutex((faults: [Fault](), loads: 0, written: [TokenRecord]()))

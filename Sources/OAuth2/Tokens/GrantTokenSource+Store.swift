@@ -4,7 +4,7 @@ import Synchronization
 import TokenGeneration
 
 /// Saving issued tokens, and the end of a grant.
-extension TokenAcquirer {
+extension GrantTokenSource {
     func save(
         _ response: TokenResponse,
         refreshToken: Secret?,

@@ -3,7 +3,7 @@ import Networking
 import Synchronization
 
 /// The facts that decisions depend on, and the errors of those that bring no token.
-extension TokenAcquirer {
+extension GrantTokenSource {
     /// Returns the current record: the store's, or one that the store hasn't saved yet.
     func current() async -> Current {
         let unsaved = state.withLock { $0.unsaved }

@@ -6,16 +6,12 @@ import Synchronization
 import TokenGeneration
 
 /// The announcement of a refresh: written before the token is sent, removed when it wasn't used.
-extension TokenAcquirer {
+extension GrantTokenSource {
     /// Records in the store that the refresh token is about to be sent.
     ///
-    /// - Parameters:
-    ///   - refreshToken: The token.
-    ///   - bound: The key that tokens are bound to.
-    ///   - facts: The facts about the record.
-    ///   - current: The record to replace, and on return the announcement.
-    ///   - sendBy: On return, the time after which another host may send the token; `nil` if no
-    ///     other host can.
+    /// On return, `current` has the announcement, and `sendBy` is the time after which another host
+    /// may send the token; `nil` if no other host can.
+    ///
     /// - Returns: `true` if the attempt is recorded; `false` if another client has written.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store can't record the attempt.
     ///   The token isn't sent then.

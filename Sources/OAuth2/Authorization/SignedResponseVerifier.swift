@@ -1,35 +1,46 @@
 public import Foundation
 public import TokenGeneration
 
-/// A verifier for introspection responses that are JWTs
+/// A verifier for signed responses of an authorization server: authorization responses
+/// ([JWT-secured authorization response mode,
+/// JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), or introspection responses
 /// ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)).
 ///
 /// ```swift
-/// let responses = IntrospectionResponseVerifier(
+/// let verifier = SignedResponseVerifier(
 ///     keys: RemoteKeySet(discovery: discovery),
 ///     algorithms: [.es256]
 /// )
-/// let found = try await oauth.introspect(token, verifiedBy: responses)
+/// let request = try oauth.authorizationRequest(
+///     redirectURI: "https://reports.example/callback",
+///     responseMode: .jwt
+/// )
+/// let grant = try await request.grant(
+///     from: redirect,
+///     of: oauth.server,
+///     verifiedBy: verifier
+/// )
 /// ```
 ///
-/// The signature proves what the server reported, for example if the response is kept as evidence.
-/// Create one verifier for each server and share it.
-public struct IntrospectionResponseVerifier: Sendable {
-    /// The media type of the response, and the type of the JWT.
-    static let mediaType = "application/token-introspection+jwt"
+/// The signature of an introspection response proves what the server reported, for example if the
+/// response is kept as evidence. Create one verifier for each server and kind of response, and
+/// share it.
+public struct SignedResponseVerifier: Sendable {
+    /// The media type of an introspection response, and the type of its JWT.
+    static let introspectionType = "application/token-introspection+jwt"
 
     /// The algorithms that the server may sign responses with: the client's registered
-    /// `introspection_signed_response_alg`.
+    /// `authorization_signed_response_alg` or `introspection_signed_response_alg`.
     ///
-    /// The default is RS256 alone, as in the specification. The algorithm `none` isn't supported.
+    /// The default is RS256 alone, as in the specifications. The algorithm `none` isn't supported.
     public let algorithms: Set<JWSAlgorithm>
-    /// The server's name for the resource server that introspects tokens, which the response must
-    /// have in `aud`.
+    /// The server's name for the resource server that introspects tokens, which an introspection
+    /// response must have in `aud`.
     ///
     /// The default is `nil`, for the client's ID.
     public var audience: String?
-    /// The decrypter of encrypted responses, with the client's
-    /// `introspection_encrypted_response_alg` and `introspection_encrypted_response_enc`.
+    /// The decrypter of encrypted responses, with the client's registered algorithms, such as
+    /// `authorization_encrypted_response_alg` and `authorization_encrypted_response_enc`.
     ///
     /// The default is `nil`, which rejects encrypted responses. With a decrypter, the verifier
     /// rejects responses that aren't encrypted. They must be signed, too.
@@ -38,9 +49,9 @@ public struct IntrospectionResponseVerifier: Sendable {
     ///
     /// The default is 60 seconds.
     public var leeway: Duration = .seconds(60)
-    /// The maximum age of a response, which limits the replay of an old one.
+    /// The maximum age of an introspection response, which limits the replay of an old one.
     ///
-    /// The default is five minutes.
+    /// The default is five minutes. An authorization response has an expiry instead.
     public var maximumAge: Duration = .seconds(300)
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
@@ -77,16 +88,50 @@ public struct IntrospectionResponseVerifier: Sendable {
         self.algorithms = algorithms
     }
 
-    /// Returns the members of a response
+    /// Returns the claims of an authorization response (JARM §2.4), for which `iss` must equal
+    /// `issuer` and `aud` must contain `clientID`.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
+    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
+    ///   the keys can't be loaded; `CancellationError`.
+    func claims(of response: String, issuer: String, clientID: String) async throws -> JSONObject {
+        var policy = ValidationPolicy(
+            issuer: .exactly(issuer),
+            audience: .contains(clientID),
+            leeway: leeway,
+            requiredClaims: ["iss", "aud", "exp"],
+            currentDate: currentDate
+        )
+        // The server's access tokens and other JWTs aren't authorization responses.
+        policy.type = .absentOrJWT
+        do {
+            return try await keys.verify(
+                response,
+                "the authorization response",
+                decrypter: decrypter,
+                algorithms: algorithms,
+                against: policy
+            ).claims
+        } catch let error as TokenError {
+            if error.code == .issuerMismatch {
+                throw OAuth2Error(
+                    .issuerMismatch,
+                    "the authorization response is signed by another server; its code isn't used",
+                    cause: error
+                )
+            }
+            throw OAuth2Error(.protocolViolation, "the signed authorization response isn't valid", cause: error)
+        }
+    }
+
+    /// Returns the members of an introspection response
     /// ([RFC 9701 §5](https://www.rfc-editor.org/rfc/rfc9701#section-5)).
     ///
     /// The top level must have `iss`, `aud` and `iat`. `sub` and `exp` belong to the introspected
     /// token. At the top level, they would make the response look like an access token
     /// ([§8.1](https://www.rfc-editor.org/rfc/rfc9701#section-8.1)).
     ///
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
-    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
-    ///   the keys can't be loaded; `CancellationError`.
+    /// - Throws: The errors of ``claims(of:issuer:clientID:)``.
     func members(
         of response: String,
         issuer: String,
@@ -96,7 +141,7 @@ public struct IntrospectionResponseVerifier: Sendable {
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),
             audience: .contains(audience ?? clientID),
-            type: .exactly(Self.mediaType),
+            type: .exactly(Self.introspectionType),
             leeway: leeway,
             expiration: .optional,
             maximumAge: maximumAge,

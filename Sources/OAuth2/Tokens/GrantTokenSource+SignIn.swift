@@ -3,7 +3,7 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-extension TokenAcquirer {
+extension GrantTokenSource {
     /// Removes the record from the store once the current holder of the lock has released it.
     ///
     /// If the grant needs a user, a sign-out record replaces it. Another process, or this one after
