@@ -18,8 +18,9 @@ struct HelpText {
     var usage: String {
         var words = ["Usage:"] + path
         if !command.subcommands.isEmpty { words.append("COMMAND") }
-        words += command.options.filter(\.isRequired).map(\.synopsis)
-        if command.options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
+        let options = command.options.flatMap(\.definitions)
+        words += options.filter(\.isRequired).map(\.synopsis)
+        if options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
         words += command.operands.map(\.synopsis)
         return words.joined(separator: " ")
     }
@@ -49,7 +50,7 @@ struct HelpText {
 
     private var examples: String {
         guard !command.examples.isEmpty else { return "" }
-        let lines = command.examples.map { "  # \($0.purpose)\n  \($0.line)" }
+        let lines = command.examples.map { "  # \($0.key)\n  \($0.value)" }
         return "Examples:\n" + lines.joined(separator: "\n")
     }
 

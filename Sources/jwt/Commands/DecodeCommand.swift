@@ -3,11 +3,7 @@ import TokenGeneration
 
 /// The `jwt decode` command: prints a token's contents without verifying them.
 struct DecodeCommand {
-    private static let time = Option<Timestamp>(
-        "at",
-        value: "TIME",
-        "Show relative times as of this time (default: now)"
-    )
+    private static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
 
     static let definition = CommandDefinition(
         name: "decode",
@@ -24,21 +20,17 @@ struct DecodeCommand {
             input is a token and produces one line of JSON, in the same order.
             """,
         ],
-        options: [time.definition, BatchRun.flag.definition],
+        options: [time, BatchRun.flag],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "Inspect a token", line: "jwt decode < token"),
-            .init(
-                purpose: "Print the key ID that the token claims",
-                line: "jwt decode < token 2>/dev/null | jq -r .header.kid"
-            ),
-            .init(purpose: "List the subjects of many tokens", line: "jwt decode --batch < tokens | jq -r .claims.sub"),
+            "Inspect a token": "jwt decode < token",
+            "Print the key ID that the token claims": "jwt decode < token 2>/dev/null | jq -r .header.kid",
+            "List the subjects of many tokens": "jwt decode --batch < tokens | jq -r .claims.sub",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The contents were printed; the token may still be invalid"),
-            .init(code: 1, meaning: "The input isn't a token; with --batch: at least one line isn't"),
-            .init(code: 2, meaning: "A file or pipe can't be read or written"),
-            .usage,
+        exitCodes: [
+            0: "The contents were printed; the token may still be invalid",
+            1: "The input isn't a token; with --batch: at least one line isn't",
+            2: "A file or pipe can't be read or written",
         ],
         action: { try DecodeCommand($0).run(on: $1) }
     )

@@ -16,7 +16,7 @@ struct PinCommand {
             be trusted: pass its root with --roots, or its certificate as a file.
             """
         ],
-        options: [roots.definition],
+        options: [roots],
         operands: [
             OperandDefinition(
                 name: "URL|FILE",
@@ -26,15 +26,14 @@ struct PinCommand {
             )
         ],
         examples: [
-            .init(purpose: "Print the pins of a server", line: "jwt pin https://api.example.org"),
-            .init(purpose: "Print the pin of a backup certificate", line: "jwt pin backup.pem"),
-            .init(purpose: "Print only the pins", line: "jwt pin https://api.example.org | cut -d' ' -f1"),
+            "Print the pins of a server": "jwt pin https://api.example.org",
+            "Print the pin of a backup certificate": "jwt pin backup.pem",
+            "Print only the pins": "jwt pin https://api.example.org | cut -d' ' -f1",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The pins were printed"),
-            .init(code: 1, meaning: "The server isn't trusted, or the file contains no certificates"),
-            .init(code: 2, meaning: "A file can't be read, or the connection failed"),
-            .usage,
+        exitCodes: [
+            0: "The pins were printed",
+            1: "The server isn't trusted, or the file contains no certificates",
+            2: "A file can't be read, or the connection failed",
         ],
         action: { try PinCommand($0).run(on: $1) }
     )
@@ -55,7 +54,7 @@ struct PinCommand {
         }
         self.arguments = arguments
         roots = try arguments.value(of: Self.roots)
-        printsJSON = arguments.contains(.json)
+        printsJSON = arguments.contains(OptionDefinition.json)
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
             source = .server(operand)

@@ -9,17 +9,14 @@ import TokenGeneration
 struct ConfigurationFile {
     static let option = Option<InputFile>(
         "config",
-        value: "FILE",
-        section: section,
         "The configuration file (default: ~/.config/jwt/config.json, or jwt/config.json in $XDG_CONFIG_HOME)"
     )
     static let profile = Option<NonEmptyText>(
         "profile",
         value: "NAME",
-        section: section,
         "A profile in the configuration file; the options below override its members"
     )
-    static let section = "Profile"
+    static let options = OptionDefinition.section("Profile", [profile, option])
 
     let path: String
     /// A warning if other users can change the file.
@@ -63,7 +60,7 @@ struct ConfigurationFile {
     ///   - members: The members that the profile can have.
     /// - Returns: The profile.
     /// - Throws: ``CommandFailure`` if the profile is missing or invalid.
-    func profile(_ name: String, members: [ProfileMember]) throws(CommandFailure) -> Profile {
+    func profile(_ name: String, members: [OptionDefinition]) throws(CommandFailure) -> Profile {
         guard let profile = profiles[name] else {
             let names = profiles.map(\.name)
             let advice =
@@ -111,11 +108,11 @@ extension ParsedArguments {
     ///   - alternatives: Groups of mutually exclusive options. An option on the command line
     ///     overrides every option of its group in the profile.
     /// - Returns: The combined arguments.
-    func completed(by profile: Profile, alternatives: [[String]]) -> ParsedArguments {
+    func completed(by profile: Profile, alternatives: [[any CommandOption]]) -> ParsedArguments {
         var result = self
         for (option, text) in profile.values {
-            let names = alternatives.first { $0.contains(option.longName) } ?? [option.longName]
-            if names.contains(where: contains(optionNamed:)) { continue }
+            let groups = alternatives.lazy.map { $0.flatMap(\.definitions) }
+            if contains(groups.first { $0.contains { $0.longName == option.longName } } ?? [option]) { continue }
             result.add(text, to: option)
         }
         return result

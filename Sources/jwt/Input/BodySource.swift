@@ -4,6 +4,8 @@ import TokenGeneration
 
 /// The source of a request body or other data: text, `@FILE`, or `@-` for standard input.
 struct BodySource: ArgumentValue, Equatable {
+    static let placeholder = "TEXT|@FILE"
+
     private enum Place: Equatable {
         case text(String)
         case file(InputFile)

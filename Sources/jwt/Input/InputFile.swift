@@ -13,7 +13,8 @@ struct InputFile: ArgumentValue, Equatable {
 
     static let standardInput = InputFile(path: "-")
 
-    static var valueKind: OptionDefinition.ValueKind { .file }
+    static let valueKind = OptionDefinition.ValueKind.file
+    static let placeholder = "FILE"
 
     let path: String
 

@@ -4,7 +4,6 @@ import Networking
 enum RootsOption {
     static let option = Option<InputFile>(
         "roots",
-        value: "FILE",
         "The trusted root certificates, instead of the system's, in PEM or DER"
     )
 

@@ -2,7 +2,7 @@ import Foundation
 import TokenGeneration
 
 /// The encoding of an HMAC secret.
-enum SecretEncoding: String, CaseIterable, ArgumentValue {
+enum SecretEncoding: String, CaseIterable, NamedValue {
     case text
     case base64
     case base64url

@@ -20,9 +20,10 @@ struct EncryptCommand {
             --nested to sign first. Several keys make a token for several recipients, each of whom can decrypt it.
             """,
         ],
-        options: RecipientOptions.options + HeaderOptions.options + ClaimOptions.optionsForOneToken
-            + NestedSignature.options
-            + EncryptionForm.options,
+        options: [
+            RecipientOptions.options, HeaderOptions.options, ClaimOptions.optionsForOneToken, NestedSignature.options,
+            EncryptionForm.options,
+        ],
         operands: [
             OperandDefinition(
                 name: "CONTENT",
@@ -31,22 +32,15 @@ struct EncryptCommand {
             )
         ],
         examples: [
-            .init(purpose: "Encrypt a file", line: "jwt encrypt --key public.jwk file > file.jwe"),
-            .init(
-                purpose: "Sign claims and encrypt them for the key that a server publishes",
-                line:
-                    "jwt encrypt --jwks https://id.example.org/jwks --nested --sign-key key.pem --sub alice --expires-in 5m"
-            ),
-            .init(purpose: "Encrypt with a password", line: "jwt encrypt --password file > file.jwe"),
-            .init(
-                purpose: "Encrypt for two recipients",
-                line: "jwt encrypt --key alice.jwk --key bob.pem --format general file"
-            ),
+            "Encrypt a file": "jwt encrypt --key public.jwk file > file.jwe",
+            "Sign claims and encrypt them for the key that a server publishes":
+                "jwt encrypt --jwks https://id.example.org/jwks --nested --sign-key key.pem --sub alice --expires-in 5m",
+            "Encrypt with a password": "jwt encrypt --password file > file.jwe",
+            "Encrypt for two recipients": "jwt encrypt --key alice.jwk --key bob.pem --format general file",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was printed"),
-            .init(code: 2, meaning: "A key or the content is unusable, or a file, a pipe or the network failed"),
-            .usage,
+        exitCodes: [
+            0: "The token was printed",
+            2: "A key or the content is unusable, or a file, a pipe or the network failed",
         ],
         action: { try EncryptCommand($0).run(on: $1) }
     )

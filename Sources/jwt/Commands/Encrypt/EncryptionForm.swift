@@ -3,12 +3,8 @@ import TokenGeneration
 
 /// The form of an encrypted token: its serialization, and the data that it authenticates.
 struct EncryptionForm {
-    static let section = "Form"
-
     private static let serialization = Option<SignatureForm.Serialization>(
         "format",
-        value: "compact|json|general",
-        section: section,
         """
         A single line with five parts (default), or JSON: flattened (default with --aad), or general with a list of \
         recipients (default with several)
@@ -16,12 +12,10 @@ struct EncryptionForm {
     )
     private static let additionalData = Option<BodySource>(
         "aad",
-        value: "TEXT|@FILE",
-        section: section,
         "Data that the token authenticates and carries unencrypted; requires JSON"
     )
 
-    static let options = [serialization.definition, additionalData.definition]
+    static let options = OptionDefinition.section("Form", [serialization, additionalData])
 
     let serialization: SignatureForm.Serialization
     private let additionalData: BodySource?

@@ -3,14 +3,11 @@ import TokenGeneration
 
 /// The verification of the signed token inside an encrypted one.
 struct NestedVerification {
-    private static let section = "Nested token"
-
     private static let nested = Flag(
         "nested",
-        section: section,
         "Require a signed token inside (a nested JWT), verify it, and print its claims"
     )
-    static let options = [nested.definition] + SignerKeys.options(section: section) + PolicyOptions.options
+    static let options = OptionDefinition.section("Nested token", [nested, SignerKeys.options]) + PolicyOptions.options
 
     private let keys: VerificationKeys
     private let policy: PolicyOptions

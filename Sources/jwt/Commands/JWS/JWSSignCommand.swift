@@ -9,8 +9,7 @@ struct JWSSignCommand {
         discussion: [
             "Prints only the JWS. The payload is signed byte for byte, including a line break at its end."
         ],
-        options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.options + HeaderOptions.options
-            + SignatureForm.options,
+        options: [KeySource.signingOptions, HeaderOptions.options, SignatureForm.options],
         operands: [
             OperandDefinition(
                 name: "PAYLOAD",
@@ -19,20 +18,13 @@ struct JWSSignCommand {
             )
         ],
         examples: [
-            .init(
-                purpose: "Sign text",
-                line: "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain"
-            ),
-            .init(
-                purpose: "Create a detached signature for a file",
-                line: "jwt jws sign --key key.pem --detached file > file.jws"
-            ),
-            .init(purpose: "Create a JWS in JSON", line: "jwt jws sign --key key.pem --format json document.json"),
+            "Sign text": "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain",
+            "Create a detached signature for a file": "jwt jws sign --key key.pem --detached file > file.jws",
+            "Create a JWS in JSON": "jwt jws sign --key key.pem --format json document.json",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The JWS was printed"),
-            .init(code: 2, meaning: "The key or the payload is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The JWS was printed",
+            2: "The key or the payload is unusable, or a file can't be read",
         ],
         action: { try JWSSignCommand($0).run(on: $1) }
     )
@@ -44,11 +36,8 @@ struct JWSSignCommand {
     private let payload: InputFile
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
-        }
-        self.source = source
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        source = try KeySource.required(arguments)
+        algorithm = try arguments.value(of: KeySource.algorithm)
         header = try HeaderOptions(arguments)
         form = try SignatureForm(arguments)
         do throws(ValueError) {

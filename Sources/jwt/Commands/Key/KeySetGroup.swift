@@ -16,20 +16,19 @@ enum KeySetGroup {
             """
         ],
         examples: [
-            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
-            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "Remove a key", line: "jwt key jwks remove keys.jwks 2025-06"),
+            "Add a public key to a JWK Set": "jwt key jwks add keys.jwks key.pem",
+            "List the keys": "jwt key jwks list keys.jwks",
+            "Remove a key": "jwt key jwks remove keys.jwks 2025-06",
         ],
         subcommands: [
             KeySetAddCommand.definition, KeySetRemoveCommand.definition, KeySetListCommand.definition,
         ]
     )
 
-    static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 0, meaning: "Success"),
-        .init(code: 1, meaning: "The set already has the key, or doesn't have it"),
-        .init(code: 2, meaning: "A key or the set is unusable, or a file can't be read or written"),
-        .usage,
+    static let exitCodes: KeyValuePairs<Int32, String> = [
+        0: "Success",
+        1: "The set already has the key, or doesn't have it",
+        2: "A key or the set is unusable, or a file can't be read or written",
     ]
 
     static func file(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {

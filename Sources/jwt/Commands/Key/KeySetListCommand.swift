@@ -14,13 +14,12 @@ struct KeySetListCommand {
         ],
         operands: [KeySetGroup.set],
         examples: [
-            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "List only the kids", line: "jwt key jwks list keys.jwks | cut -f1"),
+            "List the keys": "jwt key jwks list keys.jwks",
+            "List only the kids": "jwt key jwks list keys.jwks | cut -f1",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The keys were listed"),
-            .init(code: 2, meaning: "The set is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The keys were listed",
+            2: "The set is unusable, or a file can't be read",
         ],
         action: { try KeySetListCommand($0).run(on: $1) }
     )

@@ -14,8 +14,8 @@ struct KeySetRemoveCommand {
                 summary: "The kid of the key; put -- before one that begins with -"
             ),
         ],
-        examples: [.init(purpose: "Retire a key", line: "jwt key jwks remove keys.jwks 2025-06")],
-        exitStatuses: KeySetGroup.exitStatuses,
+        examples: ["Retire a key": "jwt key jwks remove keys.jwks 2025-06"],
+        exitCodes: KeySetGroup.exitCodes,
         action: { try KeySetRemoveCommand($0).run(on: $1) }
     )
 

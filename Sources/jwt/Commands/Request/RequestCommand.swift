@@ -32,7 +32,7 @@ struct RequestCommand: Sendable {
             a file is omitted.
             """,
         ],
-        options: RequestOptions.options + ResponseOutput.options + SignatureOptions.options + TokenOptions.options,
+        options: [RequestOptions.options, ResponseOutput.options, SignatureOptions.members, TokenOptions.options],
         operands: [
             OperandDefinition(
                 name: "METHOD",
@@ -41,38 +41,23 @@ struct RequestCommand: Sendable {
             OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
-            .init(purpose: "Send a GET request", line: "jwt request https://api.example/reports --profile prod"),
-            .init(
-                purpose: "Post JSON, and fail if the API rejects the request",
-                line:
-                    #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#
-            ),
-            .init(
-                purpose: "Upload a file, and save the response to another file",
-                line: """
-                    jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
-                    """
-            ),
-            .init(
-                purpose: "Use a token that is bound to a key",
-                line: "jwt request GET https://api.example/reports --profile prod --dpop"
-            ),
-            .init(
-                purpose: "Sign a request, without a token",
-                line: "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json"
-            ),
+            "Send a GET request": "jwt request https://api.example/reports --profile prod",
+            "Post JSON, and fail if the API rejects the request":
+                #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#,
+            "Upload a file, and save the response to another file": """
+            jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
+            """,
+            "Use a token that is bound to a key": "jwt request GET https://api.example/reports --profile prod --dpop",
+            "Sign a request, without a token":
+                "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The server responded; with --fail, with a status below 400"),
-            .init(
-                code: 1,
-                meaning: """
-                    The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
-                    as --response-signature requires
-                    """
-            ),
-            .init(code: 2, meaning: "A server can't be reached, or a file, key or configuration is unusable"),
-            .usage,
+        exitCodes: [
+            0: "The server responded; with --fail, with a status below 400",
+            1: """
+            The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
+            as --response-signature requires
+            """,
+            2: "A server can't be reached, or a file, key or configuration is unusable",
         ],
         action: { try RequestCommand($0, $1).run(on: $1) }
     )

@@ -1,18 +1,16 @@
 import TokenGeneration
 
 /// The serialization of an SD-JWT.
-enum SDForm: String, CaseIterable, ArgumentValue {
+enum SDForm: String, CaseIterable, NamedValue {
     case compact
     case json
 
     private static let option = Option<SDForm>(
         "format",
-        value: "compact|json",
-        section: SignatureForm.section,
         "A single line of the signed token and its disclosures (default), or flattened JSON"
     )
 
-    static let options = [option.definition]
+    static let options = OptionDefinition.section(SignatureForm.section, [option])
 
     static func form(_ arguments: ParsedArguments) throws(UsageError) -> SDForm {
         try arguments.value(of: option) ?? .compact

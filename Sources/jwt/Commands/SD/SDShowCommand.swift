@@ -3,11 +3,7 @@ import TokenGeneration
 
 /// The `jwt sd show` command: prints the contents of an SD-JWT without verifying them.
 struct SDShowCommand {
-    private static let time = Option<Timestamp>(
-        "at",
-        value: "TIME",
-        "Show relative times as of this time (default: now)"
-    )
+    private static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
 
     static let definition = CommandDefinition(
         name: "show",
@@ -24,20 +20,16 @@ struct SDShowCommand {
             nothing refers to. The SD-JWT contains the disclosed claims, so keep it as secret as them.
             """,
         ],
-        options: [time.definition],
+        options: [time],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "Inspect an SD-JWT", line: "jwt sd show < sd-jwt"),
-            .init(
-                purpose: "List the claims that the holder can hide",
-                line: "jwt sd show --json < sd-jwt | jq -r '.disclosures[].path'"
-            ),
+            "Inspect an SD-JWT": "jwt sd show < sd-jwt",
+            "List the claims that the holder can hide": "jwt sd show --json < sd-jwt | jq -r '.disclosures[].path'",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The contents were printed; the SD-JWT may still be invalid"),
-            .init(code: 1, meaning: "The input isn't an SD-JWT"),
-            .init(code: 2, meaning: "A file or pipe can't be read or written"),
-            .usage,
+        exitCodes: [
+            0: "The contents were printed; the SD-JWT may still be invalid",
+            1: "The input isn't an SD-JWT",
+            2: "A file or pipe can't be read or written",
         ],
         action: { try SDShowCommand($0).run(on: $1) }
     )

@@ -3,68 +3,46 @@ import TokenGeneration
 
 /// The options for a token's claims.
 struct ClaimOptions {
-    static let section = "Claims"
-
     private static let claim = Option<Assignment>(
         "claim",
         short: "c",
-        value: "NAME=VALUE",
         isRepeatable: true,
-        section: section,
         "A claim; VALUE is JSON if it parses as JSON (5, true, [\"a\"], \"5\"), and text otherwise"
     )
     static let claims = Option<InputFile>(
         "claims",
-        value: "FILE",
-        section: section,
         "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)"
     )
-    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The issuer")
-    private static let subject = Option<NonEmptyText>("sub", value: "TEXT", section: section, "The subject")
+    private static let issuer = Option<NonEmptyText>("iss", "The issuer")
+    private static let subject = Option<NonEmptyText>("sub", "The subject")
     private static let audience = Option<NonEmptyText>(
         "aud",
-        value: "TEXT",
         isRepeatable: true,
-        section: section,
         "The audience; repeat it for an array"
     )
     private static let expiresIn = Option<TimeSpan>(
         "expires-in",
-        value: "DURATION",
-        section: section,
         "The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless you set it"
     )
-    private static let noIssuedAt = Flag("no-iat", section: section, "Don't set iat with --expires-in")
+    private static let noIssuedAt = Flag("no-iat", "Don't set iat with --expires-in")
     private static let notBefore = Option<Moment>(
         "not-before",
-        value: "TIME",
-        section: section,
         "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
     )
-    private static let issuedAt = Option<Moment>(
-        "issued-at",
-        value: "TIME",
-        section: section,
-        "The time of issue, in the format of --not-before"
-    )
+    private static let issuedAt = Option<Moment>("issued-at", "The time of issue, in the format of --not-before")
     private static let tokenID = Option<NonEmptyText>(
         "jti",
         value: "ID",
-        section: section,
         "The token's ID; auto generates a random ID for each token"
     )
 
-    static let options = [
-        claim.definition, claims.definition, issuer.definition, subject.definition, audience.definition,
-        expiresIn.definition, noIssuedAt.definition, notBefore.definition, issuedAt.definition, tokenID.definition,
-    ]
+    static let options = OptionDefinition.section(
+        "Claims",
+        [claim, claims, issuer, subject, audience, expiresIn, noIssuedAt, notBefore, issuedAt, tokenID]
+    )
 
     /// The options of commands without a batch.
-    static let optionsForOneToken = options.map { option in
-        var option = option
-        if option.longName == claims.definition.longName { option.summary = "A JSON object with claims" }
-        return option
-    }
+    static let optionsForOneToken = options.describing(["claims": "A JSON object with claims"])
 
     /// The claims that are the same in every token.
     private let fixed: MemberCollection

@@ -3,21 +3,14 @@ import TokenGeneration
 
 /// The `jwt sign` command: creates a token.
 struct SignCommand {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
+    private static let key = KeySource.key(
         """
         The private key: PEM, DER or JWK; without a key, the command generates one for this token and prints its \
         public JWK on standard error
         """
     )
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "alg",
-        value: "ALG",
-        section: KeySource.section,
         """
         The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
         the generated key (default: ES256)
@@ -25,8 +18,6 @@ struct SignCommand {
     )
     private static let payloadOut = Option<OutputFile>(
         "payload-out",
-        value: "FILE",
-        section: SignatureForm.section,
         "The output file for the signed claims, which a verifier needs with --detached"
     )
 
@@ -44,35 +35,26 @@ struct SignCommand {
             {"error":{"code":"…","message":"…"}} for a line that can't be signed. Errors don't end the batch.
             """,
         ],
-        options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
-            + ClaimOptions.options + SignatureForm.options + [payloadOut.definition, BatchRun.flag.definition],
-        examples: [
-            .init(
-                purpose: "Create a token that expires in five minutes",
-                line: "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m"
-            ),
-            .init(
-                purpose: "Combine claims from a file and from options",
-                line: "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'"
-            ),
-            .init(
-                purpose: "Pipe in a private key without writing it to disk",
-                line: "pass show key | jwt sign --key - --expires-in 1h"
-            ),
-            .init(
-                purpose: "Use a shared secret from the environment",
-                line: "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h"
-            ),
-            .init(
-                purpose: "Sign a million tokens",
-                line: "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens"
-            ),
+        options: [
+            OptionDefinition.section(KeySource.section, [key, algorithm, KeySource.options]), HeaderOptions.options,
+            ClaimOptions.options,
+            SignatureForm.options, OptionDefinition.section(SignatureForm.section, [payloadOut]), BatchRun.flag,
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was printed"),
-            .init(code: 1, meaning: "With --batch: at least one line couldn't be signed"),
-            .init(code: 2, meaning: "The key or the claims are unusable, or standard output is closed"),
-            .usage,
+        examples: [
+            "Create a token that expires in five minutes":
+                "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m",
+            "Combine claims from a file and from options":
+                "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'",
+            "Pipe in a private key without writing it to disk": "pass show key | jwt sign --key - --expires-in 1h",
+            "Use a shared secret from the environment":
+                "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h",
+            "Sign a million tokens":
+                "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens",
+        ],
+        exitCodes: [
+            0: "The token was printed",
+            1: "With --batch: at least one line couldn't be signed",
+            2: "The key or the claims are unusable, or standard output is closed",
         ],
         action: { try SignCommand($0).run(on: $1) }
     )
@@ -93,7 +75,7 @@ struct SignCommand {
         claims = try ClaimOptions(arguments)
         form = try SignatureForm(arguments)
         keySource = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: Self.algorithm)
         claimsFile = try arguments.value(of: ClaimOptions.claims)
         payloadOut = try arguments.value(of: Self.payloadOut)
         if keySource == nil, let algorithm, algorithm.isSymmetric {

@@ -4,34 +4,25 @@ import TokenGeneration
 /// The form of a signature: its serialization, and the placement and encoding of its payload.
 struct SignatureForm {
     /// A JWS serialization (RFC 7515).
-    enum Serialization: String, CaseIterable, ArgumentValue {
+    enum Serialization: String, CaseIterable, NamedValue {
         case compact
         case json
         case general
-
-        static let valueKind = OptionDefinition.ValueKind.choice(["compact", "json", "general"])
     }
 
     static let section = "Form"
 
     private static let serialization = Option<Serialization>(
         "format",
-        value: "compact|json|general",
-        section: section,
         "A single line with three parts (default), or JSON: flattened, or general with a list of signatures"
     )
     private static let detached = Flag(
         "detached",
-        section: section,
         "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)"
     )
-    private static let unencoded = Flag(
-        "unencoded-payload",
-        section: section,
-        "Sign the payload without base64url encoding (RFC 7797)"
-    )
+    private static let unencoded = Flag("unencoded-payload", "Sign the payload without base64url encoding (RFC 7797)")
 
-    static let options = [serialization.definition, detached.definition, unencoded.definition]
+    static let options = OptionDefinition.section("Form", [serialization, detached, unencoded])
 
     private let serialization: Serialization
     private let placement: JWSPayloadPlacement

@@ -5,20 +5,17 @@ import TokenGeneration
 struct BindingOptions: Sendable {
     private static let isBound = Flag(
         "dpop",
-        section: GrantOptions.section,
         "Bind the token to a new key that is cached with it; jwt request creates the proofs"
     )
     private static let key = Option<InputFile>(
         "dpop-key",
-        value: "FILE",
-        section: GrantOptions.section,
         "Bind the token to this private key; jwt dpop can create proofs with it"
     )
 
-    static let members = [ProfileMember(isBound), ProfileMember(key)]
+    static let members = OptionDefinition.section(GrantOptions.section, [isBound, key])
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [[isBound.definition.longName, key.definition.longName]]
+    static let alternatives: [[any CommandOption]] = [[isBound, key]]
 
     private let isBound: Bool
     private let key: InputFile?

@@ -5,7 +5,7 @@ import TokenGeneration
 /// The options for the client and its authentication.
 struct ClientOptions: Sendable {
     /// The client authentication methods of RFC 7591 §2 and RFC 8705 §2.
-    enum Method: String, CaseIterable, ArgumentValue {
+    enum Method: String, CaseIterable, NamedValue {
         case clientSecretBasic = "client_secret_basic"
         case clientSecretPost = "client_secret_post"
         case clientSecretJWT = "client_secret_jwt"
@@ -26,7 +26,7 @@ struct ClientOptions: Sendable {
     }
 
     /// A type of assertions that another party signs.
-    private enum AssertionType: String, CaseIterable, ArgumentValue {
+    private enum AssertionType: String, CaseIterable, NamedValue {
         case jwtBearer = "jwt-bearer"
         case jwtSPIFFE = "jwt-spiffe"
     }
@@ -45,98 +45,65 @@ struct ClientOptions: Sendable {
         }
     }
 
-    static let section = "Client"
-
-    private static let clientID = Option<NonEmptyText>(
-        "client-id",
-        value: "ID",
-        section: section,
-        "The client ID"
-    )
+    private static let clientID = Option<NonEmptyText>("client-id", value: "ID", "The client ID")
     private static let methodOption = Option<Method>(
         "auth-method",
         value: "METHOD",
-        section: section,
         """
         The client authentication method: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
         client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a \
         user signs in)
         """
     )
-    private static let secretFile = Option<InputFile>(
-        "client-secret-file",
-        value: "FILE",
-        section: section,
-        "The file with the client secret"
+    private static let secret = SecretOptions(
+        "client-secret",
+        noun: "secret",
+        file: "The file with the client secret",
+        environment: "The environment variable with the client secret"
     )
-    private static let secretEnvironment = Option<EnvironmentVariable>(
-        "client-secret-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the client secret"
-    )
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
-        "The client's private key: PEM, DER or JWK"
-    )
+    private static let key = KeySource.key("The client's private key: PEM, DER or JWK")
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        section: KeySource.section,
         "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)"
     )
     private static let audience = Option<NonEmptyText>(
         "assertion-audience",
         aliases: ["assertion-aud"],
-        value: "TEXT",
-        section: section,
         "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)"
     )
     private static let assertionCertificate = Option<InputFile>(
         "assertion-cert",
-        value: "FILE",
-        section: section,
         "The key's certificate in PEM: client assertions name it and have the typ JWT, as for Entra ID"
     )
     private static let assertionType = Option<AssertionType>(
         "assertion-type",
         value: "TYPE",
-        section: section,
         "The type of the platform's assertion: jwt-bearer, jwt-spiffe (default: jwt-spiffe with --from spiffe:PATH)"
     )
     private static let certificate = Option<InputFile>(
         "cert",
-        value: "FILE",
-        section: section,
         "The client certificate and its chain in PEM, sent to every server (RFC 8705)"
     )
     private static let certificateKey = Option<InputFile>(
         "cert-key",
-        value: "FILE",
-        section: section,
         "The private key of the certificate (default: in the certificate file)"
     )
 
-    static let members = [
-        ProfileMember(clientID), ProfileMember(methodOption), ProfileMember(secretFile),
-        ProfileMember(secretEnvironment),
-        ProfileMember(key), ProfileMember(KeySource.environment), ProfileMember(KeySource.algorithm),
-        ProfileMember(keyID), ProfileMember(KeySource.passwordFile), ProfileMember(KeySource.passwordEnvironment),
-        ProfileMember(audience), ProfileMember(assertionCertificate),
-        ProfileMember(assertionType), ProfileMember(certificate), ProfileMember(certificateKey),
-    ]
+    static let members =
+        OptionDefinition.section("Client", [clientID, methodOption, secret])
+        + OptionDefinition.section(
+            KeySource.section,
+            [key, KeySource.environment, KeySource.algorithm, keyID, KeySource.password]
+        )
+        + OptionDefinition.section(
+            "Client",
+            [audience, assertionCertificate, assertionType, certificate, certificateKey]
+        )
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [
-        [
-            secretFile.definition.longName, secretEnvironment.definition.longName, key.definition.longName,
-            KeySource.environment.definition.longName,
-        ],
-        [KeySource.passwordFile.definition.longName, KeySource.passwordEnvironment.definition.longName],
+    static let alternatives: [[any CommandOption]] = [
+        [secret, key, KeySource.environment], [KeySource.password],
     ]
 
     private let clientID: String
@@ -167,14 +134,9 @@ struct ClientOptions: Sendable {
             throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }
         self.clientID = clientID
-        secret = try PasswordSource(
-            arguments,
-            file: Self.secretFile,
-            environment: Self.secretEnvironment,
-            noun: "secret"
-        )
+        secret = try PasswordSource(arguments, Self.secret)
         key = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)
         keyID = try arguments.value(of: Self.keyID)?.text
         audience = try arguments.value(of: Self.audience)?.text
         assertionCertificate = try arguments.value(of: Self.assertionCertificate)

@@ -4,12 +4,8 @@ import WorkloadIdentity
 
 /// The options for the token that the platform issues to this workload.
 struct PlatformOptions: Sendable {
-    static let section = "Platform"
-
     static let from = Option<PlatformSource>(
         "from",
-        value: "SOURCE",
-        section: section,
         """
         The platform's token: \(PlatformSource.forms). It's the client's assertion, or the token for --grant \
         token_exchange or jwt_bearer; without an authorization server, it's printed
@@ -18,12 +14,10 @@ struct PlatformOptions: Sendable {
     static let audience = Option<NonEmptyText>(
         "from-audience",
         aliases: ["from-aud"],
-        value: "TEXT",
-        section: section,
         "The audience that the platform's token must have (default: the issuer)"
     )
 
-    static let members = [ProfileMember(from), ProfileMember(audience)]
+    static let members = OptionDefinition.section("Platform", [from, audience])
 
     /// A platform's token and where to get the next one.
     struct Identity: Sendable {

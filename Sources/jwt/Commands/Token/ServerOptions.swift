@@ -4,18 +4,13 @@ import OAuth2
 
 /// The options for the authorization server.
 struct ServerOptions: Sendable {
-    static let section = "Authorization server"
-
     private static let tokenEndpoint = Option<ServiceURL>(
         "token-endpoint",
-        value: "URL",
-        section: section,
         "The token endpoint (default: from the issuer's metadata)"
     )
     private static let issuer = Option<NonEmptyText>(
         "issuer",
         value: "ISSUER",
-        section: section,
         """
         The server's issuer identifier, a URL; provides the metadata (RFC 8414, OpenID Connect Discovery) unless you \
         pass --token-endpoint, and the audience of client assertions
@@ -23,36 +18,28 @@ struct ServerOptions: Sendable {
     )
     private static let authorizationEndpoint = Option<ServiceURL>(
         "authorization-endpoint",
-        value: "URL",
-        section: section,
         "The endpoint where users sign in with a browser (default: from the issuer's metadata)"
     )
     private static let deviceEndpoint = Option<ServiceURL>(
         "device-endpoint",
-        value: "URL",
-        section: section,
         "The endpoint where users sign in on another device (default: from the issuer's metadata)"
     )
     private static let roots = Option<InputFile>(
         "roots",
-        value: "FILE",
-        section: section,
         "The trusted root certificates, instead of the system's, in PEM or DER"
     )
-    private static let timeout = Option<TimeSpan>(
+    static let timeout = Option<TimeSpan>(
         "token-timeout",
-        value: "DURATION",
-        section: section,
         "The timeout for getting a token, and for each metadata document, including retries (default: 30s)"
     )
 
-    static let members = [
-        ProfileMember(tokenEndpoint), ProfileMember(issuer), ProfileMember(authorizationEndpoint),
-        ProfileMember(deviceEndpoint), ProfileMember(roots), ProfileMember(timeout),
-    ]
+    static let members = OptionDefinition.section(
+        "Authorization server",
+        [tokenEndpoint, issuer, authorizationEndpoint, deviceEndpoint, roots, timeout]
+    )
 
-    /// The names of the options that also apply to a request without a token.
-    static let connectionOptions = [roots.definition.longName, timeout.definition.longName]
+    /// The options that also apply to a request without a token.
+    static let connectionOptions = [roots.definition, timeout.definition]
 
     /// Returns a Boolean value that indicates whether an option names the server.
     static func areGiven(in arguments: ParsedArguments) -> Bool {
@@ -68,9 +55,6 @@ struct ServerOptions: Sendable {
     static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
         .seconds(try arguments.value(of: timeout)?.seconds ?? 30)
     }
-
-    /// The name of the timeout option, which also applies without a server.
-    static let timeoutOption = timeout.definition.longName
 
     /// The name of the server in messages.
     let name: String

@@ -8,10 +8,9 @@ struct TokenOptions: Sendable {
         ServerOptions.members + ClientOptions.members + PlatformOptions.members + GrantOptions.members
         + BindingOptions.members + CacheOptions.members
 
-    static let options =
-        [ConfigurationFile.profile.definition, ConfigurationFile.option.definition] + members.map(\.definition)
+    static let options = ConfigurationFile.options + members
 
-    private static let alternatives =
+    private static let alternatives: [[any CommandOption]] =
         ClientOptions.alternatives + GrantOptions.alternatives + BindingOptions.alternatives
         + CacheOptions.alternatives
 
@@ -37,7 +36,7 @@ struct TokenOptions: Sendable {
         ///   - arguments: The command line.
         ///   - others: Additional members that a profile can have.
         /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
-        init(_ arguments: ParsedArguments, others: [ProfileMember]) throws {
+        init(_ arguments: ParsedArguments, others: [OptionDefinition]) throws {
             let configuration = try arguments.value(of: ConfigurationFile.option)
             guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
                 if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
@@ -53,10 +52,7 @@ struct TokenOptions: Sendable {
 
         /// A Boolean value that indicates whether an option says how to get a token.
         var requestsToken: Bool {
-            TokenOptions.members.contains { member in
-                arguments.contains(member.definition)
-                    && !ServerOptions.connectionOptions.contains(member.definition.longName)
-            }
+            arguments.contains(TokenOptions.members.without(ServerOptions.connectionOptions))
         }
     }
 
@@ -66,7 +62,7 @@ struct TokenOptions: Sendable {
     ///   - arguments: The command line.
     ///   - others: Additional members that a profile can have.
     /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
-    init(_ arguments: ParsedArguments, others: [ProfileMember] = []) throws {
+    init(_ arguments: ParsedArguments, others: [OptionDefinition] = []) throws {
         try self.init(Completed(arguments, others: others))
     }
 
