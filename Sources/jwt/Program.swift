@@ -97,9 +97,8 @@ enum Program {
             console.fail(error)
             return error.code.exitStatus
         } catch {
-            let failure = CommandFailure(.failed, "\(error)", cause: error)
-            console.fail(failure)
-            return failure.code.exitStatus
+            console.fail(CommandFailure(.failed, (error as? any DescribedError)?.message ?? "\(error)", cause: error))
+            return CommandFailure.Code.failed.exitStatus
         }
     }
 }

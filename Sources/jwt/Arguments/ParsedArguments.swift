@@ -57,7 +57,7 @@ struct ParsedArguments: Sendable {
     ///     `nil` without that input.
     ///   - message: The message of the error.
     /// - Throws: ``UsageError``.
-    func checkStandardInput(_ readers: Bool?..., message: String) throws(UsageError) {
+    func checkStandardInput(_ readers: [Bool?], _ message: String) throws(UsageError) {
         if readers.count(where: { $0 == true }) > 1 { throw usageError(message) }
     }
 

@@ -36,7 +36,6 @@ struct CompletionsCommand {
         case "fish": script = FishCompletion(root: Program.definition).script
         default: throw arguments.usageError("SHELL must be one of " + shells.joined(separator: ", "))
         }
-        guard console.writesJSON else { return try console.print(script, terminator: "") }
-        try console.print(["script": .string(script)])
+        try console.print(script, terminator: "", as: "script")
     }
 }

@@ -63,9 +63,7 @@ struct DPoPCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read(warningOn: console)
-        file.warn(on: console)
-        let key = try file.signingKey(for: algorithm).key
+        let key = try source.signingKey(for: algorithm, console).key
         let accessToken = try accessToken?.read(warningOn: console)
         do {
             let generator = try DPoPProofGenerator(key: key)
@@ -74,8 +72,6 @@ struct DPoPCommand {
             try console.print(["proof": .string(proof), "thumbprint": .string(generator.thumbprint)])
         } catch let error as TokenError where error.code == .targetMismatch {
             throw arguments.usageError("URL must be an absolute http or https URL")
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
         }
     }
 }

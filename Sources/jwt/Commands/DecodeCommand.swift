@@ -53,11 +53,8 @@ struct DecodeCommand {
         let text = try token.read()
         if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
         if let error = SDInput.refusal(text, Self.selectiveAdvice) { throw CommandFailure(.rejected, error) }
-        let token: UnverifiedToken
-        do throws(TokenError) {
-            token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
-        } catch {
-            throw CommandFailure(.rejected, error)
+        let token = try CommandFailure.reporting(.rejected) {
+            try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
         }
         if console.writesJSON { return try console.print(Self.result(token)) }
         console.note("UNVERIFIED: the signature was not checked; anyone can have written this")
@@ -66,12 +63,7 @@ struct DecodeCommand {
     }
 
     private func showEncrypted(_ text: String, _ console: Console) throws {
-        let jwe: UnverifiedJWE
-        do throws(TokenError) {
-            jwe = try EncryptedInput.jwe(text)
-        } catch {
-            throw CommandFailure(.rejected, error)
-        }
+        let jwe = try CommandFailure.reporting(.rejected) { try EncryptedInput.jwe(text) }
         let report = EncryptedInput.report(jwe)
         if console.writesJSON { return try console.print(report) }
         console.note("UNVERIFIED: anyone can have written this header; the rest of the token is encrypted")

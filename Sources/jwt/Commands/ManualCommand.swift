@@ -19,7 +19,6 @@ struct ManualCommand {
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let page = ManualPage(root: Program.definition, version: Program.version).text
-        guard console.writesJSON else { return try console.print(page, terminator: "") }
-        try console.print(["page": .string(page)])
+        try console.print(page, terminator: "", as: "page")
     }
 }

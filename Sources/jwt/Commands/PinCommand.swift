@@ -59,11 +59,7 @@ struct PinCommand {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
             source = .server(operand)
         } else {
-            do throws(ValueError) {
-                source = .file(try InputFile(argument: operand))
-            } catch {
-                throw arguments.usageError("URL|FILE \(error.message)")
-            }
+            source = .file(try arguments.operand(named: "URL|FILE") ?? .standardInput)
             guard roots == nil else { throw arguments.usageError("--roots requires a URL; files aren't verified") }
         }
     }
@@ -89,8 +85,8 @@ struct PinCommand {
             }
         } catch let error as NetworkError {
             guard error.code != .invalidRequest else { throw arguments.usageError(error.message) }
-            let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-            throw CommandFailure(error.code == .tls ? .rejected : .failed, error.message + advice, cause: error)
+            let code: CommandFailure.Code = error.code == .tls ? .rejected : .failed
+            throw CommandFailure(code, error.message + error.trustAdvice, cause: error)
         }
     }
 
@@ -104,11 +100,7 @@ struct PinCommand {
             let advice = "; to print the pins of a server, run jwt pin https://HOST"
             throw CommandFailure(error.code, error.message + advice, cause: error.cause)
         }
-        do throws(TrustConfigurationError) {
-            return try ServerCertificates.list(bytes)
-        } catch {
-            throw CommandFailure(.rejected, "\(file.name): \(error.message)", cause: error)
-        }
+        return try CommandFailure.reporting(.rejected, at: file.name) { try ServerCertificates.list(bytes) }
     }
 
     private static func lines(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {

@@ -28,7 +28,10 @@ struct ConfigurationFile {
     /// - Parameter file: The file, or `nil` for the default file.
     /// - Throws: ``CommandFailure`` with the name of the file.
     init(_ file: InputFile?) throws(CommandFailure) {
-        let file = if let file { file } else { try Self.customaryFile() }
+        let file =
+            if let file { file } else {
+                InputFile(path: try UserFolder.configuration.path(orElse: "--config FILE") + "/config.json")
+            }
         path = file.name
         let content = try file.read()
         // An attacker who can write to the file can send the client's secrets to another server.
@@ -38,11 +41,8 @@ struct ConfigurationFile {
             "other users can change where your secrets are sent",
             remedy: "go-w"
         )
-        let document: JSONObject
-        do throws(TokenError) {
-            document = try JSONObject(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): not a configuration file: \(error.message)", cause: error)
+        let document = try CommandFailure.reporting(at: "\(file.name): not a configuration file") {
+            try JSONObject(parsing: Data(content.bytes))
         }
         if let other = document.first(where: { $0.name != "profiles" })?.name {
             throw CommandFailure(.failed, "\(file.name): unknown member \(other); the only member is profiles")
@@ -88,15 +88,6 @@ struct ConfigurationFile {
         }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         return folder + text
-    }
-
-    private static func customaryFile() throws(CommandFailure) -> InputFile {
-        let path = try UserFolder.configuration.path(orElse: "--config FILE") + "/config.json"
-        do throws(ValueError) {
-            return try InputFile(argument: path)
-        } catch {
-            throw CommandFailure(.failed, error.message)
-        }
     }
 }
 

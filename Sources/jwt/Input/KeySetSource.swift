@@ -138,11 +138,9 @@ struct KeySetSource {
         _ name: String,
         _ maximumRSAKeySize: Int
     ) throws(CommandFailure) -> JWKSet {
-        do throws(TokenError) {
-            return try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
-        } catch {
-            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
-            throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
+        let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
+        return try CommandFailure.reporting(at: "\(name): not a JWK Set", advice: { _ in advice }) {
+            try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
         }
     }
 
@@ -155,11 +153,8 @@ struct KeySetSource {
             }
             return .web(document)
         }
-        do throws(ValueError) {
-            return .file(try InputFile(argument: text))
-        } catch {
-            throw arguments.usageError("--jwks \(error.message)")
-        }
+        // The text isn't empty.
+        return .file(InputFile(path: text))
     }
 
     private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {

@@ -132,23 +132,31 @@ struct KeySource: Equatable {
     /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { place == .file(.standardInput) || password?.isStandardInput ?? false }
 
-    /// Reads the key, and warns if other users can read its password.
-    ///
-    /// - Throws: ``CommandFailure`` if the key can't be read.
-    func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
+    /// The name of the source in messages.
+    var name: String {
         switch place {
-        case .file(let file):
-            return try keyFile(file.name, file.read(), console)
-        case .environment(let variable):
-            let option = Self.environment.definition.spelling
-            let content = InputFile.Content(bytes: Array(try variable.value(for: option).utf8), status: nil)
-            return try keyFile(option, content, console)
+        case .file(let file): file.name
+        case .environment: Self.environment.definition.spelling
         }
     }
 
+    /// Reads the key, and warns if other users can read its password.
+    func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
+        let content =
+            switch place {
+            case .file(let file): try file.read()
+            case .environment(let variable): InputFile.Content(bytes: Array(try variable.value(for: name).utf8))
+            }
+        return try KeyFile(
+            name,
+            content,
+            secretEncoding,
+            password: password?.read(warningOn: console),
+            algorithmOption: algorithmOption
+        )
+    }
+
     /// Reads the private key for signing, and the key ID of a JWK, and warns about the file.
-    ///
-    /// - Throws: ``CommandFailure`` if the key can't be read or can't sign.
     func signingKey(
         for algorithm: JWSAlgorithm?,
         _ console: Console
@@ -157,19 +165,5 @@ struct KeySource: Equatable {
         let signing = try file.signingKey(for: algorithm)
         file.warn(on: console)
         return signing
-    }
-
-    private func keyFile(
-        _ name: String,
-        _ content: InputFile.Content,
-        _ console: Console
-    ) throws(CommandFailure) -> KeyFile {
-        try KeyFile(
-            name,
-            content,
-            secretEncoding,
-            password: try password?.read(warningOn: console),
-            algorithmOption: algorithmOption
-        )
     }
 }

@@ -81,8 +81,6 @@ struct PasswordSource: Equatable {
     }
 
     /// Reads a secret as ``read(warningOn:)`` does.
-    ///
-    /// - Throws: ``CommandFailure`` if the secret can't be read.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
         Secret(try read(warningOn: console))
     }

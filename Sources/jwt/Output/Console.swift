@@ -17,6 +17,12 @@ struct Console: Sendable {
         try write(Array((text + terminator).utf8))
     }
 
+    /// Prints a result as text, or as the only member of a JSON object.
+    func print(_ text: String, terminator: String = "\n", as member: String) throws(CommandFailure) {
+        guard writesJSON else { return try print(text, terminator: terminator) }
+        try print([member: .string(text)])
+    }
+
     /// Prints a result as one line of JSON.
     func print(_ object: JSONObject) throws(CommandFailure) {
         try print(VisibleText.json(object.serialized()))
@@ -29,8 +35,6 @@ struct Console: Sendable {
     }
 
     /// Prints the bytes of a result unchanged.
-    ///
-    /// - Throws: ``CommandFailure``, as for ``print(_:terminator:)``.
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try FileDescriptor.standard(STDOUT_FILENO).writeAll(bytes)

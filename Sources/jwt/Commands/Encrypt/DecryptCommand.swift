@@ -61,10 +61,10 @@ struct DecryptCommand {
         token = try TokenInput(arguments, name: "JWE")
         out = try arguments.value(of: Self.out) ?? .standardOutput
         force = arguments.contains(Self.force)
-        let readers = [options.takesStandardInput, nested?.takesStandardInput ?? false, token.isStandardInput]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys, the password and the JWE can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [options.takesStandardInput, nested?.takesStandardInput, token.isStandardInput],
+            "only one of the keys, the password and the JWE can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -85,15 +85,13 @@ struct DecryptCommand {
     private func decrypt(_ text: String, _ console: Console) throws(CommandFailure) -> DecryptedJWE {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
         let limits = JWELimits(size: Self.sizeLimit)
-        let token: UnverifiedJWE
-        do throws(TokenError) {
+        let token = try CommandFailure.reporting(.rejected) {
             if let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
             if !isJSON, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2 {
                 throw TokenError(.malformedToken, "the token is signed, not encrypted; verify it with jwt verify")
             }
-            token = isJSON ? try UnverifiedJWE(json: text, limits: limits) : try .init(compact: text, limits: limits)
-        } catch {
-            throw CommandFailure(.rejected, error)
+            return isJSON
+                ? try UnverifiedJWE(json: text, limits: limits) : try UnverifiedJWE(compact: text, limits: limits)
         }
         let decrypter = try options.decrypter(for: token, limits, console)
         do throws(TokenError) {

@@ -92,28 +92,17 @@ struct EncryptCommand {
                 }
             throw arguments.usageError("--header can't set \(name); \(advice)")
         }
-        do throws(ValueError) {
-            file =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("CONTENT \(error.message)")
-        }
+        file = try arguments.operand(named: "CONTENT") ?? .standardInput
         if hasClaims, !arguments.operands.isEmpty {
             throw arguments.usageError("the content is either CONTENT or the claims from options")
         }
         // Claims to sign can also be the content.
         self.claimsFile = hasClaims ? claimsFile : content == .claims ? file : nil
         let readsContent = hasClaims ? claimsFile?.isStandardInput ?? false : file.isStandardInput
-        let readers = [
-            recipients.takesStandardInput, signature?.takesStandardInput ?? false, form.takesStandardInput,
-            readsContent,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError(
-                "only one of the keys, the password and the content can come from standard input"
-            )
-        }
+        try arguments.checkStandardInput(
+            [recipients.takesStandardInput, signature?.takesStandardInput, form.takesStandardInput, readsContent],
+            "only one of the keys, the password and the content can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -123,7 +112,7 @@ struct EncryptCommand {
         case .octets:
             plaintext = try file.read(limit: Self.contentLimit).bytes
         case .claims:
-            let claims = try readClaims()
+            let claims = try claims.claims(adding: claimsFile, arguments)
             plaintext = try signature.map { Array(try $0.token(claims, console).utf8) } ?? claims.serializedBytes()
             if form.serialization == .compact, header["typ"] == nil { header["typ"] = "JWT" }
         case .signedToken:
@@ -137,20 +126,7 @@ struct EncryptCommand {
             header: header,
             for: recipients.recipients(console)
         )
-        guard console.writesJSON else { return try console.print(SignatureForm.text(token)) }
-        try console.print(["jwe": token])
-    }
-
-    private func readClaims() throws -> JSONObject {
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        do {
-            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        } catch let error as TokenError {
-            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
-            throw CommandFailure(.failed, place + error.message, cause: error)
-        }
+        try SignatureForm.print(token, as: "jwe", on: console)
     }
 
     /// Reads a signed token, which isn't verified.

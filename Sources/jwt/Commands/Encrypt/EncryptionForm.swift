@@ -40,13 +40,13 @@ struct EncryptionForm {
     /// Encrypts content.
     ///
     /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``CommandFailure`` if the additional data can't be read, and ``TokenError``.
     func encrypt(
         _ content: Data,
         _ encryption: JWEEncryption?,
         header: JSONObject,
         for recipients: [JWERecipient]
-    ) throws(CommandFailure) -> JSONValue {
+    ) throws -> JSONValue {
         let generator = JWEGenerator(
             plaintext: content,
             encryption: encryption,
@@ -56,14 +56,10 @@ struct EncryptionForm {
             },
             recipients: recipients
         )
-        do throws(TokenError) {
-            switch serialization {
-            case .compact: return .string(try generator.compact())
-            case .json: return .object(try generator.flattenedJSON())
-            case .general: return .object(try generator.generalJSON())
-            }
-        } catch {
-            throw CommandFailure(.failed, error)
+        return switch serialization {
+        case .compact: .string(try generator.compact())
+        case .json: .object(try generator.flattenedJSON())
+        case .general: .object(try generator.generalJSON())
         }
     }
 }

@@ -60,10 +60,8 @@ struct NestedSignature {
     /// - Returns: The signed token.
     /// - Throws: ``CommandFailure`` if the key can't sign.
     func token(_ claims: JSONObject, _ console: Console) throws(CommandFailure) -> String {
-        let file = try source.read(warningOn: console)
-        let (key, keyID) = try file.signingKey(for: algorithm)
-        file.warn(on: console)
-        return try KeyFile.describing(file.name) {
+        let (key, keyID) = try source.signingKey(for: algorithm, console)
+        return try CommandFailure.reporting(at: source.name) {
             try JWTGenerator(header: [:], payload: claims, signingService: key.identified(by: keyID)).token()
         }
     }

@@ -33,8 +33,6 @@ struct NestedVerification {
     var takesStandardInput: Bool { keys.takesStandardInput }
 
     /// Reads or fetches the keys.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func verifier(_ console: Console) throws(CommandFailure) -> JWTVerifier {
         try keys.verifier(policy.policy, console)
     }

@@ -45,13 +45,7 @@ struct MessageSource {
         request = try arguments.value(of: Self.request)
         entry = try arguments.value(of: Self.entry)?.number
         isResponse = arguments.contains(Self.response)
-        do throws(ValueError) {
-            file =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("FILE \(error.message)")
-        }
+        file = try arguments.operand(named: "FILE") ?? .standardInput
         if arguments.operands.isEmpty, FileDescriptor.standard(0).isTerminal {
             throw arguments.usageError("missing message; pass a file as an argument, or pass - to type it")
         }
@@ -104,12 +98,7 @@ struct MessageSource {
     }
 
     private func recorded(_ bytes: [UInt8]) throws(CommandFailure) -> RecordedMessage {
-        let entries: [HAREntry]
-        do throws(NetworkError) {
-            entries = try HARLog(Data(bytes)).entries
-        } catch {
-            throw CommandFailure(.rejected, "\(file.name): \(error.message)", cause: error)
-        }
+        let entries = try CommandFailure.reporting(.rejected, at: file.name) { try HARLog(Data(bytes)).entries }
         return try RecordedMessage(try chosen(entries), isResponse: isResponse, origin: origin, name: file.name)
     }
 

@@ -40,26 +40,17 @@ struct JWSSignCommand {
         algorithm = try arguments.value(of: KeySource.algorithm)
         header = try HeaderOptions(arguments)
         form = try SignatureForm(arguments)
-        do throws(ValueError) {
-            payload =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("PAYLOAD \(error.message)")
-        }
+        payload = try arguments.operand(named: "PAYLOAD") ?? .standardInput
         if source.takesStandardInput, payload.isStandardInput {
             throw arguments.usageError("the key and the payload can't both come from standard input")
         }
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read(warningOn: console)
-        let (key, keyID) = try file.signingKey(for: algorithm)
-        file.warn(on: console)
+        let (key, keyID) = try source.signingKey(for: algorithm, console)
         let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)
-        guard console.writesJSON else { return try console.print(SignatureForm.text(signed)) }
-        try console.print(["jws": signed])
+        try SignatureForm.print(signed, as: "jws", on: console)
     }
 }

@@ -69,10 +69,10 @@ struct JWSVerifyCommand {
         payload = try arguments.value(of: Self.payload)
         required = try arguments.value(of: Self.required) ?? .all
         understood = Set(try arguments.values(of: Self.understood).map(\.text))
-        let readers = [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput ?? false]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the key, the JWS and the payload can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput],
+            "only one of the key, the JWS and the payload can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -85,11 +85,8 @@ struct JWSVerifyCommand {
             }
         let text = try token.read()
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
-        let verified: VerifiedJWS
-        do throws(TokenError) {
-            verified = try verify(text, detached.map { Data($0) }, verifier)
-        } catch {
-            throw CommandFailure(.rejected, error)
+        let verified = try CommandFailure.reporting(.rejected) {
+            try verify(text, detached.map { Data($0) }, verifier)
         }
         guard console.writesJSON else {
             return try console.show(content: verified.payload, "payload", advice: "use a pipe")

@@ -109,17 +109,13 @@ struct KeyConvertCommand {
         let file = try source.read(warningOn: console)
         file.warn(on: console)
         let password = try newPassword?.read(warningOn: console)
-        let key: AnyKey
-        let octets: [UInt8]
-        do {
+        let (key, octets) = try CommandFailure.reporting(at: file.name) {
             let whole = try AnyKey(file, algorithm: algorithm)
-            key = isPublic ? try whole.publicPart() : whole
+            let key = isPublic ? try whole.publicPart() : whole
             if password != nil, !key.isPrivate {
                 throw TokenError(.privateKeyRequired, "public keys are never encrypted")
             }
-            octets = try form.octets(of: key, keyID: keyID, password: password)
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+            return (key, try form.octets(of: key, keyID: keyID, password: password))
         }
         var report: JSONObject = [:]
         if !key.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }

@@ -73,7 +73,7 @@ struct KeySetAddCommand {
     }
 
     private func entry(_ file: KeyFile) throws(CommandFailure) -> JWK {
-        do {
+        try CommandFailure.reporting(at: file.name) {
             let key = try AnyKey(file, algorithm: algorithm)
             guard isPrivate || !key.isSymmetric else {
                 throw TokenError(
@@ -92,12 +92,6 @@ struct KeySetAddCommand {
             if jwk.keyID == nil { jwk.keyID = try key.thumbprint }
             if jwk.use == nil { jwk.use = "sig" }
             return jwk
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)
         }
     }
 }

@@ -32,11 +32,7 @@ enum KeySetGroup {
     ]
 
     static func file(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {
-        do throws(ValueError) {
-            return try InputFile(argument: arguments.operands.first ?? "")
-        } catch {
-            throw arguments.usageError("SET \(error.message)")
-        }
+        try arguments.operand(named: "SET") ?? .standardInput
     }
 }
 
@@ -91,12 +87,10 @@ struct KeySetFile {
             return
         }
         mode = content.status.map { $0.mode & 0o777 }
-        do throws(TokenError) {
+        document = try CommandFailure.reporting(at: file.name) {
             // Reject a set that verifiers couldn't parse, instead of adding to it.
             _ = try JWKSet(parsing: Data(content.bytes))
-            document = try JSONObject(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+            return try JSONObject(parsing: Data(content.bytes))
         }
     }
 

@@ -32,12 +32,7 @@ struct KeySetListCommand {
 
     private func run(on console: Console) throws {
         let content = try file.read()
-        let set: JWKSet
-        do throws(TokenError) {
-            set = try JWKSet(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
-        }
+        let set = try CommandFailure.reporting(at: file.name) { try JWKSet(parsing: Data(content.bytes)) }
         let rows = set.keys.map(Self.row)
         if console.writesJSON {
             try console.print(["keys": .array(rows.map { .object(Self.object($0)) })])

@@ -56,8 +56,7 @@ struct KeyThumbprintCommand {
             let jwk = try Self.jwk(file)
             return isURI ? try jwk.thumbprintURI(hash.function) : try jwk.thumbprint(hash.function)
         }
-        guard console.writesJSON else { return try console.print(text) }
-        try console.print(["thumbprint": .string(text)])
+        try console.print(text, as: "thumbprint")
     }
 
     /// Returns the key as a JWK, which can have any key type with a defined thumbprint.

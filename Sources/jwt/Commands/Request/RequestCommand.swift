@@ -200,8 +200,7 @@ struct RequestCommand: Sendable {
             guard error.code == .requestNotMade else { return rejection(cause) }
             return CommandFailure(.failed, "\(request.name): can't sign the request: \(cause.message)", cause: cause)
         }
-        let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-        return CommandFailure(.failed, "\(request.name): \(error.message)\(advice)", cause: error)
+        return CommandFailure(.failed, "\(request.name): \(error.message)\(error.trustAdvice)", cause: error)
     }
 }
 

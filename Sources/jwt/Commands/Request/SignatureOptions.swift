@@ -78,8 +78,6 @@ struct SignatureOptions: Sendable {
     private let response: (file: InputFile, algorithm: JWSAlgorithm?, profile: SignatureProfile)?
 
     /// Creates the options, or returns `nil` if nothing is signed or verified.
-    ///
-    /// - Throws: ``UsageError``.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let file = try arguments.value(of: Self.key)
         let responseFile = try arguments.value(of: Self.responseKey)
@@ -169,7 +167,7 @@ struct SignatureOptions: Sendable {
                 algorithmOption: Self.responseAlgorithm.definition.spelling
             )
             file.warn(on: console)
-            let verifier = try Self.describing(file.name) {
+            let verifier = try CommandFailure.reporting(at: file.name) {
                 let keys = try file.signatureKeys(for: response.algorithm)
                 return try MessageVerifier(profile: response.profile, keys: keys, replayCache: nil)
             }
@@ -182,7 +180,7 @@ struct SignatureOptions: Sendable {
     private func signer(_ source: KeySource, _ console: Console) throws(CommandFailure) -> MessageSigner {
         let file = try source.read(warningOn: console)
         file.warn(on: console)
-        return try Self.describing(file.name) {
+        return try CommandFailure.reporting(at: file.name) {
             let (key, ownID) = try file.signingKey(for: algorithm)
             return try MessageSigner(key: key, keyID: try keyID(of: key, ownID, file.name), profile: profile)
         }
@@ -203,28 +201,10 @@ struct SignatureOptions: Sendable {
         }
         return key.verificationKey.thumbprint
     }
-
-    /// Runs a closure and adds the file's name to its errors.
-    private static func describing<Value>(
-        _ name: String,
-        _ body: () throws -> Value
-    ) throws(CommandFailure) -> Value {
-        do {
-            return try body()
-        } catch let error as HTTPSignatureError {
-            throw CommandFailure(.failed, "\(name): \(error.message)", cause: error)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
-        }
-    }
 }
 
 extension KeyFile {
     /// Returns the keys of a verifier of HTTP message signatures.
-    ///
-    /// - Throws: ``CommandFailure`` with the name of the file.
     fileprivate func signatureKeys(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> SignatureKeys {
         if let keySet {
             return SignatureKeys(keySet, selection: KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))

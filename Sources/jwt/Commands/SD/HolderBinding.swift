@@ -42,12 +42,7 @@ struct HolderBinding {
     var takesStandardInput: Bool { source.takesStandardInput }
 
     /// Reads the holder's key.
-    ///
-    /// - Throws: ``CommandFailure`` if the key can't sign.
     func key(_ console: Console) throws(CommandFailure) -> SigningKey {
-        let file = try source.read(warningOn: console)
-        let key = try file.signingKey(for: algorithm).key
-        file.warn(on: console)
-        return key
+        try source.signingKey(for: algorithm, console).key
     }
 }

@@ -17,11 +17,8 @@ enum SDForm: String, CaseIterable, NamedValue {
     }
 
     /// Prints a token.
-    ///
-    /// - Throws: ``CommandFailure`` if standard output can't be written.
     func print(_ token: SDJWT, on console: Console) throws(CommandFailure) {
         let value: JSONValue = self == .json ? .object(token.flattenedJSON()) : .string(token.compact)
-        guard console.writesJSON else { return try console.print(SignatureForm.text(value)) }
-        try console.print(["token": value])
+        try SignatureForm.print(value, as: "token", on: console)
     }
 }

@@ -123,12 +123,10 @@ struct SDIssueCommand {
         if decoyCount != nil, paths.isEmpty {
             throw arguments.usageError("--decoys needs --disclosable; decoys are added next to disclosable claims")
         }
-        let readers = [
-            source.takesStandardInput, holder?.isStandardInput ?? false, claimsFile?.isStandardInput ?? false,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys and the claims can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [source.takesStandardInput, holder?.isStandardInput, claimsFile?.isStandardInput],
+            "only one of the keys and the claims can come from standard input"
+        )
     }
 
     private static func type(in parameters: JSONObject, _ arguments: ParsedArguments) throws(UsageError) -> String {
@@ -154,7 +152,7 @@ struct SDIssueCommand {
             issuer.hashAlgorithm = hashAlgorithm
             if let decoyCount { issuer.decoys = decoyCount.range }
             token = try issuer.issue(
-                readClaims(),
+                claims.claims(adding: claimsFile, arguments),
                 disclosable: paths,
                 holderKey: holderKey,
                 header: header.parameters
@@ -166,15 +164,6 @@ struct SDIssueCommand {
             console.warn("the holder can't hide any claim; choose claims with --disclosable PATH")
         }
         try form.print(token, on: console)
-    }
-
-    private func readClaims() throws -> JSONObject {
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        do {
-            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        }
     }
 
     /// Returns an error of the command line if it alone is wrong, and a failure otherwise.

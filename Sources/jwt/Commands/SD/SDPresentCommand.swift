@@ -75,12 +75,10 @@ struct SDPresentCommand {
         requiredType = try arguments.value(of: Self.type).map { .exactly($0.text) } ?? .any
         form = try SDForm.form(arguments)
         token = try TokenInput(arguments)
-        let readers = [
-            token.isStandardInput, keys?.takesStandardInput ?? false, binding?.takesStandardInput ?? false,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys and the SD-JWT can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [token.isStandardInput, keys?.takesStandardInput, binding?.takesStandardInput],
+            "only one of the keys and the SD-JWT can come from standard input"
+        )
     }
 
     private static func keys(_ arguments: ParsedArguments) throws(UsageError) -> VerificationKeys? {

@@ -44,12 +44,7 @@ struct SDShowCommand {
 
     private func run(on console: Console) throws {
         let input = try SDInput(token, insteadOf: "jwt decode")
-        let token: UnverifiedSDJWT
-        do throws(TokenError) {
-            token = try input.unverified()
-        } catch {
-            throw CommandFailure(.rejected, error)
-        }
+        let token = try CommandFailure.reporting(.rejected) { try input.unverified() }
         let members = Self.members(of: token)
         if console.writesJSON { return try console.print(JSONObject(members)) }
         console.note("UNVERIFIED: no signature was checked; anyone can have written this")

@@ -128,6 +128,26 @@ struct ClaimOptions {
         return claims.object
     }
 
+    /// Returns the claims of one token, including those of a file.
+    ///
+    /// - Parameters:
+    ///   - file: The file, if any.
+    ///   - arguments: The command line.
+    /// - Returns: The claims.
+    /// - Throws: ``UsageError`` if a claim is set twice, and ``CommandFailure`` if the file can't
+    ///   be read or a registered claim is malformed.
+    func claims(adding file: InputFile?, _ arguments: ParsedArguments) throws -> JSONObject {
+        let others = try file.map { file throws(CommandFailure) in try Self.object(in: file) }
+        do {
+            return try claims(adding: others, from: "the --claims file", now: Self.now)
+        } catch let error as ValueError {
+            throw arguments.usageError(error.message)
+        } catch let error as TokenError {
+            let place = error.code == .malformedClaim ? file.map { "\($0.name): " } ?? "" : ""
+            throw CommandFailure(.failed, place + error.message, cause: error)
+        }
+    }
+
     /// Validates the registered claims (RFC 7519 §4.1) as a verifier does.
     ///
     /// Verifiers either reject a token with a malformed claim or ignore the claim.
@@ -161,10 +181,8 @@ struct ClaimOptions {
         guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")
         }
-        do throws(TokenError) {
-            return try JSONObject(parsing: text)
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): claims must be a JSON object: \(error.message)", cause: error)
+        return try CommandFailure.reporting(at: "\(file.name): claims must be a JSON object") {
+            try JSONObject(parsing: text)
         }
     }
 }

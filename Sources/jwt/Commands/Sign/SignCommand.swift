@@ -103,16 +103,7 @@ struct SignCommand {
     private func run(on console: Console) throws {
         let service = try service(console)
         if arguments.contains(BatchRun.flag) { return try runBatch(service, console) }
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        let claims: JSONObject
-        do {
-            claims = try self.claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        } catch let error as TokenError {
-            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
-            throw CommandFailure(.failed, place + error.message, cause: error)
-        }
+        let claims = try claims.claims(adding: claimsFile, arguments)
         if claims.isEmpty {
             console.warn(
                 "the token has no claims; set some with --claim, or read them from standard input with --claims -"
@@ -122,15 +113,12 @@ struct SignCommand {
         let payload = try payloadOut.map { place throws(CommandFailure) in
             try StagedFile(path: place.path, mode: 0o644, octets: claims.serializedBytes(), replaces: false)
         }
-        if console.writesJSON {
-            var result: JSONObject = ["token": signed]
-            if keySource == nil { result["publicKey"] = .object(service.verificationKey.jwk.members) }
-            try console.print(result)
+        let generated = keySource == nil ? service.verificationKey.jwk.members : nil
+        if console.writesJSON, let generated {
+            try console.print(["token": signed, "publicKey": .object(generated)])
         } else {
-            if keySource == nil {
-                console.note(service.verificationKey.jwk.members.serialized())
-            }
-            try console.print(SignatureForm.text(signed))
+            if let generated { console.note(generated.serialized()) }
+            try SignatureForm.print(signed, as: "token", on: console)
         }
         try payload?.commit()
     }
@@ -140,9 +128,7 @@ struct SignCommand {
             let key = try SigningKey.generate(algorithm ?? .es256)
             return key.identified(by: header.keyID(of: key, own: key.verificationKey.thumbprint))
         }
-        let file = try keySource.read(warningOn: console)
-        let (key, keyID) = try file.signingKey(for: algorithm)
-        file.warn(on: console)
+        let (key, keyID) = try keySource.signingKey(for: algorithm, console)
         return key.identified(by: header.keyID(of: key, own: keyID))
     }
 
@@ -150,13 +136,7 @@ struct SignCommand {
         guard form.isToken else {
             return try form.sign(claims.serializedData(), header: formHeader, with: service)
         }
-        do {
-            return .string(
-                try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token()
-            )
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
-        }
+        return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token())
     }
 
     /// The header for a form that `JWTGenerator` doesn't support.

@@ -45,7 +45,7 @@ struct SignatureForm {
     /// Signs a payload.
     ///
     /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``TokenError``.
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,
@@ -53,20 +53,16 @@ struct SignatureForm {
             header: header,
             signingService: service
         )
-        do {
-            switch serialization {
-            case .compact: return .string(try generator.compact(placement))
-            case .json: return .object(try generator.flattenedJSON(placement))
-            case .general: return .object(try generator.generalJSON(placement))
-            }
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
+        return switch serialization {
+        case .compact: .string(try generator.compact(placement))
+        case .json: .object(try generator.flattenedJSON(placement))
+        case .general: .object(try generator.generalJSON(placement))
         }
     }
 
-    /// Returns the printable form of a signature.
-    static func text(_ signed: JSONValue) -> String {
-        if let text = signed.string { return text }
-        return signed.object?.serialized() ?? ""
+    /// Prints a token in the compact or a JSON serialization.
+    static func print(_ token: JSONValue, as member: String, on console: Console) throws(CommandFailure) {
+        guard !console.writesJSON else { return try console.print([member: token]) }
+        try console.print(token.string ?? token.object?.serialized() ?? "")
     }
 }

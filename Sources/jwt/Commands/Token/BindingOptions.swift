@@ -31,8 +31,6 @@ struct BindingOptions: Sendable {
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
     /// Returns the key that tokens are bound to, or `nil` for bearer tokens.
-    ///
-    /// - Throws: ``CommandFailure`` if the key is unusable.
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())

@@ -118,10 +118,8 @@ struct CacheOptions: Sendable {
             place = URL(filePath: path, directoryHint: .isDirectory)
         }
         let key = try key.map { key throws(CommandFailure) in try Self.checked(key.read(warningOn: console)) }
-        do throws(OAuth2Error) {
-            return try FileTokenStore(directory: place, encryptionKey: key)
-        } catch {
-            throw CommandFailure(.failed, "\(place.path): \(error.message)", cause: error)
+        return try CommandFailure.reporting(at: place.path) {
+            try FileTokenStore(directory: place, encryptionKey: key)
         }
     }
 
@@ -134,7 +132,7 @@ struct CacheOptions: Sendable {
         let password = try password.map { password throws(CommandFailure) in
             try password.readSecret(warningOn: console)
         }
-        do throws(OAuth2Error) {
+        return try CommandFailure.reporting(at: address.name) {
             let cluster = try EtcdCluster(
                 endpoints: address.endpoints,
                 user: user,
@@ -142,8 +140,6 @@ struct CacheOptions: Sendable {
                 transport: transport
             )
             return EtcdTokenStore(cluster, keys: try RecordKeys(sealing: key))
-        } catch {
-            throw CommandFailure(.failed, "\(address.name): \(error.message)", cause: error)
         }
     }
 }

@@ -225,8 +225,6 @@ struct ClientOptions: Sendable {
     ///
     /// A client with a certificate in addition to a secret or key gets certificate-bound tokens,
     /// and uses the server's mutual TLS endpoints.
-    ///
-    /// - Throws: ``CommandFailure`` if the credentials are unusable.
     func authentication(
         for server: ServerOptions,
         platform: PlatformOptions.Identity?,
@@ -267,8 +265,6 @@ struct ClientOptions: Sendable {
 
     /// Returns the client identity for TLS connections to the authorization server and the API, or
     /// `nil` without a certificate.
-    ///
-    /// - Throws: ``CommandFailure`` if the certificate or its key is unusable.
     func identity(_ console: Console) throws(CommandFailure) -> ClientIdentity? {
         guard let certificate else { return nil }
         let chain = try certificate.read()
@@ -280,15 +276,8 @@ struct ClientOptions: Sendable {
         let key = file == certificate ? chain : try file.read()
         try KeyFile(file.name, key).warn(on: console)
         if file != certificate { try KeyFile(certificate.name, chain).warn(on: console) }
-        do {
-            return try ClientIdentity(
-                certificateChain: text,
-                privateKey: String(decoding: key.bytes, as: UTF8.self)
-            )
-        } catch let error as TrustConfigurationError {
-            throw CommandFailure(.failed, "\(certificate.name): \(error.message)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(certificate.name): \(error)", cause: error)
+        return try CommandFailure.reporting(at: certificate.name) {
+            try ClientIdentity(certificateChain: text, privateKey: String(decoding: key.bytes, as: UTF8.self))
         }
     }
 
@@ -298,20 +287,16 @@ struct ClientOptions: Sendable {
     ) throws(CommandFailure) -> any ClientAuthentication {
         switch method {
         case .clientSecretJWT:
-            do {
-                return try .clientSecretJWT(
+            try CommandFailure.reporting {
+                try .clientSecretJWT(
                     clientID: clientID,
                     secret: secret,
                     algorithm: algorithm ?? .hs256,
                     audience: audience
                 )
-            } catch let error as TokenError {
-                throw CommandFailure(.failed, error)
-            } catch {
-                throw CommandFailure(.failed, "the client's secret can't be used", cause: error)
             }
-        case .clientSecretPost: return .clientSecretPost(clientID: clientID, secret: secret)
-        default: return .clientSecretBasic(clientID: clientID, secret: secret)
+        case .clientSecretPost: .clientSecretPost(clientID: clientID, secret: secret)
+        default: .clientSecretBasic(clientID: clientID, secret: secret)
         }
     }
 
@@ -332,11 +317,9 @@ struct ClientOptions: Sendable {
         var header: JSONObject = [:]
         if let assertionCertificate {
             let certificate = String(decoding: try assertionCertificate.read().bytes, as: UTF8.self)
-            do throws(TokenError) {
-                header["typ"] = "JWT"
-                header["x5t#S256"] = .string(try signingKey.thumbprint(ofCertificate: certificate))
-            } catch {
-                throw CommandFailure(.failed, "\(assertionCertificate.name): \(error.message)", cause: error)
+            header["typ"] = "JWT"
+            header["x5t#S256"] = try CommandFailure.reporting(at: assertionCertificate.name) {
+                .string(try signingKey.thumbprint(ofCertificate: certificate))
             }
         }
         return .privateKeyJWT(clientID: clientID, signingService: service, audience: audience, header: header)

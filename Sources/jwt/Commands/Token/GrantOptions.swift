@@ -235,8 +235,6 @@ struct GrantOptions: Sendable {
     }
 
     /// Reads the initial tokens of the grant.
-    ///
-    /// - Throws: ``CommandFailure`` if a token is unusable.
     func grant(_ console: Console, platform: PlatformOptions.Identity?) throws -> any Grant {
         switch (kind, subject) {
         case (.tokenExchange, .platform?):
@@ -250,7 +248,7 @@ struct GrantOptions: Sendable {
                 scope: scope,
                 resources: resource.map { [$0] } ?? []
             )
-            return audience.map { AddressedGrant(grant, fields: [("audience", $0)]) } ?? grant
+            return audience.map { IdentifiedGrant(grant, fields: [("audience", $0)]) } ?? grant
         case (.refreshToken, _):
             guard let refreshToken else { break }
             return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))
@@ -268,7 +266,7 @@ struct GrantOptions: Sendable {
             }
             return fields.isEmpty
                 ? ClientCredentialsGrant(scope: scope)
-                : AddressedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
+                : IdentifiedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
         case (.deviceCode, _), (.authorizationCode, _):
             let services = [resource, audience.map { "audience=\($0)" }].compactMap(\.self)
             let parts = [kind.rawValue, scope ?? ""] + services

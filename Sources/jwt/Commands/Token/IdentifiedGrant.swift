@@ -1,19 +1,30 @@
 import Foundation
 import OAuth2
 
-/// A grant whose cached tokens belong to one identity of the client.
+/// A grant whose cached tokens belong to one target service, or to one identity of the client.
 ///
 /// Jobs on the same machine can use one client with different identities.
 struct IdentifiedGrant: Grant {
     private let grant: any Grant
     private let name: String
+    private let fields: [(name: String, value: String)]
 
     /// - Parameters:
     ///   - grant: The underlying grant.
-    ///   - name: The name of the identity, without secrets.
-    init(_ grant: any Grant, name: String) {
+    ///   - name: The name of the service or identity, without secrets.
+    ///   - fields: The form fields to add to requests with the grant. The default is empty.
+    init(_ grant: any Grant, name: String, fields: [(name: String, value: String)] = []) {
         self.grant = grant
         self.name = name
+        self.fields = fields
+    }
+
+    /// Creates a grant that adds the target service to the token request.
+    ///
+    /// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers
+    /// use `audience` instead.
+    init(_ grant: any Grant, fields: [(name: String, value: String)]) {
+        self.init(grant, name: fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n"), fields: fields)
     }
 
     var identifier: String { grant.identifier + "\n" + name }
@@ -21,11 +32,11 @@ struct IdentifiedGrant: Grant {
     var refreshToken: Secret? { grant.refreshToken }
 
     func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
-        try await grant.parameters(at: date)
+        try await grant.parameters(at: date).map { $0 + fields }
     }
 
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
-        try await grant.renewedParameters(at: date)
+        try await grant.renewedParameters(at: date).map { $0 + fields }
     }
 
     func parametersWereNotSent() { grant.parametersWereNotSent() }
@@ -37,6 +48,6 @@ struct IdentifiedGrant: Grant {
     }
 
     func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        grant.answering(demand).map { IdentifiedGrant($0, name: name) }
+        grant.answering(demand).map { IdentifiedGrant($0, name: name, fields: fields) }
     }
 }

@@ -80,21 +80,17 @@ struct PlatformOptions: Sendable {
     }
 
     /// Reads or requests the token.
-    ///
-    /// - Throws: ``CommandFailure`` if there's no usable token.
     func identity(_ console: Console) throws(CommandFailure) -> Identity {
         let source = try source(at: address)
-        let token: AccessToken
         let timeout = timeout
-        do {
-            token = try AsynchronousWork.result {
-                try await source.token(for: TokenRequirements(deadline: .now + timeout))
+        let token = try CommandFailure.reporting(at: address.name) {
+            do {
+                return try AsynchronousWork.result {
+                    try await source.token(for: TokenRequirements(deadline: .now + timeout))
+                }
+            } catch let error as WorkloadIdentityError where error.code == .platformRejected {
+                throw CommandFailure(.rejected, "\(address.name): \(error.message)", cause: error)
             }
-        } catch let error as WorkloadIdentityError {
-            let code: CommandFailure.Code = error.code == .platformRejected ? .rejected : .failed
-            throw CommandFailure(code, "\(address.name): \(error.message)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(address.name): \(error)", cause: error)
         }
         warnOfReaders(console)
         let first = ClosureTokenSource { requirements in

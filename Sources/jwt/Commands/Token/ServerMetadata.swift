@@ -33,8 +33,6 @@ struct ServerMetadata: Sendable {
     }
 
     /// Returns the server with its metadata.
-    ///
-    /// - Throws: `OAuth2Error`.
     func server(_ client: NetworkClient) async throws -> AuthorizationServer {
         let now = Date().timeIntervalSince1970
         let path = use == .none ? nil : path

@@ -76,7 +76,8 @@ struct ServerOptions: Sendable {
                 "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"
             )
         }
-        if endpoint == nil, let issuer { try Self.checkLookup(of: issuer, arguments) }
+        // Discovery requires a URL, unlike the other uses of an issuer.
+        if endpoint == nil { _ = try arguments.value(of: Option<ServiceURL>("issuer", "")) }
         self.issuer = identifier
         name = endpoint?.name ?? identifier
         known = endpoint.map { AuthorizationServer(issuer: identifier, tokenEndpoint: $0.url) }
@@ -87,16 +88,6 @@ struct ServerOptions: Sendable {
         timeout = try Self.timeout(in: arguments)
     }
 
-    /// Checks that the issuer is a URL, as required for discovery but not for other uses of an
-    /// issuer.
-    private static func checkLookup(of issuer: String, _ arguments: ParsedArguments) throws(UsageError) {
-        do throws(ValueError) {
-            _ = try ServiceURL(argument: issuer)
-        } catch {
-            throw arguments.usageError("--issuer \(error.message)")
-        }
-    }
-
     /// Returns the server with its endpoints, which may require fetching its metadata.
     func server(_ client: NetworkClient, _ use: ServerMetadata.Use) throws(CommandFailure) -> AuthorizationServer {
         var server: AuthorizationServer
@@ -104,12 +95,12 @@ struct ServerOptions: Sendable {
             server = known
         } else {
             let metadata = ServerMetadata(issuer: issuer, use: use, timeout: timeout)
-            do {
-                server = try AsynchronousWork.result { try await metadata.server(client) }
-            } catch let error as OAuth2Error {
-                throw CommandFailure(error, at: name)
-            } catch {
-                throw CommandFailure(.failed, "\(name): \(error)", cause: error)
+            server = try CommandFailure.reporting(at: name) {
+                do {
+                    return try AsynchronousWork.result { try await metadata.server(client) }
+                } catch let error as OAuth2Error {
+                    throw CommandFailure(error, at: name)
+                }
             }
         }
         server.authorizationEndpoint = authorizationEndpoint ?? server.authorizationEndpoint
@@ -133,17 +124,13 @@ struct ServerOptions: Sendable {
     }
 
     /// Returns a transport.
-    ///
-    /// - Throws: ``CommandFailure``, as for ``transport(_:)``.
     static func transport(
         roots: InputFile?,
         _ identity: ClientIdentity? = nil
     ) throws(CommandFailure) -> CurlTransport {
         let tls = TLSConfiguration(trustRoots: try RootsOption.roots(roots), clientIdentity: identity)
-        do throws(NetworkError) {
-            return try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
-        } catch {
-            throw CommandFailure(.failed, error.message, cause: error)
+        return try CommandFailure.reporting {
+            try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
         }
     }
 }

@@ -136,14 +136,12 @@ struct TokenAccess: Sendable {
     private func failing<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) throws(CommandFailure) -> Value {
-        do {
-            return try AsynchronousWork.result(body)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch let error as OAuth2Error {
-            throw CommandFailure(error, at: name)
-        } catch {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
+        try CommandFailure.reporting(at: name) {
+            do {
+                return try AsynchronousWork.result(body)
+            } catch let error as OAuth2Error {
+                throw CommandFailure(error, at: name)
+            }
         }
     }
 }
@@ -172,9 +170,9 @@ extension CommandFailure {
         case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
             advice = "; choose another folder with --cache-dir FOLDER, or check the store of --store ADDRESS"
         case .serverUnreachable:
-            if let cause = error.cause as? NetworkError { message += ": \(cause.message)" }
-            if (error.cause as? NetworkError)?.tlsFailure == .untrustedChain {
-                advice = "; pass its root certificate with --roots FILE"
+            if let cause = error.cause as? NetworkError {
+                message += ": \(cause.message)"
+                advice = cause.trustAdvice
             }
         case .endpointMissing:
             message = String(error.message.prefix { $0 != ";" })

@@ -67,8 +67,6 @@ struct TokenOptions: Sendable {
     }
 
     /// Parses a command line that is completed by its profile.
-    ///
-    /// - Throws: ``UsageError``.
     init(_ completed: Completed) throws {
         try self.init(completed.arguments, completed.profiles, warnings: completed.warnings)
     }
@@ -125,8 +123,6 @@ struct TokenOptions: Sendable {
 
     /// Reads keys and secrets, opens the store and finds the server, with new metadata if
     /// `isForced` is `true`.
-    ///
-    /// - Throws: ``CommandFailure`` if a key, secret, store or server is unusable.
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
         let identity = try platform?.identity(console)

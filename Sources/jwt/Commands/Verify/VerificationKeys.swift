@@ -105,8 +105,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys for a verifier of tokens.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func verifier(_ policy: ValidationPolicy, _ console: Console) throws(CommandFailure) -> JWTVerifier {
         switch try keys(console, at: policy.currentDate()) {
         case .one(let key): JWTVerifier(key: key, policy: policy)
@@ -115,8 +113,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys for a verifier of SD-JWTs.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func selectiveVerifier(
         _ policy: ValidationPolicy,
         _ console: Console

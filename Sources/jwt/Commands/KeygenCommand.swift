@@ -164,17 +164,19 @@ struct KeygenCommand {
     private func run(on console: Console) throws {
         let password = try password?.read(warningOn: console)
         let key = try generate()
-        let privateText = try privateText(of: key, password)
+        let privateText = try text(of: key, password)
         // Both files are fully written before either is renamed, and neither is renamed if printing
         // fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
-        let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
+        let publicFile = try publicOut.flatMap { try stage(text(of: key.publicPart()), at: $0, mode: 0o644) }
         if out.isStandardOutput { console.warnOfReaders(of: "private key") }
         if console.writesJSON {
             try console.print(report(key, privateText))
         } else {
             if out.isStandardOutput { try console.print(privateText, terminator: "") }
-            if let publicOut, publicOut.isStandardOutput { try console.print(publicText(of: key), terminator: "") }
+            if let publicOut, publicOut.isStandardOutput {
+                try console.print(text(of: key.publicPart()), terminator: "")
+            }
         }
         try publicFile?.commit()
         do {
@@ -185,21 +187,29 @@ struct KeygenCommand {
         }
     }
 
-    private func generate() throws(CommandFailure) -> GeneratedKey {
-        do throws(TokenError) {
-            return try GeneratedKey(algorithm, rsaKeySize: rsaKeySize, curve: curve, encryption: encryption)
-        } catch {
-            throw CommandFailure(.failed, error)
+    private func generate() throws -> AnyKey {
+        switch algorithm {
+        case .signature(let algorithm):
+            let key = try rsaKeySize.map { try SigningKey.generate(algorithm, rsaKeySize: $0) } ?? .generate(algorithm)
+            return AnyKey(part: .privateKey(key))
+        case .encryption(let algorithm):
+            let key = try DecryptionKey.generate(
+                algorithm,
+                on: curve ?? .p256,
+                rsaKeySize: rsaKeySize ?? 2_048,
+                encryption: encryption ?? .a256GCM
+            )
+            return AnyKey(part: .decryptionKey(key))
         }
     }
 
     /// Returns the JSON result, without the keys that are written to files.
-    private func report(_ key: GeneratedKey, _ privateText: String) throws -> JSONObject {
+    private func report(_ key: AnyKey, _ privateText: String) throws -> JSONObject {
         var report: JSONObject = ["kid": .string(try keyID ?? key.thumbprint)]
         if !algorithm.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
         if out.isStandardOutput { report["privateKey"] = try value(privateText) }
         if !algorithm.isSymmetric, publicOut?.isStandardOutput ?? true {
-            report["publicKey"] = try value(publicText(of: key))
+            report["publicKey"] = try value(text(of: key.publicPart()))
         }
         return report
     }
@@ -214,26 +224,11 @@ struct KeygenCommand {
         return try StagedFile(path: place.path, mode: mode, octets: Array(text.utf8), replaces: force)
     }
 
-    private func privateText(of key: GeneratedKey, _ password: String?) throws -> String {
-        switch format {
-        case .pem:
-            return try key.privatePEM(password.map(PrivateKeyFormat.encryptedPKCS8) ?? .pkcs8)
-        case .jwk:
-            return try text(of: key.privateJWK(), key)
+    private func text(of key: AnyKey, _ password: String? = nil) throws -> String {
+        guard format == .jwk else {
+            return String(decoding: try KeyForm.pem.octets(of: key, keyID: nil, password: password), as: UTF8.self)
         }
-    }
-
-    private func publicText(of key: GeneratedKey) throws -> String {
-        switch format {
-        case .pem:
-            return try key.publicPEM()
-        case .jwk:
-            return try text(of: key.publicJWK, key)
-        }
-    }
-
-    private func text(of jwk: JWK, _ key: GeneratedKey) throws -> String {
-        var jwk = jwk
+        var jwk = try key.jwk(keyID: nil)
         jwk.keyID = try keyID ?? key.thumbprint
         if let use { jwk.use = use.rawValue }
         return VisibleText.json(jwk.members.serialized()) + "\n"
