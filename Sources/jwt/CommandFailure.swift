@@ -41,7 +41,7 @@ struct CommandFailure: Error {
     ///   - body: The closure. A ``CommandFailure`` remains unchanged.
     /// - Returns: The closure's result.
     /// - Throws: ``CommandFailure``.
-    static func reporting<Value>(
+    static func reporting<Value: ~Copyable>(
         _ code: Code = .failed,
         at subject: String? = nil,
         advice: (any Error) -> String = { _ in "" },

@@ -11,7 +11,11 @@ struct HelpText {
     var text: String {
         var parts = [usage, Self.wrapped(command.summary + ".", indent: 0)]
         parts += command.discussion.map { Self.wrapped($0, indent: 0) }
-        parts += [commands, arguments] + optionSections + [examples, exitStatuses, footer]
+        parts.append(Self.section("Commands", command.subcommands.map { ($0.name, $0.summary) }))
+        parts.append(Self.section("Arguments", command.operands.map { ($0.name, $0.summary) }))
+        parts += optionSections + [examples]
+        parts.append(Self.section("Exit codes", command.exitStatuses.map { (String($0.code), $0.meaning) }, column: 6))
+        parts.append(footer)
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
     }
 
@@ -23,14 +27,6 @@ struct HelpText {
         if options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
         words += command.operands.map(\.synopsis)
         return words.joined(separator: " ")
-    }
-
-    private var commands: String {
-        Self.section("Commands", command.subcommands.map { ($0.name, $0.summary) })
-    }
-
-    private var arguments: String {
-        Self.section("Arguments", command.operands.map { ($0.name, $0.summary) })
     }
 
     private var optionSections: [String] {
@@ -52,10 +48,6 @@ struct HelpText {
         guard !command.examples.isEmpty else { return "" }
         let lines = command.examples.map { "  # \($0.key)\n  \($0.value)" }
         return "Examples:\n" + lines.joined(separator: "\n")
-    }
-
-    private var exitStatuses: String {
-        Self.section("Exit codes", command.exitStatuses.map { (String($0.code), $0.meaning) }, column: 6)
     }
 
     private var footer: String {

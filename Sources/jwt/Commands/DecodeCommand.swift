@@ -3,7 +3,7 @@ import TokenGeneration
 
 /// The `jwt decode` command: prints a token's contents without verifying them.
 struct DecodeCommand {
-    private static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
+    static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
 
     static let definition = CommandDefinition(
         name: "decode",
@@ -44,8 +44,13 @@ struct DecodeCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         token = try TokenInput(arguments)
-        now = try arguments.value(of: Self.time)?.secondsSince1970 ?? Date().timeIntervalSince1970
+        now = try Self.now(arguments)
         isBatch = arguments.contains(BatchRun.flag)
+    }
+
+    /// Returns the time for relative times, in seconds since 1970.
+    static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
+        try arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
     }
 
     private func run(on console: Console) throws {

@@ -45,7 +45,6 @@ struct PinCommand {
 
     private let source: Source
     private let roots: InputFile?
-    private let printsJSON: Bool
     private let arguments: ParsedArguments
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -54,7 +53,6 @@ struct PinCommand {
         }
         self.arguments = arguments
         roots = try arguments.value(of: Self.roots)
-        printsJSON = arguments.contains(OptionDefinition.json)
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
             source = .server(operand)
@@ -74,7 +72,7 @@ struct PinCommand {
             }
         case .file(let file): items = try Self.certificates(in: file).map { ($0, nil) }
         }
-        try console.print(printsJSON ? Self.json(items) : Self.lines(items))
+        try console.print(console.writesJSON ? Self.json(items) : Self.lines(items))
     }
 
     private func chain(of url: String) throws -> [ServerCertificates.Item] {

@@ -43,7 +43,7 @@ struct InputFile: ArgumentValue, Equatable {
             if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }
             return try content(of: FileDescriptor(reading: path), limit)
         } catch {
-            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "can't be read: \(error.reason)"
+            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "can't be read: \(error.message)"
             throw CommandFailure(.failed, "\(name): \(reason)", cause: error)
         }
     }

@@ -90,8 +90,7 @@ struct DecryptCommand {
             if !isJSON, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2 {
                 throw TokenError(.malformedToken, "the token is signed, not encrypted; verify it with jwt verify")
             }
-            return isJSON
-                ? try UnverifiedJWE(json: text, limits: limits) : try UnverifiedJWE(compact: text, limits: limits)
+            return try EncryptedInput.jwe(text, limits: limits)
         }
         let decrypter = try options.decrypter(for: token, limits, console)
         do throws(TokenError) {

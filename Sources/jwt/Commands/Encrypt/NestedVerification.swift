@@ -44,9 +44,7 @@ struct NestedVerification {
         do throws(TokenError) {
             return try verifier.verify(contentOf: jwe)
         } catch {
-            let token = String(decoding: jwe.plaintext, as: UTF8.self)
-            let message = policy.explained(error).message
-            throw CommandFailure(.rejected, message + PolicyOptions.advice(for: error, on: token), cause: error)
+            throw policy.rejection(error, of: String(decoding: jwe.plaintext, as: UTF8.self))
         }
     }
 }

@@ -95,7 +95,9 @@ struct HTTPVerifyCommand {
             for line in report.lines { try console.print(line) }
         }
         guard let rejection else { return }
-        let parameters = findings.first { $0.isSelected && $0.result.failure == rejection }?.parameters
+        let parameters = findings.first { finding in
+            if case .failure(rejection) = finding.result { finding.isSelected } else { false }
+        }?.parameters
         throw CommandFailure(
             .rejected,
             rejection.message + rules.advice(for: rejection, parameters),
@@ -164,11 +166,5 @@ extension RecordedMessage {
             if case .failure(let error) = finding.result { finding.result = .failure(explained(error)) }
             return finding
         }
-    }
-}
-
-extension Result {
-    fileprivate var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
     }
 }

@@ -7,10 +7,6 @@ struct KeySetAddCommand {
         value: "ID",
         "The kid in the set (default: the key's kid, or its RFC 7638 thumbprint)"
     )
-    private static let algorithm = Option<JWSAlgorithm>(
-        "alg",
-        "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
-    )
     private static let isPrivate = Flag("private", "Include the private key; the file becomes readable only by you")
     private static let force = Flag("force", short: "f", "Replace a key with the same kid")
 
@@ -23,7 +19,7 @@ struct KeySetAddCommand {
             don't have to guess. Prints the kid.
             """
         ],
-        options: [keyID, algorithm, isPrivate, force, KeySource.options],
+        options: [keyID, KeySource.algorithm, isPrivate, force, KeySource.options],
         operands: [KeySetGroup.set, KeyGroup.operand],
         examples: [
             "Add a public key to a JWK Set": "jwt key jwks add keys.jwks key.pem",
@@ -45,7 +41,7 @@ struct KeySetAddCommand {
         if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
         source = try KeyGroup.source(arguments, operand: 1)
         keyID = try arguments.value(of: Self.keyID)?.text
-        algorithm = try arguments.value(of: Self.algorithm)
+        algorithm = try arguments.value(of: KeySource.algorithm)
         isPrivate = arguments.contains(Self.isPrivate)
         force = arguments.contains(Self.force)
     }
@@ -56,8 +52,7 @@ struct KeySetAddCommand {
         let jwk = try entry(keyFile)
         let name = jwk.keyID ?? ""
         try KeySetFile.change(file, mayBeMissing: true, isSecret: isPrivate) { set in
-            let others = set.indices(of: name)
-            if !others.isEmpty {
+            if set.contains(name) {
                 guard force else {
                     throw CommandFailure(
                         .rejected,
@@ -65,7 +60,7 @@ struct KeySetAddCommand {
                         cause: TokenError(.ambiguousKey, "")
                     )
                 }
-                set.entries = set.entries.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+                set.remove(name)
             }
             set.entries.append(.object(jwk.members))
         }

@@ -61,11 +61,8 @@ struct KeySetFile {
         isSecret: Bool = false,
         _ change: (inout KeySetFile) throws -> Result
     ) throws -> Result {
-        let lock: FileDescriptor
-        do throws(FileDescriptor.Failure) {
-            lock = try FileDescriptor.lockedFolder(of: file.path)
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): its folder can't be locked: \(error.reason)", cause: error)
+        let lock = try CommandFailure.reporting(at: "\(file.name): its folder can't be locked") {
+            try FileDescriptor.lockedFolder(of: file.path)
         }
         return try lock.whileOpen {
             var set = try KeySetFile(file, mayBeMissing: mayBeMissing)
@@ -99,9 +96,9 @@ struct KeySetFile {
         set { document["keys"] = .array(newValue) }
     }
 
-    func indices(of keyID: String) -> [Int] {
-        entries.indices.filter { entries[$0].object?["kid"] == .string(keyID) }
-    }
+    func contains(_ keyID: String) -> Bool { entries.contains { $0.object?["kid"] == .string(keyID) } }
+
+    mutating func remove(_ keyID: String) { entries.removeAll { $0.object?["kid"] == .string(keyID) } }
 
     private func write(isSecret: Bool) throws(CommandFailure) {
         let text = VisibleText.json(document.prettyPrinted()) + "\n"

@@ -30,16 +30,16 @@ struct KeySetRemoveCommand {
 
     private func run(on console: Console) throws {
         let count = try KeySetFile.change(file) { set in
-            let doomed = set.indices(of: keyID)
-            guard !doomed.isEmpty else {
+            guard set.contains(keyID) else {
                 throw CommandFailure(
                     .rejected,
                     "\(file.name): has no key with this kid; jwt key jwks list shows its keys",
                     cause: TokenError(.unknownKey, "")
                 )
             }
-            set.entries = set.entries.enumerated().filter { !doomed.contains($0.offset) }.map(\.element)
-            return doomed.count
+            let count = set.entries.count
+            set.remove(keyID)
+            return count - set.entries.count
         }
         if console.writesJSON { try console.print(["removed": .number(JSONNumber(count))]) }
     }

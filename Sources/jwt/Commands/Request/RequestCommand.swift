@@ -74,11 +74,11 @@ struct RequestCommand: Sendable {
 
     private init(_ arguments: ParsedArguments, _ console: Console) throws {
         output = try ResponseOutput(arguments, console)
-        let options = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        let options = try TokenOptions.Completed(arguments)
         signature = try SignatureOptions(options.arguments)
         token = signature == nil || options.requestsToken ? try TokenOptions(options) : nil
         request = try RequestOptions(options.arguments)
-        roots = try ServerOptions.roots(options.arguments)
+        roots = try options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
         let readers = [token?.standardInputReaders ?? (roots?.isStandardInput ?? false ? 1 : 0)]
         if (readers + [signature?.standardInputReaders ?? 0, request.standardInputReaders]).reduce(0, +) > 1 {
@@ -116,7 +116,7 @@ struct RequestCommand: Sendable {
 
     private func authenticator(_ access: TokenAccess) -> any RequestInterceptor {
         OAuth2Authenticator(
-            source: RequestTokenSource(access.source),
+            source: RequestTokenSource(source: access.source),
             resources: .origins(of: request.origins),
             timing: token.map { OAuth2Timing(timeout: $0.server.timeout) } ?? OAuth2Timing()
         )
@@ -209,11 +209,7 @@ struct RequestCommand: Sendable {
 /// It hides the expiry of its tokens, so that no token is refreshed in the background. The process
 /// could end during such a refresh and lose the rotated refresh token.
 private struct RequestTokenSource: TokenSource {
-    private let source: LastingTokenSource
-
-    init(_ source: LastingTokenSource) {
-        self.source = source
-    }
+    let source: LastingTokenSource
 
     func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)

@@ -2,20 +2,6 @@ import TokenGeneration
 
 /// The `jwt sd issue` command: issues an SD-JWT.
 struct SDIssueCommand {
-    private enum Hash: String, CaseIterable, NamedValue {
-        case sha256 = "sha-256"
-        case sha384 = "sha-384"
-        case sha512 = "sha-512"
-
-        var algorithm: SDJWTHashAlgorithm {
-            switch self {
-            case .sha256: .sha256
-            case .sha384: .sha384
-            case .sha512: .sha512
-            }
-        }
-    }
-
     private static let defaultType = "sd-jwt"
 
     private static let disclosable = Option<ClaimPathArgument>(
@@ -35,7 +21,7 @@ struct SDIssueCommand {
         verifiers don't learn how many claims are hidden (default: 0)
         """
     )
-    private static let hash = Option<Hash>(
+    private static let hash = Option<SDJWTHashAlgorithm>(
         "hash",
         value: "sha-256|sha-384|sha-512",
         "The hash algorithm of the digests (default: sha-256)"
@@ -114,7 +100,7 @@ struct SDIssueCommand {
         holder = try arguments.value(of: Self.holderKey)
         paths = try arguments.values(of: Self.disclosable).map(\.path)
         decoyCount = try arguments.value(of: Self.decoys)
-        hashAlgorithm = try arguments.value(of: Self.hash)?.algorithm ?? .sha256
+        hashAlgorithm = try arguments.value(of: Self.hash) ?? .sha256
         header = try HeaderOptions(arguments, payloadAdvice: "the payload of an SD-JWT is always encoded")
         type = try Self.type(in: header.parameters, arguments)
         claims = try ClaimOptions(arguments)
@@ -177,4 +163,8 @@ struct SDIssueCommand {
         default: return CommandFailure(.failed, error)
         }
     }
+}
+
+extension SDJWTHashAlgorithm: NamedValue {
+    static let names = ["sha-256", "sha-384", "sha-512"]
 }

@@ -3,8 +3,6 @@ import TokenGeneration
 
 /// The `jwt sd show` command: prints the contents of an SD-JWT without verifying them.
 struct SDShowCommand {
-    private static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
-
     static let definition = CommandDefinition(
         name: "show",
         summary: "Print an SD-JWT's contents, UNVERIFIED",
@@ -20,7 +18,7 @@ struct SDShowCommand {
             nothing refers to. The SD-JWT contains the disclosed claims, so keep it as secret as them.
             """,
         ],
-        options: [time],
+        options: [DecodeCommand.time],
         operands: [TokenInput.operand],
         examples: [
             "Inspect an SD-JWT": "jwt sd show < sd-jwt",
@@ -38,7 +36,7 @@ struct SDShowCommand {
     private let now: Double
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        now = try arguments.value(of: Self.time)?.secondsSince1970 ?? Date().timeIntervalSince1970
+        now = try DecodeCommand.now(arguments)
         token = try TokenInput(arguments)
     }
 

@@ -248,7 +248,7 @@ struct GrantOptions: Sendable {
                 scope: scope,
                 resources: resource.map { [$0] } ?? []
             )
-            return audience.map { IdentifiedGrant(grant, fields: [("audience", $0)]) } ?? grant
+            return audience.map { grant.adding([("audience", $0)]) } ?? grant
         case (.refreshToken, _):
             guard let refreshToken else { break }
             return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))
@@ -266,7 +266,7 @@ struct GrantOptions: Sendable {
             }
             return fields.isEmpty
                 ? ClientCredentialsGrant(scope: scope)
-                : IdentifiedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
+                : ClientCredentialsGrant(scope: scope).adding(fields)
         case (.deviceCode, _), (.authorizationCode, _):
             let services = [resource, audience.map { "audience=\($0)" }].compactMap(\.self)
             let parts = [kind.rawValue, scope ?? ""] + services

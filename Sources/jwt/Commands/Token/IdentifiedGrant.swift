@@ -5,27 +5,11 @@ import OAuth2
 ///
 /// Jobs on the same machine can use one client with different identities.
 struct IdentifiedGrant: Grant {
-    private let grant: any Grant
-    private let name: String
-    private let fields: [(name: String, value: String)]
-
-    /// - Parameters:
-    ///   - grant: The underlying grant.
-    ///   - name: The name of the service or identity, without secrets.
-    ///   - fields: The form fields to add to requests with the grant. The default is empty.
-    init(_ grant: any Grant, name: String, fields: [(name: String, value: String)] = []) {
-        self.grant = grant
-        self.name = name
-        self.fields = fields
-    }
-
-    /// Creates a grant that adds the target service to the token request.
-    ///
-    /// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers
-    /// use `audience` instead.
-    init(_ grant: any Grant, fields: [(name: String, value: String)]) {
-        self.init(grant, name: fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n"), fields: fields)
-    }
+    let grant: any Grant
+    /// The name of the service or identity, without secrets.
+    let name: String
+    /// The form fields to add to requests with the grant.
+    var fields: [(name: String, value: String)] = []
 
     var identifier: String { grant.identifier + "\n" + name }
     var isRepeatable: Bool { grant.isRepeatable }
@@ -48,6 +32,17 @@ struct IdentifiedGrant: Grant {
     }
 
     func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        grant.answering(demand).map { IdentifiedGrant($0, name: name, fields: fields) }
+        grant.answering(demand).map { IdentifiedGrant(grant: $0, name: name, fields: fields) }
+    }
+}
+
+extension Grant {
+    /// Returns the grant for a target service, which it adds to the token request.
+    ///
+    /// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers
+    /// use `audience` instead.
+    func adding(_ fields: [(name: String, value: String)]) -> IdentifiedGrant {
+        let name = fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n")
+        return IdentifiedGrant(grant: self, name: name, fields: fields)
     }
 }

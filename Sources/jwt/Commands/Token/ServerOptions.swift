@@ -24,10 +24,7 @@ struct ServerOptions: Sendable {
         "device-endpoint",
         "The endpoint where users sign in on another device (default: from the issuer's metadata)"
     )
-    private static let roots = Option<InputFile>(
-        "roots",
-        "The trusted root certificates, instead of the system's, in PEM or DER"
-    )
+    private static let roots = RootsOption.option
     static let timeout = Option<TimeSpan>(
         "token-timeout",
         "The timeout for getting a token, and for each metadata document, including retries (default: 30s)"
@@ -116,11 +113,6 @@ struct ServerOptions: Sendable {
     ///   of the transport.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         try Self.transport(roots: roots, identity)
-    }
-
-    /// Returns the file with the trusted root certificates, if the command line has one.
-    static func roots(_ arguments: ParsedArguments) throws(UsageError) -> InputFile? {
-        try arguments.value(of: roots)
     }
 
     /// Returns a transport.

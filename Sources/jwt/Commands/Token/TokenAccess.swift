@@ -72,7 +72,7 @@ struct TokenAccess: Sendable {
 
     /// A token source that returns a cached token with sufficient remaining lifetime.
     var source: LastingTokenSource {
-        LastingTokenSource(grantSource, leastLifetime: leastLifetime) { [console, name] in
+        LastingTokenSource(source: grantSource, leastLifetime: leastLifetime) { [console, name] in
             console.warn(
                 "\(name): can't get a new token, so the cached one, which expires soon, is used: \($0.message)"
             )
@@ -91,7 +91,10 @@ struct TokenAccess: Sendable {
                 return try await source.token(for: need)
             } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
                 guard let signIn else { throw error }
-                guard asksUser else { throw Self.nobody(error) }
+                guard asksUser else {
+                    let message = "not signed in; run jwt token --sign-in with the same options in a terminal"
+                    throw CommandFailure(.rejected, message, cause: error)
+                }
                 return try await token(signIn, unlessKeptFor: need)
             }
         }
@@ -118,14 +121,6 @@ struct TokenAccess: Sendable {
             try await makeAuthenticator().signIn(with: tokens)
             return tokens.accessToken
         }
-    }
-
-    private static func nobody(_ error: OAuth2Error) -> CommandFailure {
-        CommandFailure(
-            .rejected,
-            "not signed in; run jwt token --sign-in with the same options in a terminal",
-            cause: error
-        )
     }
 
     /// Removes the tokens from the cache.

@@ -91,7 +91,7 @@ struct TokenCommand {
             throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
         }
         if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
-        let completed = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        let completed = try TokenOptions.Completed(arguments)
         if let platform = try Self.platform(completed.arguments) {
             guard !isForced, !isSignIn, !isSignOut else {
                 throw arguments.usageError("the platform's token isn't cached; pass an authorization server")

@@ -110,9 +110,15 @@ struct PolicyOptions {
         )
     }
 
-    /// Returns advice or details that help explain why the token was rejected.
-    static func advice(for error: TokenError, on token: String) -> String {
-        advice(for: error, in: (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims)
+    /// Returns a verifier's error, with advice or details that help explain why the token was
+    /// rejected.
+    func rejection(_ error: TokenError, of token: String) -> CommandFailure {
+        let claims = try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit).unverifiedClaims
+        return CommandFailure(
+            .rejected,
+            explained(error).message + Self.advice(for: error, in: claims),
+            cause: error
+        )
     }
 
     /// Returns advice or details that help explain why a token with the given claims was rejected.

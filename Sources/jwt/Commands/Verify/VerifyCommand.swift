@@ -60,8 +60,7 @@ struct VerifyCommand {
         do throws(TokenError) {
             verified = try verifier.verify(token)
         } catch {
-            let message = options.explained(error).message
-            throw CommandFailure(.rejected, message + PolicyOptions.advice(for: error, on: token), cause: error)
+            throw options.rejection(error, of: token)
         }
         if console.writesJSON {
             try console.print(Self.result(verified))
