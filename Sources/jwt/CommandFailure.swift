@@ -32,6 +32,31 @@ struct CommandFailure: Error {
         self.init(code, error.message, cause: error)
     }
 
+    /// Runs a closure, and turns its error into a failure.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of failure. The default is `failed`.
+    ///   - subject: The source of the error, such as a file, for the message.
+    ///   - advice: A closure that returns the end of the message. The default adds nothing.
+    ///   - body: The closure. A ``CommandFailure`` remains unchanged.
+    /// - Returns: The closure's result.
+    /// - Throws: ``CommandFailure``.
+    static func reporting<Value: ~Copyable>(
+        _ code: Code = .failed,
+        at subject: String? = nil,
+        advice: (any Error) -> String = { _ in "" },
+        _ body: () throws -> Value
+    ) throws(CommandFailure) -> Value {
+        do {
+            return try body()
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            let message = (error as? any DescribedError)?.message ?? "\(error)"
+            throw CommandFailure(code, (subject.map { "\($0): " } ?? "") + message + advice(error), cause: error)
+        }
+    }
+
     /// The error code for programs.
     ///
     /// It is the code of the cause, such as `expired` or `incorrectPassword`; `serverError`;
@@ -60,5 +85,24 @@ struct CommandFailure: Error {
         report["status"] = error.status.map { .number(JSONNumber($0)) }
         report["retryAfter"] = error.retryAfter.map { .number(JSONNumber(Int($0.components.seconds))) }
         return report
+    }
+}
+
+/// An error whose message is for people.
+protocol DescribedError: Error {
+    var message: String { get }
+}
+
+extension TokenError: DescribedError {}
+extension OAuth2Error: DescribedError {}
+extension HTTPSignatureError: DescribedError {}
+extension WorkloadIdentityError: DescribedError {}
+extension NetworkError: DescribedError {}
+extension TrustConfigurationError: DescribedError {}
+
+extension NetworkError {
+    /// The option that makes an untrusted server trusted, or nothing for other errors.
+    var trustAdvice: String {
+        tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
     }
 }

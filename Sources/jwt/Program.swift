@@ -20,20 +20,17 @@ enum Program {
             from the command line, which every user of the machine can see.
             """
         ],
-        options: [
-            OptionDefinition(longName: "version", section: OptionDefinition.defaultSection, summary: "Print version")
-        ],
+        options: [OptionDefinition(longName: "version", summary: "Print version")],
         examples: [
-            .init(purpose: "Generate a key", line: "jwt keygen --alg ES256 --out key.pem"),
-            .init(purpose: "Sign a token with it", line: "jwt sign --key key.pem --sub alice --expires-in 1h > token"),
-            .init(purpose: "Verify the token and print its claims", line: "jwt verify --key key.pem < token"),
-            .init(purpose: "Print a token's contents without verifying it", line: "jwt decode < token"),
+            "Generate a key": "jwt keygen --alg ES256 --out key.pem",
+            "Sign a token with it": "jwt sign --key key.pem --sub alice --expires-in 1h > token",
+            "Verify the token and print its claims": "jwt verify --key key.pem < token",
+            "Print a token's contents without verifying it": "jwt decode < token",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "Success"),
-            .init(code: 1, meaning: "A token, signature or server was rejected; see error.code with --json"),
-            .init(code: 2, meaning: "Something else failed, such as a file, a key or a closed pipe"),
-            .usage,
+        exitCodes: [
+            0: "Success",
+            1: "A token, signature or server was rejected; see error.code with --json",
+            2: "Something else failed, such as a file, a key or a closed pipe",
         ],
         subcommands: [
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
@@ -88,7 +85,7 @@ enum Program {
             case .run(let action, let arguments):
                 console = Console(
                     prefix: arguments.path.joined(separator: " "),
-                    writesJSON: arguments.contains(.json)
+                    writesJSON: arguments.contains(OptionDefinition.json)
                 )
                 try action(arguments, console)
             }
@@ -100,9 +97,8 @@ enum Program {
             console.fail(error)
             return error.code.exitStatus
         } catch {
-            let failure = CommandFailure(.failed, "\(error)", cause: error)
-            console.fail(failure)
-            return failure.code.exitStatus
+            console.fail(CommandFailure(.failed, (error as? any DescribedError)?.message ?? "\(error)", cause: error))
+            return CommandFailure.Code.failed.exitStatus
         }
     }
 }

@@ -14,22 +14,9 @@ protocol Example: SendableMetatype {
 /// Runs an example: `swift run quickstart`, optionally followed by a name.
 @main
 struct Main {
-    /// A type-erased example.
-    private struct Entry: Sendable {
-        let name: String
-        let summary: String
-        let run: @Sendable () async throws -> Void
-
-        init<Chosen: Example>(_ example: Chosen.Type) {
-            name = Chosen.name
-            summary = Chosen.summary
-            run = { try await Chosen.run() }
-        }
-    }
-
-    private static let examples = [
-        Entry(Quickstart.self), Entry(BackendService.self), Entry(ProtectedAPI.self), Entry(RemoteSigner.self),
-        Entry(TokenExchange.self), Entry(MutualTLS.self), Entry(DeviceLogin.self),
+    private static let examples: [any Example.Type] = [
+        Quickstart.self, BackendService.self, ProtectedAPI.self, RemoteSigner.self, TokenExchange.self,
+        MutualTLS.self, DeviceLogin.self,
     ]
 
     static func main() async {
@@ -39,7 +26,7 @@ struct Main {
             return
         }
         guard let example = examples.first(where: { $0.name == name }) else {
-            fail("unknown example “\(name)”; examples: \(examples.map(\.name).joined(separator: ", "))", status: 64)
+            fail("unknown example “\(name)”; examples: \(examples.map { $0.name }.joined(separator: ", "))", status: 64)
         }
         guard cprocess_can_run_tasks() else {
             fail("\(name) needs /proc, which isn't mounted; mount it as container engines do", status: 1)

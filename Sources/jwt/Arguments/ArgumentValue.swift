@@ -3,6 +3,9 @@ protocol ArgumentValue: Sendable {
     /// The kind of value, for completions (plain text by default).
     static var valueKind: OptionDefinition.ValueKind { get }
 
+    /// The usual placeholder in the help, such as `FILE`.
+    static var placeholder: String { get }
+
     /// Parses the text that the user entered.
     ///
     /// - Throws: ``ValueError`` with a message that describes the expected format. It never
@@ -17,15 +20,27 @@ struct ValueError: Error, Equatable {
 
 extension ArgumentValue {
     static var valueKind: OptionDefinition.ValueKind { .text }
+    static var placeholder: String { "TEXT" }
 }
 
-extension ArgumentValue where Self: RawRepresentable<String>, Self: CaseIterable {
-    static var valueKind: OptionDefinition.ValueKind { .choice(allCases.map(\.rawValue)) }
+/// A value that the user chooses by its name.
+protocol NamedValue: ArgumentValue, RawRepresentable<String> {
+    /// The names in display order.
+    static var names: [String] { get }
+}
+
+extension NamedValue {
+    static var valueKind: OptionDefinition.ValueKind { .choice(names) }
+    static var placeholder: String { names.joined(separator: "|") }
 
     init(argument: String) throws(ValueError) {
-        guard let value = Self(rawValue: argument) else {
-            throw ValueError(message: "must be one of " + Self.allCases.map(\.rawValue).joined(separator: ", "))
-        }
+        guard let value = Self(rawValue: argument) else { throw Self.unknownName }
         self = value
     }
+
+    static var unknownName: ValueError { ValueError(message: "must be one of " + names.joined(separator: ", ")) }
+}
+
+extension NamedValue where Self: CaseIterable {
+    static var names: [String] { allCases.map(\.rawValue) }
 }

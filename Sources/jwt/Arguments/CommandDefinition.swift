@@ -1,20 +1,5 @@
 /// The definition of a command, used for parsing, help, completions and manual pages.
 struct CommandDefinition: Sendable {
-    /// An example in the command's help.
-    struct Example: Sendable {
-        /// The task, without a final period.
-        var purpose: String
-        var line: String
-    }
-
-    struct ExitStatus: Sendable {
-        var code: Int32
-        var meaning: String
-
-        /// The exit code for usage errors, common to all commands.
-        static let usage = Self(code: Program.usageStatus, meaning: "The command line is invalid")
-    }
-
     typealias Action = @Sendable (ParsedArguments, Console) throws -> Void
 
     var name: String
@@ -23,10 +8,12 @@ struct CommandDefinition: Sendable {
     /// Additional paragraphs for the help.
     var discussion: [String] = []
     /// The command's options, without `--json` and `--help`.
-    var options: [OptionDefinition] = []
+    var options: [any CommandOption] = []
     var operands: [OperandDefinition] = []
-    var examples: [Example] = []
-    var exitStatuses: [ExitStatus] = []
+    /// The command lines for tasks, whose descriptions have no final period.
+    var examples: KeyValuePairs<String, String> = [:]
+    /// The meanings of the exit codes, without the one for usage errors.
+    var exitCodes: KeyValuePairs<Int32, String> = [:]
     var subcommands: [CommandDefinition] = []
     /// Alternative spellings of commands, omitted from the help.
     var hiddenSubcommands: [CommandDefinition] = []
@@ -34,5 +21,12 @@ struct CommandDefinition: Sendable {
     var action: Action?
 
     /// All options, including `--help` and, for commands with an action, `--json`.
-    var allOptions: [OptionDefinition] { options + (action == nil ? [.help] : [.json, .help]) }
+    var allOptions: [OptionDefinition] {
+        options.flatMap(\.definitions) + (action == nil ? [.help] : [.json, .help])
+    }
+
+    /// The exit codes, including the one for usage errors, which is common to all commands.
+    var exitStatuses: [(code: Int32, meaning: String)] {
+        exitCodes.isEmpty ? [] : exitCodes.map { ($0, $1) } + [(Program.usageStatus, "The command line is invalid")]
+    }
 }

@@ -11,25 +11,22 @@ struct HelpText {
     var text: String {
         var parts = [usage, Self.wrapped(command.summary + ".", indent: 0)]
         parts += command.discussion.map { Self.wrapped($0, indent: 0) }
-        parts += [commands, arguments] + optionSections + [examples, exitStatuses, footer]
+        parts.append(Self.section("Commands", command.subcommands.map { ($0.name, $0.summary) }))
+        parts.append(Self.section("Arguments", command.operands.map { ($0.name, $0.summary) }))
+        parts += optionSections + [examples]
+        parts.append(Self.section("Exit codes", command.exitStatuses.map { (String($0.code), $0.meaning) }, column: 6))
+        parts.append(footer)
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
     }
 
     var usage: String {
         var words = ["Usage:"] + path
         if !command.subcommands.isEmpty { words.append("COMMAND") }
-        words += command.options.filter(\.isRequired).map(\.synopsis)
-        if command.options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
+        let options = command.options.flatMap(\.definitions)
+        words += options.filter(\.isRequired).map(\.synopsis)
+        if options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
         words += command.operands.map(\.synopsis)
         return words.joined(separator: " ")
-    }
-
-    private var commands: String {
-        Self.section("Commands", command.subcommands.map { ($0.name, $0.summary) })
-    }
-
-    private var arguments: String {
-        Self.section("Arguments", command.operands.map { ($0.name, $0.summary) })
     }
 
     private var optionSections: [String] {
@@ -49,12 +46,8 @@ struct HelpText {
 
     private var examples: String {
         guard !command.examples.isEmpty else { return "" }
-        let lines = command.examples.map { "  # \($0.purpose)\n  \($0.line)" }
+        let lines = command.examples.map { "  # \($0.key)\n  \($0.value)" }
         return "Examples:\n" + lines.joined(separator: "\n")
-    }
-
-    private var exitStatuses: String {
-        Self.section("Exit codes", command.exitStatuses.map { (String($0.code), $0.meaning) }, column: 6)
     }
 
     private var footer: String {

@@ -27,7 +27,7 @@ enum Invocation {
             let parser = ArgumentParser(path: path, definition: command)
             if parser.asksForHelp(Array(arguments)) { return .help(command, path: path) }
             let parsed = try parser.parse(Array(arguments))
-            return parsed.contains(.help) ? .help(command, path: path) : .run(action, parsed)
+            return parsed.contains(OptionDefinition.help) ? .help(command, path: path) : .run(action, parsed)
         }
         guard let first = arguments.first else { return .missingCommand(command, path: path) }
         let rest = arguments.dropFirst()

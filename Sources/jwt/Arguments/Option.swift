@@ -1,6 +1,32 @@
+/// Options that belong together, or a single one.
+protocol CommandOption: Sendable {
+    var definitions: [OptionDefinition] { get }
+}
+
+extension [OptionDefinition]: CommandOption {
+    var definitions: [OptionDefinition] { self }
+
+    /// Returns the options with other descriptions, by long name.
+    func describing(_ summaries: [String: String]) -> Self {
+        map { option in
+            var option = option
+            option.summary = summaries[option.longName] ?? option.summary
+            return option
+        }
+    }
+
+    /// Returns the options without one of them.
+    func without(_ other: any CommandOption) -> Self {
+        let names = other.definitions.map(\.longName)
+        return filter { !names.contains($0.longName) }
+    }
+}
+
 /// An option with a typed value.
-struct Option<Value: ArgumentValue>: Sendable {
+struct Option<Value: ArgumentValue>: CommandOption {
     let definition: OptionDefinition
+
+    var definitions: [OptionDefinition] { [definition] }
 
     /// Creates an option.
     ///
@@ -8,32 +34,48 @@ struct Option<Value: ArgumentValue>: Sendable {
     ///   - longName: The name without dashes.
     ///   - aliases: Alternative long names.
     ///   - shortName: The letter for the short form `-x`, if any.
-    ///   - value: The placeholder for the value in the help, such as `FILE`.
+    ///   - value: The placeholder for the value in the help. The default is that of the type.
     ///   - isRequired: A Boolean value that indicates whether the command requires the option.
     ///     The default is `false`.
     ///   - isRepeatable: A Boolean value that indicates whether the option can be repeated. The
     ///     default is `false`.
-    ///   - section: The heading for the option in the help.
     ///   - summary: The description, without a final period.
     init(
         _ longName: String,
         aliases: [String] = [],
         short shortName: Character? = nil,
-        value: String,
+        value: String = Value.placeholder,
         isRequired: Bool = false,
         isRepeatable: Bool = false,
-        section: String = OptionDefinition.defaultSection,
         _ summary: String
     ) {
         definition = OptionDefinition(
             longName: longName,
             aliases: aliases,
             shortName: shortName,
-            value: OptionDefinition.Value(name: value, kind: Value.valueKind),
+            value: OptionDefinition.Value(name: value, kind: Value.valueKind) { text throws(ValueError) in
+                _ = try Value(argument: text)
+            },
             isRequired: isRequired,
             isRepeatable: isRepeatable,
-            section: section,
             summary: summary
         )
+    }
+}
+
+/// An option without a value.
+struct Flag: CommandOption {
+    let definition: OptionDefinition
+
+    var definitions: [OptionDefinition] { [definition] }
+
+    /// Creates a flag.
+    ///
+    /// - Parameters:
+    ///   - longName: The name without dashes.
+    ///   - shortName: The letter for the short form `-x`, if any.
+    ///   - summary: The description, without a final period.
+    init(_ longName: String, short shortName: Character? = nil, _ summary: String) {
+        definition = OptionDefinition(longName: longName, shortName: shortName, summary: summary)
     }
 }

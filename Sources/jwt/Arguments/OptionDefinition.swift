@@ -1,5 +1,5 @@
 /// The definition of an option, used for parsing, help, completions and manual pages.
-struct OptionDefinition: Sendable {
+struct OptionDefinition: CommandOption {
     /// The kind of an option's value, for completions and documentation.
     enum ValueKind: Sendable, Equatable {
         case text
@@ -11,6 +11,8 @@ struct OptionDefinition: Sendable {
         /// The placeholder in the help, such as `FILE`.
         var name: String
         var kind: ValueKind
+        /// Validates a value as the option does.
+        var check: @Sendable (String) throws(ValueError) -> Void
     }
 
     /// The name without dashes.
@@ -23,9 +25,11 @@ struct OptionDefinition: Sendable {
     var isRequired = false
     var isRepeatable = false
     /// The heading for the option in the help.
-    var section: String
+    var section = "Options"
     /// The description: one or more sentences, without a final period.
     var summary: String
+
+    var definitions: [OptionDefinition] { [self] }
 
     /// The option as the user types it, such as `--alg`.
     var spelling: String { "--" + longName }
@@ -40,21 +44,22 @@ struct OptionDefinition: Sendable {
     }
 
     /// The `--help` option, common to all commands.
-    static let help = OptionDefinition(
-        longName: "help",
-        shortName: "h",
-        section: defaultSection,
-        summary: "Show this help"
-    )
+    static let help = OptionDefinition(longName: "help", shortName: "h", summary: "Show this help")
 
     /// The `--json` option, common to all commands with an action.
     static let json = OptionDefinition(
         longName: "json",
-        section: defaultSection,
         summary: "Print the result as one line of JSON, and errors and warnings as JSON, too"
     )
 
-    static let defaultSection = "Options"
+    /// Returns options under a heading of the help.
+    static func section(_ name: String, _ options: [any CommandOption]) -> [OptionDefinition] {
+        options.flatMap(\.definitions).map { option in
+            var option = option
+            option.section = name
+            return option
+        }
+    }
 
     func isNamed(_ name: some StringProtocol) -> Bool {
         longName == name || aliases.contains { $0 == name }

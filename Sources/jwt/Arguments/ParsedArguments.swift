@@ -34,20 +34,40 @@ struct ParsedArguments: Sendable {
         return values
     }
 
-    func contains(_ flag: Flag) -> Bool {
-        contains(flag.definition)
+    /// Returns the value of an operand, or `nil` if the operand is absent.
+    ///
+    /// - Parameters:
+    ///   - index: The index of the operand.
+    ///   - name: The name of the operand in the help, for messages.
+    /// - Returns: The value.
+    /// - Throws: ``UsageError`` if the value is invalid.
+    func operand<Value: ArgumentValue>(_ index: Int = 0, named name: String) throws(UsageError) -> Value? {
+        guard let text = operands.dropFirst(index).first else { return nil }
+        do throws(ValueError) {
+            return try Value(argument: text)
+        } catch {
+            throw usageError("\(name) \(error.message)")
+        }
+    }
+
+    /// Checks that at most one of several inputs is standard input.
+    ///
+    /// - Parameters:
+    ///   - readers: For each input, a Boolean value that indicates whether it's standard input, or
+    ///     `nil` without that input.
+    ///   - message: The message of the error.
+    /// - Throws: ``UsageError``.
+    func checkStandardInput(_ readers: [Bool?], _ message: String) throws(UsageError) {
+        if readers.count(where: { $0 == true }) > 1 { throw usageError(message) }
     }
 
     func usageError(_ message: String) -> UsageError {
         UsageError(path: path, message: message)
     }
 
-    func contains(_ option: OptionDefinition) -> Bool {
-        contains(optionNamed: option.longName)
-    }
-
-    func contains(optionNamed name: String) -> Bool {
-        texts[name] != nil
+    /// Returns whether an option, or at least one of several, is present.
+    func contains(_ options: any CommandOption) -> Bool {
+        options.definitions.contains { texts[$0.longName] != nil }
     }
 
     mutating func add(_ text: String, to option: OptionDefinition) {

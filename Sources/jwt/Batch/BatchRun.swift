@@ -44,10 +44,15 @@ struct BatchRun {
             try console.write(output)
             output.removeAll(keepingCapacity: true)
         }
-        var reader = try reader()
+        let subject = "\(input.name): can't be read"
+        var reader = try CommandFailure.reporting(at: subject) {
+            let file =
+                input.isStandardInput ? FileDescriptor.standard(STDIN_FILENO) : try FileDescriptor(reading: input.path)
+            return LineReader(file, limit: TokenInput.sizeLimit)
+        }
         var progress = BatchProgress(on: console, total: reader.totalCount)
         defer { progress?.end() }
-        while let line = try next(&reader, { try flush(&output) }) {
+        while let line = try CommandFailure.reporting(at: subject, { try reader.next { try flush(&output) } }) {
             count += 1
             let result = Self.result(of: line, body)
             if case .refused = result { refusedCount += 1 }
@@ -78,28 +83,6 @@ struct BatchRun {
             throw TokenError(.malformedToken, "not a token: the input isn't valid UTF-8")
         }
         return token
-    }
-
-    private func reader() throws(CommandFailure) -> LineReader {
-        do throws(FileDescriptor.Failure) {
-            let file =
-                input.isStandardInput ? FileDescriptor.standard(STDIN_FILENO) : try FileDescriptor(reading: input.path)
-            return LineReader(file, limit: TokenInput.sizeLimit)
-        } catch {
-            throw failure(error)
-        }
-    }
-
-    private func next(_ reader: inout LineReader, _ beforeWaiting: () throws -> Void) throws -> LineReader.Line? {
-        do {
-            return try reader.next(beforeWaiting: beforeWaiting)
-        } catch let error as FileDescriptor.Failure {
-            throw failure(error)
-        }
-    }
-
-    private func failure(_ error: FileDescriptor.Failure) -> CommandFailure {
-        CommandFailure(.failed, "\(input.name): can't be read: \(error.reason)", cause: error)
     }
 
     private static func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {

@@ -17,17 +17,13 @@ struct CompletionsCommand {
             )
         ],
         examples: [
-            .init(purpose: "In this bash", line: "source <(jwt completions bash)"),
-            .init(
-                purpose: "In zsh",
-                line: "jwt completions zsh > ~/.zfunc/_jwt  # with ~/.zfunc in fpath"
-            ),
-            .init(purpose: "In every fish", line: "jwt completions fish > ~/.config/fish/completions/jwt.fish"),
+            "In this bash": "source <(jwt completions bash)",
+            "In zsh": "jwt completions zsh > ~/.zfunc/_jwt  # with ~/.zfunc in fpath",
+            "In every fish": "jwt completions fish > ~/.config/fish/completions/jwt.fish",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The script is printed"),
-            .init(code: 2, meaning: "Standard output is closed"),
-            .usage,
+        exitCodes: [
+            0: "The script is printed",
+            2: "Standard output is closed",
         ],
         action: { try run($0, $1) }
     )
@@ -40,7 +36,6 @@ struct CompletionsCommand {
         case "fish": script = FishCompletion(root: Program.definition).script
         default: throw arguments.usageError("SHELL must be one of " + shells.joined(separator: ", "))
         }
-        guard console.writesJSON else { return try console.print(script, terminator: "") }
-        try console.print(["script": .string(script)])
+        try console.print(script, terminator: "", as: "script")
     }
 }

@@ -2,17 +2,13 @@ import TokenGeneration
 
 /// The `jwt dpop` command: creates a DPoP proof.
 struct DPoPCommand {
-    private static let tokenFile = Option<InputFile>(
-        "access-token-file",
-        value: "FILE",
-        "The access token for the request; the proof contains its hash"
+    private static let token = SecretOptions(
+        "access-token",
+        noun: "access token",
+        file: "The access token for the request; the proof contains its hash",
+        environment: "The environment variable with the access token"
     )
-    private static let tokenEnvironment = Option<EnvironmentVariable>(
-        "access-token-env",
-        value: "NAME",
-        "The environment variable with the access token"
-    )
-    private static let nonce = Option<NonEmptyText>("nonce", value: "TEXT", "The nonce from the server's DPoP-Nonce")
+    private static let nonce = Option<NonEmptyText>("nonce", "The nonce from the server's DPoP-Nonce")
 
     static let definition = CommandDefinition(
         name: "dpop",
@@ -23,27 +19,20 @@ struct DPoPCommand {
             omits the URL's query and fragment, as the RFC requires.
             """
         ],
-        options: [
-            tokenFile.definition, tokenEnvironment.definition, nonce.definition, KeySource.file.definition,
-            KeySource.algorithm.definition,
-        ] + KeySource.options,
+        options: [token, nonce, KeySource.signingOptions],
         operands: [
             OperandDefinition(name: "METHOD", isRequired: true, summary: "The request method, such as GET"),
             OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
-            .init(
-                purpose: "Call an API with a DPoP-bound token",
-                line: """
-                    curl -H "Authorization: DPoP $T" -H "DPoP: $(jwt dpop GET "$U" -k key.pem --access-token-env T)" "$U"
-                    """
-            ),
-            .init(purpose: "Print the thumbprint that servers bind tokens to", line: "jwt key thumbprint key.pem"),
+            "Call an API with a DPoP-bound token": """
+            curl -H "Authorization: DPoP $T" -H "DPoP: $(jwt dpop GET "$U" -k key.pem --access-token-env T)" "$U"
+            """,
+            "Print the thumbprint that servers bind tokens to": "jwt key thumbprint key.pem",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The proof is printed"),
-            .init(code: 2, meaning: "The key or the token is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The proof is printed",
+            2: "The key or the token is unusable, or a file can't be read",
         ],
         action: { try DPoPCommand($0).run(on: $1) }
     )
@@ -60,17 +49,9 @@ struct DPoPCommand {
         self.arguments = arguments
         method = arguments.operands.first ?? ""
         url = arguments.operands.dropFirst().first ?? ""
-        guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
-        }
-        self.source = source
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
-        accessToken = try PasswordSource(
-            arguments,
-            file: Self.tokenFile,
-            environment: Self.tokenEnvironment,
-            noun: "access token"
-        )
+        source = try KeySource.required(arguments)
+        algorithm = try arguments.value(of: KeySource.algorithm)
+        accessToken = try PasswordSource(arguments, Self.token)
         nonce = try arguments.value(of: Self.nonce)?.text
         // The method must be a token (RFC 9110). Lowercase text is most likely a missing METHOD.
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
@@ -82,9 +63,7 @@ struct DPoPCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read(warningOn: console)
-        file.warn(on: console)
-        let key = try file.signingKey(for: algorithm).key
+        let key = try source.signingKey(for: algorithm, console).key
         let accessToken = try accessToken?.read(warningOn: console)
         do {
             let generator = try DPoPProofGenerator(key: key)
@@ -93,8 +72,6 @@ struct DPoPCommand {
             try console.print(["proof": .string(proof), "thumbprint": .string(generator.thumbprint)])
         } catch let error as TokenError where error.code == .targetMismatch {
             throw arguments.usageError("URL must be an absolute http or https URL")
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
         }
     }
 }

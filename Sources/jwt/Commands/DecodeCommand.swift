@@ -3,11 +3,7 @@ import TokenGeneration
 
 /// The `jwt decode` command: prints a token's contents without verifying them.
 struct DecodeCommand {
-    private static let time = Option<Timestamp>(
-        "at",
-        value: "TIME",
-        "Show relative times as of this time (default: now)"
-    )
+    static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
 
     static let definition = CommandDefinition(
         name: "decode",
@@ -24,21 +20,17 @@ struct DecodeCommand {
             input is a token and produces one line of JSON, in the same order.
             """,
         ],
-        options: [time.definition, BatchRun.flag.definition],
+        options: [time, BatchRun.flag],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "Inspect a token", line: "jwt decode < token"),
-            .init(
-                purpose: "Print the key ID that the token claims",
-                line: "jwt decode < token 2>/dev/null | jq -r .header.kid"
-            ),
-            .init(purpose: "List the subjects of many tokens", line: "jwt decode --batch < tokens | jq -r .claims.sub"),
+            "Inspect a token": "jwt decode < token",
+            "Print the key ID that the token claims": "jwt decode < token 2>/dev/null | jq -r .header.kid",
+            "List the subjects of many tokens": "jwt decode --batch < tokens | jq -r .claims.sub",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The contents were printed; the token may still be invalid"),
-            .init(code: 1, meaning: "The input isn't a token; with --batch: at least one line isn't"),
-            .init(code: 2, meaning: "A file or pipe can't be read or written"),
-            .usage,
+        exitCodes: [
+            0: "The contents were printed; the token may still be invalid",
+            1: "The input isn't a token; with --batch: at least one line isn't",
+            2: "A file or pipe can't be read or written",
         ],
         action: { try DecodeCommand($0).run(on: $1) }
     )
@@ -52,8 +44,13 @@ struct DecodeCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         token = try TokenInput(arguments)
-        now = try arguments.value(of: Self.time)?.secondsSince1970 ?? Date().timeIntervalSince1970
+        now = try Self.now(arguments)
         isBatch = arguments.contains(BatchRun.flag)
+    }
+
+    /// Returns the time for relative times, in seconds since 1970.
+    static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
+        try arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
     }
 
     private func run(on console: Console) throws {
@@ -61,11 +58,8 @@ struct DecodeCommand {
         let text = try token.read()
         if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
         if let error = SDInput.refusal(text, Self.selectiveAdvice) { throw CommandFailure(.rejected, error) }
-        let token: UnverifiedToken
-        do throws(TokenError) {
-            token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
-        } catch {
-            throw CommandFailure(.rejected, error)
+        let token = try CommandFailure.reporting(.rejected) {
+            try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
         }
         if console.writesJSON { return try console.print(Self.result(token)) }
         console.note("UNVERIFIED: the signature was not checked; anyone can have written this")
@@ -74,12 +68,7 @@ struct DecodeCommand {
     }
 
     private func showEncrypted(_ text: String, _ console: Console) throws {
-        let jwe: UnverifiedJWE
-        do throws(TokenError) {
-            jwe = try EncryptedInput.jwe(text)
-        } catch {
-            throw CommandFailure(.rejected, error)
-        }
+        let jwe = try CommandFailure.reporting(.rejected) { try EncryptedInput.jwe(text) }
         let report = EncryptedInput.report(jwe)
         if console.writesJSON { return try console.print(report) }
         console.note("UNVERIFIED: anyone can have written this header; the rest of the token is encrypted")

@@ -16,7 +16,7 @@ struct PinCommand {
             be trusted: pass its root with --roots, or its certificate as a file.
             """
         ],
-        options: [roots.definition],
+        options: [roots],
         operands: [
             OperandDefinition(
                 name: "URL|FILE",
@@ -26,15 +26,14 @@ struct PinCommand {
             )
         ],
         examples: [
-            .init(purpose: "Print the pins of a server", line: "jwt pin https://api.example.org"),
-            .init(purpose: "Print the pin of a backup certificate", line: "jwt pin backup.pem"),
-            .init(purpose: "Print only the pins", line: "jwt pin https://api.example.org | cut -d' ' -f1"),
+            "Print the pins of a server": "jwt pin https://api.example.org",
+            "Print the pin of a backup certificate": "jwt pin backup.pem",
+            "Print only the pins": "jwt pin https://api.example.org | cut -d' ' -f1",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The pins were printed"),
-            .init(code: 1, meaning: "The server isn't trusted, or the file contains no certificates"),
-            .init(code: 2, meaning: "A file can't be read, or the connection failed"),
-            .usage,
+        exitCodes: [
+            0: "The pins were printed",
+            1: "The server isn't trusted, or the file contains no certificates",
+            2: "A file can't be read, or the connection failed",
         ],
         action: { try PinCommand($0).run(on: $1) }
     )
@@ -46,7 +45,6 @@ struct PinCommand {
 
     private let source: Source
     private let roots: InputFile?
-    private let printsJSON: Bool
     private let arguments: ParsedArguments
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -55,16 +53,11 @@ struct PinCommand {
         }
         self.arguments = arguments
         roots = try arguments.value(of: Self.roots)
-        printsJSON = arguments.contains(.json)
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
             source = .server(operand)
         } else {
-            do throws(ValueError) {
-                source = .file(try InputFile(argument: operand))
-            } catch {
-                throw arguments.usageError("URL|FILE \(error.message)")
-            }
+            source = .file(try arguments.operand(named: "URL|FILE") ?? .standardInput)
             guard roots == nil else { throw arguments.usageError("--roots requires a URL; files aren't verified") }
         }
     }
@@ -79,7 +72,7 @@ struct PinCommand {
             }
         case .file(let file): items = try Self.certificates(in: file).map { ($0, nil) }
         }
-        try console.print(printsJSON ? Self.json(items) : Self.lines(items))
+        try console.print(console.writesJSON ? Self.json(items) : Self.lines(items))
     }
 
     private func chain(of url: String) throws -> [ServerCertificates.Item] {
@@ -90,8 +83,8 @@ struct PinCommand {
             }
         } catch let error as NetworkError {
             guard error.code != .invalidRequest else { throw arguments.usageError(error.message) }
-            let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-            throw CommandFailure(error.code == .tls ? .rejected : .failed, error.message + advice, cause: error)
+            let code: CommandFailure.Code = error.code == .tls ? .rejected : .failed
+            throw CommandFailure(code, error.message + error.trustAdvice, cause: error)
         }
     }
 
@@ -105,11 +98,7 @@ struct PinCommand {
             let advice = "; to print the pins of a server, run jwt pin https://HOST"
             throw CommandFailure(error.code, error.message + advice, cause: error.cause)
         }
-        do throws(TrustConfigurationError) {
-            return try ServerCertificates.list(bytes)
-        } catch {
-            throw CommandFailure(.rejected, "\(file.name): \(error.message)", cause: error)
-        }
+        return try CommandFailure.reporting(.rejected, at: file.name) { try ServerCertificates.list(bytes) }
     }
 
     private static func lines(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {

@@ -9,17 +9,14 @@ import TokenGeneration
 struct ConfigurationFile {
     static let option = Option<InputFile>(
         "config",
-        value: "FILE",
-        section: section,
         "The configuration file (default: ~/.config/jwt/config.json, or jwt/config.json in $XDG_CONFIG_HOME)"
     )
     static let profile = Option<NonEmptyText>(
         "profile",
         value: "NAME",
-        section: section,
         "A profile in the configuration file; the options below override its members"
     )
-    static let section = "Profile"
+    static let options = OptionDefinition.section("Profile", [profile, option])
 
     let path: String
     /// A warning if other users can change the file.
@@ -31,7 +28,10 @@ struct ConfigurationFile {
     /// - Parameter file: The file, or `nil` for the default file.
     /// - Throws: ``CommandFailure`` with the name of the file.
     init(_ file: InputFile?) throws(CommandFailure) {
-        let file = if let file { file } else { try Self.customaryFile() }
+        let file =
+            if let file { file } else {
+                InputFile(path: try UserFolder.configuration.path(orElse: "--config FILE") + "/config.json")
+            }
         path = file.name
         let content = try file.read()
         // An attacker who can write to the file can send the client's secrets to another server.
@@ -41,11 +41,8 @@ struct ConfigurationFile {
             "other users can change where your secrets are sent",
             remedy: "go-w"
         )
-        let document: JSONObject
-        do throws(TokenError) {
-            document = try JSONObject(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): not a configuration file: \(error.message)", cause: error)
+        let document = try CommandFailure.reporting(at: "\(file.name): not a configuration file") {
+            try JSONObject(parsing: Data(content.bytes))
         }
         if let other = document.first(where: { $0.name != "profiles" })?.name {
             throw CommandFailure(.failed, "\(file.name): unknown member \(other); the only member is profiles")
@@ -63,7 +60,7 @@ struct ConfigurationFile {
     ///   - members: The members that the profile can have.
     /// - Returns: The profile.
     /// - Throws: ``CommandFailure`` if the profile is missing or invalid.
-    func profile(_ name: String, members: [ProfileMember]) throws(CommandFailure) -> Profile {
+    func profile(_ name: String, members: [OptionDefinition]) throws(CommandFailure) -> Profile {
         guard let profile = profiles[name] else {
             let names = profiles.map(\.name)
             let advice =
@@ -92,15 +89,6 @@ struct ConfigurationFile {
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         return folder + text
     }
-
-    private static func customaryFile() throws(CommandFailure) -> InputFile {
-        let path = try UserFolder.configuration.path(orElse: "--config FILE") + "/config.json"
-        do throws(ValueError) {
-            return try InputFile(argument: path)
-        } catch {
-            throw CommandFailure(.failed, error.message)
-        }
-    }
 }
 
 extension ParsedArguments {
@@ -111,11 +99,11 @@ extension ParsedArguments {
     ///   - alternatives: Groups of mutually exclusive options. An option on the command line
     ///     overrides every option of its group in the profile.
     /// - Returns: The combined arguments.
-    func completed(by profile: Profile, alternatives: [[String]]) -> ParsedArguments {
+    func completed(by profile: Profile, alternatives: [[any CommandOption]]) -> ParsedArguments {
         var result = self
         for (option, text) in profile.values {
-            let names = alternatives.first { $0.contains(option.longName) } ?? [option.longName]
-            if names.contains(where: contains(optionNamed:)) { continue }
+            let groups = alternatives.lazy.map { $0.flatMap(\.definitions) }
+            if contains(groups.first { $0.contains { $0.longName == option.longName } } ?? [option]) { continue }
             result.add(text, to: option)
         }
         return result

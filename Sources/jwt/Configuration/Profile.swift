@@ -18,19 +18,20 @@ struct Profile {
         _ object: JSONObject,
         name: String,
         in file: ConfigurationFile,
-        members: [ProfileMember]
+        members: [OptionDefinition]
     ) throws(CommandFailure) {
         title = "\(file.path): profile “\(name)”"
         var values: [(OptionDefinition, String)] = []
         for (memberName, value) in object.map({ ($0.name, $0.value) }) {
-            guard let member = members.first(where: { $0.definition.longName == memberName }) else {
+            guard let member = members.first(where: { $0.longName == memberName }) else {
                 throw CommandFailure(.failed, "\(title): \(Self.unknown(memberName, members))")
             }
             do throws(ValueError) {
                 for text in try Self.texts(of: value, for: member) {
-                    let text = member.isPath ? try file.resolved(text) : text
-                    try member.check(text)
-                    values.append((member.definition, text))
+                    // A path is relative to the file.
+                    let text = member.value?.kind == .file ? try file.resolved(text) : text
+                    try member.value?.check(text)
+                    values.append((member, text))
                 }
             } catch {
                 throw CommandFailure(.failed, "\(title): \(memberName) \(error.message)")
@@ -40,8 +41,8 @@ struct Profile {
     }
 
     /// Returns the command-line values for a JSON value, or none for a flag that is `false`.
-    private static func texts(of value: JSONValue, for member: ProfileMember) throws(ValueError) -> [String] {
-        guard member.definition.value != nil else {
+    private static func texts(of value: JSONValue, for member: OptionDefinition) throws(ValueError) -> [String] {
+        guard member.value != nil else {
             switch value {
             case true: return [""]
             case false: return []
@@ -51,19 +52,19 @@ struct Profile {
         switch value {
         case .string(let text): return [text]
         case .number(let number): return [number.literal]
-        case .array(let list) where member.definition.isRepeatable:
+        case .array(let list) where member.isRepeatable:
             let texts = list.compactMap(\.string)
             guard texts.count == list.count else { throw ValueError(message: "must be an array of strings") }
             return texts
         default:
             throw ValueError(
-                message: member.definition.isRepeatable ? "must be a string or an array of strings" : "must be a string"
+                message: member.isRepeatable ? "must be a string or an array of strings" : "must be a string"
             )
         }
     }
 
-    private static func unknown(_ name: String, _ members: [ProfileMember]) -> String {
-        let names = members.map(\.definition.longName)
+    private static func unknown(_ name: String, _ members: [OptionDefinition]) -> String {
+        let names = members.map(\.longName)
         // The user may have entered the secret itself.
         let places = ["\(name)-file", "\(name)-env"].filter(names.contains)
         guard places.isEmpty else {

@@ -1,25 +1,13 @@
 /// A base folder for a user's files ([XDG Base Directory
 /// Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
-enum UserFolder {
-    case configuration
-    case state
-    case cache
+struct UserFolder {
+    static let configuration = UserFolder(variable: "XDG_CONFIG_HOME", customaryPath: ".config")
+    static let state = UserFolder(variable: "XDG_STATE_HOME", customaryPath: ".local/state")
+    static let cache = UserFolder(variable: "XDG_CACHE_HOME", customaryPath: ".cache")
 
-    private var variable: String {
-        switch self {
-        case .configuration: "XDG_CONFIG_HOME"
-        case .state: "XDG_STATE_HOME"
-        case .cache: "XDG_CACHE_HOME"
-        }
-    }
-
-    private var customaryPath: String {
-        switch self {
-        case .configuration: ".config"
-        case .state: ".local/state"
-        case .cache: ".cache"
-        }
-    }
+    let variable: String
+    /// The path in the home folder, if the variable isn't set.
+    let customaryPath: String
 
     /// Returns the path of the program's folder within the base folder.
     ///

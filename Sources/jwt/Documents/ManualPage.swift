@@ -40,9 +40,7 @@ struct ManualPage {
     }
 
     private static func examples(_ command: CommandDefinition) -> [String] {
-        command.examples.flatMap { example in
-            [".TP", text(example.purpose), ".nf", text(example.line), ".fi"]
-        }
+        command.examples.flatMap { [".TP", text($0.key), ".nf", text($0.value), ".fi"] }
     }
 
     private static func exitStatuses(_ command: CommandDefinition) -> [String] {

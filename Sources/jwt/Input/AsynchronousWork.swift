@@ -17,35 +17,26 @@ enum AsynchronousWork {
         let outcome = Outcome<Value>()
         let work = Task {
             do {
-                outcome.set(.success(try await body()))
+                let value = try await body()
+                outcome.result.withLock { $0 = .success(value) }
             } catch {
-                outcome.set(.failure(error))
+                outcome.result.withLock { $0 = .failure(error) }
             }
         }
         // A task frees its values before others learn that it has ended. If it signaled the end
         // itself, the process could exit at the same time.
         Task {
             await work.value
-            outcome.signal()
+            outcome.semaphore.signal()
         }
-        return try outcome.wait()
+        while true {
+            outcome.semaphore.wait()
+            if let result = outcome.result.withLock({ $0.take() }) { return try result.get() }
+        }
     }
 
     private final class Outcome<Value: Sendable>: Sendable {
-        private let result = Mutex<Result<Value, any Error>?>(nil)
-        private let semaphore = DispatchSemaphore(value: 0)
-
-        func set(_ result: Result<Value, any Error>) {
-            self.result.withLock { $0 = result }
-        }
-
-        func signal() { semaphore.signal() }
-
-        func wait() throws -> Value {
-            while true {
-                semaphore.wait()
-                if let result = result.withLock({ $0.take() }) { return try result.get() }
-            }
-        }
+        let result = Mutex<Result<Value, any Error>?>(nil)
+        let semaphore = DispatchSemaphore(value: 0)
     }
 }

@@ -4,6 +4,8 @@ import TokenGeneration
 
 /// The source of a request body or other data: text, `@FILE`, or `@-` for standard input.
 struct BodySource: ArgumentValue, Equatable {
+    static let placeholder = "TEXT|@FILE"
+
     private enum Place: Equatable {
         case text(String)
         case file(InputFile)
@@ -26,15 +28,9 @@ struct BodySource: ArgumentValue, Equatable {
     /// Returns a body that can be sent again after a rejected token.
     ///
     /// A regular file of any size is streamed.
-    ///
-    /// - Throws: ``CommandFailure`` with the name of the file.
     func body() throws(CommandFailure) -> HTTPBody {
         if case .file(let file) = place, !file.isStandardInput, Self.isRegular(file) {
-            do throws(NetworkError) {
-                return try .file(URL(filePath: file.path))
-            } catch {
-                throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
-            }
+            return try CommandFailure.reporting(at: file.name) { try .file(URL(filePath: file.path)) }
         }
         return .data(Data(try octets()))
     }
@@ -44,14 +40,12 @@ struct BodySource: ArgumentValue, Equatable {
     /// - Throws: ``CommandFailure`` if the body can't be read or isn't JSON.
     func jsonBody() throws(CommandFailure) -> HTTPBody {
         let octets = try octets()
-        do throws(TokenError) {
+        let name = if case .file(let file) = place { file.name } else { "--json-body" }
+        try CommandFailure.reporting(at: "\(name): the body isn't valid JSON") {
             // The strict parser accepts only objects, so wrap the value in one.
             let member = Array("{\"value\":".utf8) + octets + Array("}".utf8)
             let object = try JSONObject(parsing: member, limits: .document)
             guard object.count == 1 else { throw TokenError(.malformedToken, "more than one value") }
-        } catch {
-            let name = if case .file(let file) = place { file.name } else { "--json-body" }
-            throw CommandFailure(.failed, "\(name): the body isn't valid JSON: \(error.message)", cause: error)
         }
         return .data(Data(octets))
     }

@@ -2,6 +2,8 @@ import Glibc
 
 /// An environment variable that the user specifies, for secrets that aren't in files.
 struct EnvironmentVariable: ArgumentValue, Equatable {
+    static let placeholder = "NAME"
+
     let name: String
 
     init(argument: String) throws(ValueError) {

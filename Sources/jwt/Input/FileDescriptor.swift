@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Only this type and ``StagedFile`` pass pointers to system calls.
 struct FileDescriptor: ~Copyable {
-    struct Failure: Error, Equatable {
+    struct Failure: DescribedError, Equatable {
         let number: Int32
 
         static let missing = Failure(number: ENOENT)
@@ -12,7 +12,7 @@ struct FileDescriptor: ~Copyable {
         static var current: Failure { Failure(number: errno) }
 
         /// The system's description, such as "No such file or directory".
-        var reason: String {
+        var message: String {
             unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         }
     }
@@ -88,9 +88,13 @@ struct FileDescriptor: ~Copyable {
     ///   path comes from the system.
     /// - Returns: The status, or `nil` if the file is closed.
     func status(path: String? = nil) -> FileStatus? {
-        var status = stat()
-        guard unsafe fstat(number, &status) == 0 else { return nil }
+        guard let status = systemStatus else { return nil }
         return FileStatus(mode: status.st_mode, path: path ?? name(of: status))
+    }
+
+    private var systemStatus: stat? {
+        var status = stat()
+        return unsafe fstat(number, &status) == 0 ? status : nil
     }
 
     /// Returns the path of a standard stream, if it still refers to the same file.
@@ -109,8 +113,7 @@ struct FileDescriptor: ~Copyable {
     /// A Boolean value that indicates whether this is a regular file of the current user that no
     /// other user can write to.
     var isOwn: Bool {
-        var status = stat()
-        guard unsafe fstat(number, &status) == 0 else { return false }
+        guard let status = systemStatus else { return false }
         return status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
     }
 
@@ -119,8 +122,7 @@ struct FileDescriptor: ~Copyable {
     /// The number of unread bytes of a regular file, or `nil` if the size is unknown, as for a
     /// pipe.
     var remainingCount: Int? {
-        var status = stat()
-        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard let status = systemStatus, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let position = lseek(number, 0, SEEK_CUR)
         return position < 0 ? nil : max(0, Int(status.st_size) - Int(position))
     }

@@ -13,7 +13,8 @@ struct InputFile: ArgumentValue, Equatable {
 
     static let standardInput = InputFile(path: "-")
 
-    static var valueKind: OptionDefinition.ValueKind { .file }
+    static let valueKind = OptionDefinition.ValueKind.file
+    static let placeholder = "FILE"
 
     let path: String
 
@@ -42,7 +43,7 @@ struct InputFile: ArgumentValue, Equatable {
             if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }
             return try content(of: FileDescriptor(reading: path), limit)
         } catch {
-            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "can't be read: \(error.reason)"
+            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "can't be read: \(error.message)"
             throw CommandFailure(.failed, "\(name): \(reason)", cause: error)
         }
     }

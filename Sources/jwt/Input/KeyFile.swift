@@ -166,21 +166,14 @@ struct KeyFile {
         _ algorithmOption: String = "--alg",
         _ body: () throws -> Value
     ) throws(CommandFailure) -> Value {
-        do {
-            return try body()
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch let error as TokenError {
-            let advice =
-                switch error.code {
-                case .passwordRequired: "; pass it with --password-file FILE or --password-env NAME"
-                case .algorithmRequired: " with \(algorithmOption)"
-                default: ""
-                }
-            throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
+        let advice = { (error: any Error) in
+            switch (error as? TokenError)?.code {
+            case .passwordRequired?: "; pass it with --password-file FILE or --password-env NAME"
+            case .algorithmRequired?: " with \(algorithmOption)"
+            default: ""
+            }
         }
+        return try CommandFailure.reporting(at: name, advice: advice, body)
     }
 
     private func publicHalf(

@@ -7,44 +7,30 @@ struct KeySetSource {
     private static let set = Option<NonEmptyText>(
         "jwks",
         value: "FILE|URL",
-        section: KeySource.section,
         "A JWK Set: a file or an https URL (http only for this machine); the token's kid selects the key"
     )
     private static let discovery = Option<NonEmptyText>(
         "discover",
         value: "ISSUER",
-        section: KeySource.section,
         """
         The https URL of the issuer (http only for this machine), whose metadata locates the keys; the token's iss \
         must match
         """
     )
-    private static let timeout = Option<TimeSpan>(
-        "timeout",
-        value: "DURATION",
-        section: KeySource.section,
-        "The timeout for each document (default: 20s)"
-    )
+    private static let timeout = Option<TimeSpan>("timeout", "The timeout for each document (default: 20s)")
 
-    static let options = [set.definition, discovery.definition, RootsOption.option.definition, timeout.definition]
+    static let options =
+        OptionDefinition.section(KeySource.section, [set, discovery]) + [RootsOption.option.definition]
+        + OptionDefinition.section(KeySource.section, [timeout])
 
     /// The same options for a command that encrypts, which has no token yet.
-    static var recipientOptions: [OptionDefinition] {
-        options.map { option in
-            var option = option
-            switch option.longName {
-            case "jwks":
-                option.summary = "A JWK Set: a file or an https URL (http only for this machine); --kid selects the key"
-            case "discover":
-                option.summary = """
-                    The https URL of an issuer (http only for this machine), whose metadata locates its keys; --kid \
-                    selects the key
-                    """
-            default: break
-            }
-            return option
-        }
-    }
+    static let recipientOptions = options.describing([
+        "jwks": "A JWK Set: a file or an https URL (http only for this machine); --kid selects the key",
+        "discover": """
+        The https URL of an issuer (http only for this machine), whose metadata locates its keys; --kid selects the \
+        key
+        """,
+    ])
 
     private enum Place {
         case file(InputFile)
@@ -152,11 +138,9 @@ struct KeySetSource {
         _ name: String,
         _ maximumRSAKeySize: Int
     ) throws(CommandFailure) -> JWKSet {
-        do throws(TokenError) {
-            return try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
-        } catch {
-            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
-            throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
+        let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
+        return try CommandFailure.reporting(at: "\(name): not a JWK Set", advice: { _ in advice }) {
+            try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
         }
     }
 
@@ -169,11 +153,8 @@ struct KeySetSource {
             }
             return .web(document)
         }
-        do throws(ValueError) {
-            return .file(try InputFile(argument: text))
-        } catch {
-            throw arguments.usageError("--jwks \(error.message)")
-        }
+        // The text isn't empty.
+        return .file(InputFile(path: text))
     }
 
     private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {

@@ -1,63 +1,47 @@
+import TokenGeneration
+
 /// The source of a key: a file, standard input or an environment variable.
 ///
 /// A key is never an argument, because every user of the machine can see the command line.
 struct KeySource: Equatable {
     static let section = "Key"
 
-    /// The option for the key file of commands that require a key.
-    static let file = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: section,
-        "The private key: PEM, DER or JWK"
-    )
-    static let algorithm = Option<KeyAlgorithm>(
+    /// The option for the private key of a command that signs.
+    static let file = key("The private key: PEM, DER or JWK")
+    static let algorithm = Option<JWSAlgorithm>(
         "alg",
-        value: "ALG",
-        section: section,
         "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
     )
     static let environment = Option<EnvironmentVariable>(
         "key-env",
-        value: "NAME",
-        section: section,
         "The environment variable with the key, instead of --key"
     )
     static let secret = Option<SecretEncoding>(
         "secret",
-        value: "text|base64|base64url|hex",
-        section: section,
         "Read the key as a raw secret in this encoding; signatures require --alg"
     )
-    static let passwordFile = Option<InputFile>(
-        "password-file",
-        value: "FILE",
-        section: section,
-        "The file with the password of an encrypted private key"
-    )
-    static let passwordEnvironment = Option<EnvironmentVariable>(
-        "password-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the password"
+    static let password = SecretOptions(
+        "password",
+        file: "The file with the password of an encrypted private key",
+        environment: "The environment variable with the password"
     )
 
     /// The flag for typing the password, in the commands that have it.
-    static let passwordPrompt = Flag(
-        "password",
-        section: section,
-        "Type the password on the terminal, which doesn't show it"
-    )
+    static let passwordPrompt = Flag("password", "Type the password on the terminal, which doesn't show it")
 
     /// The options of every command with a key, without the option for its file.
-    static let options = [
-        environment.definition, secret.definition, passwordFile.definition, passwordEnvironment.definition,
-    ]
+    static let options = OptionDefinition.section(section, [environment, secret, password])
 
     /// The options of commands whose key can't be a shared secret.
-    static let keyPairOptions = options.filter { $0.longName != secret.definition.longName }
+    static let keyPairOptions = options.without(secret)
+
+    /// The options of a command that signs.
+    static let signingOptions = OptionDefinition.section(section, [file, algorithm]) + options
+
+    /// Returns the `--key` option of a command.
+    static func key(isRepeatable: Bool = false, _ summary: String) -> Option<InputFile> {
+        Option("key", aliases: ["key-file"], short: "k", isRepeatable: isRepeatable, summary)
+    }
 
     private enum Place: Equatable {
         case file(InputFile)
@@ -82,16 +66,8 @@ struct KeySource: Equatable {
     }
 
     /// Creates the source for a command whose key is an operand or in an environment variable.
-    init?(_ arguments: ParsedArguments, operand: String?) throws(UsageError) {
-        var file: InputFile?
-        if let operand {
-            do throws(ValueError) {
-                file = try InputFile(argument: operand)
-            } catch {
-                throw arguments.usageError("KEY \(error.message)")
-            }
-        }
-        try self.init(arguments, file: file, named: "KEY")
+    init?(_ arguments: ParsedArguments, operand: Int) throws(UsageError) {
+        try self.init(arguments, file: arguments.operand(operand, named: "KEY"), named: "KEY")
     }
 
     /// Creates the source of a key in a file.
@@ -118,14 +94,19 @@ struct KeySource: Equatable {
         password = nil
     }
 
+    /// Returns the source for a command that requires a key.
+    ///
+    /// - Throws: ``UsageError``, as for ``init(_:key:)``, and without a key.
+    static func required(_ arguments: ParsedArguments, key: Option<InputFile> = file) throws(UsageError) -> KeySource {
+        guard let source = try KeySource(arguments, key: key) else {
+            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
+        }
+        return source
+    }
+
     private init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
         secretEncoding = try arguments.value(of: Self.secret)
-        password = try PasswordSource(
-            arguments,
-            file: Self.passwordFile,
-            environment: Self.passwordEnvironment,
-            prompt: Self.passwordPrompt
-        )
+        password = try PasswordSource(arguments, Self.password, prompt: Self.passwordPrompt)
         let variable = try arguments.value(of: Self.environment)
         switch (file, variable) {
         case (let file?, nil): place = .file(file)
@@ -133,8 +114,8 @@ struct KeySource: Equatable {
         case (_?, _?):
             throw arguments.usageError("\(name) and \(Self.environment.definition.spelling) can't be combined")
         case (nil, nil):
-            for option in [Self.secret.definition, Self.passwordFile.definition, Self.passwordEnvironment.definition]
-            where arguments.contains(option) {
+            let others = [Self.secret.definition] + Self.password.definitions
+            if let option = others.first(where: arguments.contains) {
                 throw arguments.usageError("\(option.spelling) requires a key")
             }
             return nil
@@ -151,31 +132,38 @@ struct KeySource: Equatable {
     /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { place == .file(.standardInput) || password?.isStandardInput ?? false }
 
-    /// Reads the key, and warns if other users can read its password.
-    ///
-    /// - Throws: ``CommandFailure`` if the key can't be read.
-    func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
+    /// The name of the source in messages.
+    var name: String {
         switch place {
-        case .file(let file):
-            return try keyFile(file.name, file.read(), console)
-        case .environment(let variable):
-            let option = Self.environment.definition.spelling
-            let content = InputFile.Content(bytes: Array(try variable.value(for: option).utf8), status: nil)
-            return try keyFile(option, content, console)
+        case .file(let file): file.name
+        case .environment: Self.environment.definition.spelling
         }
     }
 
-    private func keyFile(
-        _ name: String,
-        _ content: InputFile.Content,
-        _ console: Console
-    ) throws(CommandFailure) -> KeyFile {
-        try KeyFile(
+    /// Reads the key, and warns if other users can read its password.
+    func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
+        let content =
+            switch place {
+            case .file(let file): try file.read()
+            case .environment(let variable): InputFile.Content(bytes: Array(try variable.value(for: name).utf8))
+            }
+        return try KeyFile(
             name,
             content,
             secretEncoding,
-            password: try password?.read(warningOn: console),
+            password: password?.read(warningOn: console),
             algorithmOption: algorithmOption
         )
+    }
+
+    /// Reads the private key for signing, and the key ID of a JWK, and warns about the file.
+    func signingKey(
+        for algorithm: JWSAlgorithm?,
+        _ console: Console
+    ) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
+        let file = try read(warningOn: console)
+        let signing = try file.signingKey(for: algorithm)
+        file.warn(on: console)
+        return signing
     }
 }

@@ -52,7 +52,7 @@ enum PasswordPrompt {
             return line
         } catch {
             let advice = "pass it with --password-file FILE or --password-env NAME"
-            let message = "no terminal to type the \(noun) on (\(error.reason)); \(advice)"
+            let message = "no terminal to type the \(noun) on (\(error.message)); \(advice)"
             throw CommandFailure(.failed, message, cause: error)
         }
     }

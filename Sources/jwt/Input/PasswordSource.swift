@@ -1,5 +1,26 @@
 import OAuth2
 
+/// The options for a secret: one for a file, and one for an environment variable.
+struct SecretOptions: CommandOption {
+    let file: Option<InputFile>
+    let environment: Option<EnvironmentVariable>
+    /// The kind of secret, for messages.
+    let noun: String
+
+    var definitions: [OptionDefinition] { [file.definition, environment.definition] }
+
+    /// - Parameters:
+    ///   - name: The beginning of both names, such as `password`.
+    ///   - noun: The kind of secret, for messages. The default is "password".
+    ///   - file: The description of the option for a file.
+    ///   - environment: The description of the option for an environment variable.
+    init(_ name: String, noun: String = "password", file: String, environment: String) {
+        self.file = Option("\(name)-file", file)
+        self.environment = Option("\(name)-env", environment)
+        self.noun = noun
+    }
+}
+
 /// The source of a password or another secret: a file, an environment variable or the terminal.
 struct PasswordSource: Equatable {
     private enum Place: Equatable {
@@ -15,29 +36,20 @@ struct PasswordSource: Equatable {
     ///
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - file: The option for a file.
-    ///   - environment: The option for an environment variable.
+    ///   - options: The options for the secret.
     ///   - prompt: The flag for typing the secret. The default is `nil`.
-    ///   - noun: The kind of secret, for messages. The default is "password".
     /// - Throws: ``UsageError`` if several options are present.
-    init?(
-        _ arguments: ParsedArguments,
-        file: Option<InputFile>,
-        environment: Option<EnvironmentVariable>,
-        prompt: Flag? = nil,
-        noun: String = "password"
-    ) throws(UsageError) {
-        self.noun = noun
-        let option = environment.definition.spelling
+    init?(_ arguments: ParsedArguments, _ options: SecretOptions, prompt: Flag? = nil) throws(UsageError) {
+        noun = options.noun
+        let (file, environment) = (options.file.definition.spelling, options.environment.definition.spelling)
         let isTyped = prompt.map { arguments.contains($0) } ?? false
-        switch (try arguments.value(of: file), try arguments.value(of: environment), isTyped) {
+        switch (try arguments.value(of: options.file), try arguments.value(of: options.environment), isTyped) {
         case (let file?, nil, false): place = .file(file)
-        case (nil, let variable?, false): place = .environment(variable, option: option)
+        case (nil, let variable?, false): place = .environment(variable, option: environment)
         case (nil, nil, true): place = .terminal
         case (nil, nil, false): return nil
-        case (_?, _?, _): throw arguments.usageError("\(file.definition.spelling) and \(option) can't be combined")
-        case (_, _, true):
-            throw arguments.usageError("--password can't be combined with \(file.definition.spelling) or \(option)")
+        case (_?, _?, _): throw arguments.usageError("\(file) and \(environment) can't be combined")
+        case (_, _, true): throw arguments.usageError("--password can't be combined with \(file) or \(environment)")
         }
     }
 
@@ -69,8 +81,6 @@ struct PasswordSource: Equatable {
     }
 
     /// Reads a secret as ``read(warningOn:)`` does.
-    ///
-    /// - Throws: ``CommandFailure`` if the secret can't be read.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
         Secret(try read(warningOn: console))
     }

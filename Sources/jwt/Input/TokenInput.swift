@@ -75,12 +75,10 @@ struct TokenInput: Equatable {
     }
 
     private static func readStandardInput(_ limit: Int) throws(CommandFailure) -> [UInt8] {
-        do throws(FileDescriptor.Failure) {
-            let bytes = try FileDescriptor.standard(STDIN_FILENO).readAll(limit: limit)
-            if let bytes { return bytes }
-        } catch {
-            throw CommandFailure(.failed, "standard input: can't be read: \(error.reason)", cause: error)
+        let bytes = try CommandFailure.reporting(at: "standard input: can't be read") {
+            try FileDescriptor.standard(STDIN_FILENO).readAll(limit: limit)
         }
+        if let bytes { return bytes }
         throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than \(limit >> 20) MiB"))
     }
 

@@ -65,8 +65,7 @@ struct WebDocument {
                 }
             }
         } catch let error as NetworkError {
-            let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-            throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)
+            throw CommandFailure(.failed, "\(name): \(error.message)\(error.trustAdvice)", cause: error)
         } catch let error as ServerError {
             throw CommandFailure(.failed, "\(name): the server responded with \(error.errorCode)", cause: error)
         } catch let error as AsynchronousWork.Unavailable {

@@ -17,6 +17,12 @@ struct Console: Sendable {
         try write(Array((text + terminator).utf8))
     }
 
+    /// Prints a result as text, or as the only member of a JSON object.
+    func print(_ text: String, terminator: String = "\n", as member: String) throws(CommandFailure) {
+        guard writesJSON else { return try print(text, terminator: terminator) }
+        try print([member: .string(text)])
+    }
+
     /// Prints a result as one line of JSON.
     func print(_ object: JSONObject) throws(CommandFailure) {
         try print(VisibleText.json(object.serialized()))
@@ -25,17 +31,15 @@ struct Console: Sendable {
     /// Prints JSON for a person, in color on a terminal.
     func show(_ json: String) throws(CommandFailure) {
         let visible = VisibleText.json(json)
-        try print(Terminal.showsColor(STDOUT_FILENO) ? ColoredJSON.text(visible) : visible)
+        try print(Self.showsColor ? ColoredJSON.text(visible) : visible)
     }
 
     /// Prints the bytes of a result unchanged.
-    ///
-    /// - Throws: ``CommandFailure``, as for ``print(_:terminator:)``.
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try FileDescriptor.standard(STDOUT_FILENO).writeAll(bytes)
         } catch {
-            let message = error.number == EPIPE ? "" : "can't write to standard output: \(error.reason)"
+            let message = error.number == EPIPE ? "" : "can't write to standard output: \(error.message)"
             throw CommandFailure(.failed, message, cause: error)
         }
     }
@@ -70,22 +74,17 @@ struct Console: Sendable {
     }
 
     func note(_ line: String) {
-        explain((writesJSON ? Self.line("note", .string(line)) : VisibleText.line(line)) + "\n")
+        report("note", .string(line), text: line)
     }
 
     /// Shows how to sign in, as JSON with the member names of OAuth 2.0 for programs.
     func tellSignIn(_ line: String, _ parts: [(name: String, value: JSONValue?)]) {
-        guard writesJSON else { return note(line) }
         let parts = parts.compactMap { part in part.value.map { (part.name, $0) } }
-        explain(Self.line("signIn", .object(JSONObject(parts))) + "\n")
+        report("signIn", .object(JSONObject(parts)), text: line)
     }
 
     func warn(_ message: String) {
-        explain(
-            (writesJSON
-                ? Self.line("warning", .object(["message": .string(message)]))
-                : VisibleText.line("\(prefix): warning: \(message)")) + "\n"
-        )
+        report("warning", ["message": .string(message)], text: "\(prefix): warning: \(message)")
     }
 
     /// Warns if standard output is a file that other users can read or change.
@@ -98,19 +97,25 @@ struct Console: Sendable {
 
     func fail(_ failure: CommandFailure) {
         guard !failure.message.isEmpty else { return }
-        explain(
-            (writesJSON
-                ? Self.line("error", .object(failure.report))
-                : VisibleText.line("\(prefix): \(failure.message)")) + "\n"
-        )
+        report("error", .object(failure.report), text: "\(prefix): \(failure.message)")
     }
 
     func fail(_ error: UsageError) {
-        let report: JSONObject = ["code": "usage", "message": .string(error.message)]
-        explain((writesJSON ? Self.line("error", .object(report)) : VisibleText.line(error.line)) + "\n")
+        report("error", ["code": "usage", "message": .string(error.message)], text: error.line)
     }
 
-    private static func line(_ name: String, _ value: JSONValue) -> String {
-        VisibleText.json(JSONObject([(name, value)]).serialized())
+    /// Prints a line on standard error: text, or an object with one member.
+    private func report(_ member: String, _ value: JSONValue, text: String) {
+        let json = JSONObject([(member, value)])
+        explain((writesJSON ? VisibleText.json(json.serialized()) : VisibleText.line(text)) + "\n")
+    }
+
+    /// Returns whether to use colors on standard output: only on a terminal that supports them, and
+    /// only if `NO_COLOR` isn't set ([no-color.org](https://no-color.org)).
+    private static var showsColor: Bool {
+        guard FileDescriptor.standard(STDOUT_FILENO).isTerminal, !EnvironmentVariable.isSet("NO_COLOR") else {
+            return false
+        }
+        return (try? EnvironmentVariable.text(of: "TERM")) != "dumb"
     }
 }

@@ -2,7 +2,8 @@
 struct OutputFile: ArgumentValue, Equatable {
     static let standardOutput = OutputFile(path: "-")
 
-    static var valueKind: OptionDefinition.ValueKind { .file }
+    static let valueKind = OptionDefinition.ValueKind.file
+    static let placeholder = "FILE"
 
     let path: String
 

@@ -29,18 +29,16 @@ struct StagedFile: ~Copyable {
         }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         let temporaryPath = "\(folder).jwt-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
-        do throws(FileDescriptor.Failure) {
+        file = try CommandFailure.reporting(at: Self.subject(path)) {
             let file = try TemporaryFiles.create(temporaryPath, mode: mode)
-            do throws(FileDescriptor.Failure) {
+            do {
                 try file.writeAll(octets)
                 try file.synchronize()
             } catch {
                 TemporaryFiles.remove(temporaryPath)
                 throw error
             }
-            self.file = file
-        } catch {
-            throw Self.unwritable(path, error)
+            return file
         }
         self.path = path
         self.temporaryPath = temporaryPath
@@ -48,20 +46,12 @@ struct StagedFile: ~Copyable {
     }
 
     func append(_ octets: [UInt8]) throws(CommandFailure) {
-        do throws(FileDescriptor.Failure) {
-            try file.writeAll(octets)
-        } catch {
-            throw Self.unwritable(path, error)
-        }
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.writeAll(octets) }
     }
 
     /// Sets the permissions regardless of the umask, to keep those of a replaced file.
     func setMode(_ mode: mode_t) throws(CommandFailure) {
-        do throws(FileDescriptor.Failure) {
-            try file.setMode(mode)
-        } catch {
-            throw Self.unwritable(path, error)
-        }
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.setMode(mode) }
     }
 
     deinit {
@@ -73,15 +63,11 @@ struct StagedFile: ~Copyable {
     /// - Throws: ``CommandFailure`` if another file has appeared at the path and must not be
     ///   replaced, or if a system call fails.
     func commit() throws(CommandFailure) {
-        do throws(FileDescriptor.Failure) {
-            try file.synchronize()
-        } catch {
-            throw Self.unwritable(path, error)
-        }
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.synchronize() }
         let number = replaces ? replace() : create()
         guard number != 0 else { return }
         if number == EEXIST { throw Self.exists(path) }
-        throw Self.unwritable(path, FileDescriptor.Failure(number: number))
+        try CommandFailure.reporting(at: Self.subject(path)) { throw FileDescriptor.Failure(number: number) }
     }
 
     /// Removes a committed file, unless it may have replaced another one.
@@ -111,9 +97,7 @@ struct StagedFile: ~Copyable {
         return number
     }
 
-    private static func unwritable(_ path: String, _ failure: FileDescriptor.Failure) -> CommandFailure {
-        CommandFailure(.failed, "\(path): can't be written: \(failure.reason)", cause: failure)
-    }
+    private static func subject(_ path: String) -> String { "\(path): can't be written" }
 
     private static func exists(_ path: String) -> CommandFailure {
         CommandFailure(.failed, "\(path): already exists; use --force to replace it")

@@ -4,6 +4,8 @@ import TokenGeneration
 ///
 /// The value is JSON if it parses as JSON, and text otherwise.
 struct Assignment: ArgumentValue {
+    static let placeholder = "NAME=VALUE"
+
     /// The name, which is never empty.
     let name: String
     let value: JSONValue

@@ -5,6 +5,8 @@ import TokenGeneration
 /// A JSON array of names, indices and `null` for every element is a path, too. It's the only form
 /// for names that contain a period or brackets.
 struct ClaimPathArgument: ArgumentValue {
+    static let placeholder = "PATH"
+
     let path: ClaimPath
 
     private static let brackets = (open: UInt8(ascii: "["), close: UInt8(ascii: "]"))

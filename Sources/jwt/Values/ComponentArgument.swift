@@ -4,6 +4,8 @@ import Networking
 /// A component of an HTTP message, such as `@method`, `content-digest`, `@method;req`,
 /// `@query-param;name=page` or `"signature-input";key="sig1"`.
 struct ComponentArgument: ArgumentValue, Equatable {
+    static let placeholder = "COMPONENT"
+
     private static let expectation = ValueError(
         message: "must be a component such as @method, content-digest, @method;req or @query-param;name=page"
     )

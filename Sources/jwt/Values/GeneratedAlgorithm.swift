@@ -5,7 +5,8 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     case signature(JWSAlgorithm)
     case encryption(JWEAlgorithm)
 
-    static let valueKind = OptionDefinition.ValueKind.choice(KeyAlgorithm.names + encryptionNames)
+    static let placeholder = "ALG"
+    static let valueKind = OptionDefinition.ValueKind.choice(JWSAlgorithm.names + encryptionNames)
 
     /// The names of the algorithms for encryption, in display order.
     ///
@@ -13,13 +14,13 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     static let encryptionNames = JWEAlgorithm.implemented.filter { !$0.usesPassword }.map(\.rawValue)
 
     init(argument: String) throws(ValueError) {
-        if let algorithm = try? KeyAlgorithm(argument: argument) {
-            self = .signature(algorithm.algorithm)
+        if let algorithm = try? JWSAlgorithm(argument: argument) {
+            self = .signature(algorithm)
         } else if let algorithm = JWEAlgorithm(rawValue: argument), !algorithm.usesPassword {
             self = .encryption(algorithm)
         } else {
             throw ValueError(
-                message: "must be one of " + (KeyAlgorithm.names + Self.encryptionNames).joined(separator: ", ")
+                message: "must be one of " + (JWSAlgorithm.names + Self.encryptionNames).joined(separator: ", ")
             )
         }
     }
@@ -44,19 +45,4 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     /// A Boolean value that indicates whether the key is for key agreement, on any of several
     /// curves.
     var isAgreement: Bool { name.hasPrefix("ECDH-") }
-}
-
-/// A curve for key agreement.
-struct AgreementCurve: ArgumentValue, Equatable {
-    static let names = ["P-256", "P-384", "P-521", "X25519", "X448"]
-    static let valueKind = OptionDefinition.ValueKind.choice(names)
-
-    let curve: KeyAgreementCurve
-
-    init(argument: String) throws(ValueError) {
-        guard let curve = KeyAgreementCurve(rawValue: argument) else {
-            throw ValueError(message: "must be one of " + Self.names.joined(separator: ", "))
-        }
-        self.curve = curve
-    }
 }

@@ -4,6 +4,8 @@ enum Moment: ArgumentValue, Equatable {
     /// A number of seconds from now.
     case relative(Int)
 
+    static let placeholder = "TIME"
+
     init(argument: String) throws(ValueError) {
         if argument == "now" {
             self = .relative(0)

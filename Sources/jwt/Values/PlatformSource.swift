@@ -1,5 +1,7 @@
 /// The source of a token that the platform issues to this workload.
 struct PlatformSource: ArgumentValue, Equatable {
+    static let placeholder = "SOURCE"
+
     enum Kind: Equatable {
         /// A projected token in a file; `nil` is the path of the token for the API server.
         case kubernetes(path: String?)

@@ -2,7 +2,7 @@ import Foundation
 import TokenGeneration
 
 /// The encoding of an HMAC secret.
-enum SecretEncoding: String, CaseIterable, ArgumentValue {
+enum SecretEncoding: String, CaseIterable, NamedValue {
     case text
     case base64
     case base64url
@@ -45,22 +45,8 @@ enum SecretEncoding: String, CaseIterable, ArgumentValue {
     }
 
     private static func hexadecimal(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        var octets: [UInt8] = []
-        var rest = digits
-        while let high = rest.popFirst(), let low = rest.popFirst() {
-            guard let first = digit(high), let second = digit(low) else { return nil }
-            octets.append(first << 4 | second)
-        }
-        return octets
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
+        let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
     }
 }

@@ -3,6 +3,8 @@ import Networking
 
 /// The URL of a service that receives secrets: an https URL, or an http URL on this machine.
 struct ServiceURL: ArgumentValue, Equatable {
+    static let placeholder = "URL"
+
     let url: URL
     /// The URL in messages, without the query, which may contain a secret.
     let name: String

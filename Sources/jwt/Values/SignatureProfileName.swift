@@ -1,7 +1,7 @@
 import HTTPSignatures
 
 /// The name of a profile of HTTP message signatures.
-enum SignatureProfileName: String, CaseIterable, ArgumentValue {
+enum SignatureProfileName: String, CaseIterable, NamedValue {
     case standard
     case proxied
     case fapi2

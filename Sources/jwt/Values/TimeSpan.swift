@@ -3,6 +3,8 @@
 /// A number without a unit is in seconds. Units go from the longest to the shortest, and each
 /// occurs at most once.
 struct TimeSpan: ArgumentValue, Equatable {
+    static let placeholder = "DURATION"
+
     /// The duration in seconds, from 0 to ``limit``.
     let seconds: Int
 

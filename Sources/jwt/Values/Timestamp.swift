@@ -6,6 +6,8 @@ import Foundation
 /// Foundation's parser is unsuitable, because it accepts February 30 and trailing text. All years
 /// are Gregorian.
 struct Timestamp: ArgumentValue, Equatable {
+    static let placeholder = "TIME"
+
     /// The number of seconds since 1970, from year 1 to year 9999.
     let secondsSince1970: Double
 
@@ -108,7 +110,7 @@ struct Timestamp: ArgumentValue, Equatable {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    fileprivate static func isDigit(_ byte: UInt8) -> Bool {
+    static func isDigit(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }

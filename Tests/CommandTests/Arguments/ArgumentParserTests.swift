@@ -5,16 +5,16 @@ import Testing
 
 @Suite("ArgumentParser", .limitedConcurrency)
 struct ArgumentParserTests {
-    private static let name = Option<NonEmptyText>("name", short: "n", value: "TEXT", "A name")
-    private static let file = Option<InputFile>("file", value: "FILE", isRepeatable: true, "A file")
-    private static let span = Option<TimeSpan>("span", value: "DURATION", isRequired: true, "A span")
+    private static let name = Option<NonEmptyText>("name", short: "n", "A name")
+    private static let file = Option<InputFile>("file", isRepeatable: true, "A file")
+    private static let span = Option<TimeSpan>("span", isRequired: true, "A span")
     private static let verbose = Flag("verbose", short: "v", "Say more")
     private static let quiet = Flag("quiet", short: "q", "Say less")
 
     private static let definition = CommandDefinition(
         name: "try",
         summary: "Try it",
-        options: [name.definition, file.definition, span.definition, verbose.definition, quiet.definition],
+        options: [name, file, span, verbose, quiet],
         operands: [
             OperandDefinition(name: "FIRST", isRequired: true, summary: "The first"),
             OperandDefinition(name: "SECOND", summary: "The second"),

@@ -10,13 +10,13 @@ struct HelpTextTests {
         summary: "Try something",
         discussion: [String(repeating: "word ", count: 20) + "end."],
         options: [
-            Option<NonEmptyText>("name", short: "n", value: "TEXT", isRequired: true, "A name").definition,
-            Option<NonEmptyText>("a-rather-long-name", value: "TEXT", isRepeatable: true, "Another name").definition,
-            Flag("deep", section: "Depth", String(repeating: "word ", count: 12) + "end").definition,
+            Option<NonEmptyText>("name", short: "n", isRequired: true, "A name"),
+            Option<NonEmptyText>("a-rather-long-name", isRepeatable: true, "Another name"),
+            OptionDefinition.section("Depth", [Flag("deep", String(repeating: "word ", count: 12) + "end")]),
         ],
         operands: [OperandDefinition(name: "FILE", isRequired: true, summary: "A file")],
-        examples: [.init(purpose: "Try it", line: "jwt try -n x file")],
-        exitStatuses: [.init(code: 0, meaning: "Fine"), .init(code: 64, meaning: "Not fine")]
+        examples: ["Try it": "jwt try -n x file"],
+        exitCodes: [0: "Fine", 1: "Not fine"]
     )
 
     @Test("Shows every part of the definition")
@@ -49,7 +49,8 @@ struct HelpTextTests {
 
                 Exit codes:
                   0   Fine
-                  64  Not fine
+                  1   Not fine
+                  64  The command line is invalid
 
                 """
         )
@@ -84,7 +85,7 @@ struct HelpTextTests {
         let node = try #require(CommandNode.all(in: Program.definition).first { $0.words == words })
         let lines = HelpText(path: node.path, command: node.command).text.split(separator: "\n")
         // Examples aren't wrapped.
-        let examples = Set(node.command.examples.map { "  \($0.line)" })
+        let examples = Set(node.command.examples.map { "  \($0.value)" })
         #expect(lines.filter { $0.count > 80 && !examples.contains(String($0)) } == [])
     }
 }

@@ -8,10 +8,7 @@ struct InvocationTests {
     private static let leaf = CommandDefinition(
         name: "leaf",
         summary: "Grow",
-        options: [
-            Option<NonEmptyText>("name", value: "TEXT", "A name").definition,
-            Flag("quiet", short: "q", "Say less").definition,
-        ],
+        options: [Option<NonEmptyText>("name", "A name"), Flag("quiet", short: "q", "Say less")],
         action: { _, _ in }
     )
     private static let root = CommandDefinition(

@@ -97,15 +97,15 @@ struct ProgramTests {
     func examples(words: String) throws {
         let nodes = CommandNode.all(in: Program.definition)
         let node = try #require(nodes.first { $0.words == words })
-        for example in node.command.examples {
+        for (_, line) in node.command.examples {
             // Check the options of each call in a pipe.
-            for call in example.line.split(separator: "jwt ").dropFirst(example.line.hasPrefix("jwt ") ? 0 : 1) {
+            for call in line.split(separator: "jwt ").dropFirst(line.hasPrefix("jwt ") ? 0 : 1) {
                 let tokens = call.prefix { !"|)&<>;#".contains($0) }.split(separator: " ").map(String.init)
                 let commands = nodes.filter { Array($0.path.dropFirst()) == Array(tokens.prefix($0.path.count - 1)) }
                 let command = try #require(commands.max { $0.path.count < $1.path.count }).command
                 for token in tokens where token.hasPrefix("--") {
                     let name = token.dropFirst(2).prefix { $0 != "=" }
-                    #expect(command.allOptions.contains { $0.isNamed(name) }, "\(example.line): \(token)")
+                    #expect(command.allOptions.contains { $0.isNamed(name) }, "\(line): \(token)")
                 }
             }
         }

@@ -7,7 +7,6 @@ struct DecryptCommand {
         "out",
         aliases: ["output"],
         short: "o",
-        value: "FILE",
         "The file for the content, readable only by you (default: standard output)"
     )
     private static let force = Flag("force", short: "f", "Replace an existing file")
@@ -31,26 +30,22 @@ struct DecryptCommand {
             or the result of jwt verify with --nested.
             """,
         ],
-        options: [out.definition, force.definition] + DecryptionOptions.options + NestedVerification.options,
+        options: [out, force, DecryptionOptions.options, NestedVerification.options],
         operands: [
             OperandDefinition(name: "JWE", summary: "The encrypted token; reads standard input if it is - or omitted")
         ],
         examples: [
-            .init(purpose: "Decrypt a file", line: "jwt decrypt --key private.jwk --out file < file.jwe"),
-            .init(
-                purpose: "Decrypt a nested token and verify it with the keys that an issuer publishes",
-                line: "jwt decrypt --key private.pem --nested --discover https://id.example.org --aud me < token"
-            ),
-            .init(
-                purpose: "Accept only some algorithms",
-                line: "jwt decrypt --key private.pem --alg RSA-OAEP-256 --enc A256GCM < token"
-            ),
-            .init(purpose: "Decrypt with a password", line: "jwt decrypt --password < file.jwe"),
+            "Decrypt a file": "jwt decrypt --key private.jwk --out file < file.jwe",
+            "Decrypt a nested token and verify it with the keys that an issuer publishes":
+                "jwt decrypt --key private.pem --nested --discover https://id.example.org --aud me < token",
+            "Accept only some algorithms": "jwt decrypt --key private.pem --alg RSA-OAEP-256 --enc A256GCM < token",
+            "Decrypt with a password": "jwt decrypt --password < file.jwe",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was decrypted and, with --nested, is valid"),
-            .init(code: 1, meaning: "The token was rejected"),
-        ] + VerificationKeys.exitStatuses,
+        exitCodes: [
+            0: "The token was decrypted and, with --nested, is valid",
+            1: "The token was rejected",
+            2: VerificationKeys.failure,
+        ],
         action: { try DecryptCommand($0).run(on: $1) }
     )
 
@@ -66,10 +61,10 @@ struct DecryptCommand {
         token = try TokenInput(arguments, name: "JWE")
         out = try arguments.value(of: Self.out) ?? .standardOutput
         force = arguments.contains(Self.force)
-        let readers = [options.takesStandardInput, nested?.takesStandardInput ?? false, token.isStandardInput]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys, the password and the JWE can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [options.takesStandardInput, nested?.takesStandardInput, token.isStandardInput],
+            "only one of the keys, the password and the JWE can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -90,15 +85,12 @@ struct DecryptCommand {
     private func decrypt(_ text: String, _ console: Console) throws(CommandFailure) -> DecryptedJWE {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
         let limits = JWELimits(size: Self.sizeLimit)
-        let token: UnverifiedJWE
-        do throws(TokenError) {
+        let token = try CommandFailure.reporting(.rejected) {
             if let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
             if !isJSON, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2 {
                 throw TokenError(.malformedToken, "the token is signed, not encrypted; verify it with jwt verify")
             }
-            token = isJSON ? try UnverifiedJWE(json: text, limits: limits) : try .init(compact: text, limits: limits)
-        } catch {
-            throw CommandFailure(.rejected, error)
+            return try EncryptedInput.jwe(text, limits: limits)
         }
         let decrypter = try options.decrypter(for: token, limits, console)
         do throws(TokenError) {

@@ -2,69 +2,46 @@ import TokenGeneration
 
 /// The key or the password that decrypts, and the accepted algorithms.
 struct DecryptionOptions {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
+    private static let key = KeySource.key(
         "The private key or the secret: PEM, DER, JWK or JWK Set; without a key, the token needs a password"
     )
-    private static let secret = Option<SecretEncoding>(
-        "secret",
-        value: "text|base64|base64url|hex",
-        section: KeySource.section,
-        "Read the key as a raw secret in this encoding"
+    private static let secret = Option<SecretEncoding>("secret", "Read the key as a raw secret in this encoding")
+    private static let password = SecretOptions(
+        "password",
+        file: "The file with the password of the token or, with a key, of the encrypted private key",
+        environment: "The environment variable with the password"
     )
-    private static let passwordFile = Option<InputFile>(
-        "password-file",
-        value: "FILE",
-        section: KeySource.section,
-        "The file with the password of the token or, with a key, of the encrypted private key"
-    )
-    private static let passwordEnvironment = Option<EnvironmentVariable>(
-        "password-env",
-        value: "NAME",
-        section: KeySource.section,
-        "The environment variable with the password"
-    )
-    private static let section = "Accepted algorithms"
-    private static let algorithm = Option<EncryptionAlgorithm>(
+    private static let algorithm = Option<JWEAlgorithm>(
         "alg",
-        value: "ALG",
         isRepeatable: true,
-        section: section,
         """
         An accepted algorithm (default: the one that the JWK states, or all for the key's type; with a password, all \
         of PBES2); RSA1_5 is never accepted
         """
     )
-    private static let encryption = Option<ContentEncryption>(
+    private static let encryption = Option<JWEEncryption>(
         "enc",
-        value: "ENC",
         isRepeatable: true,
-        section: section,
-        "An accepted content encryption: \(ContentEncryption.names.joined(separator: ", ")) (default: all of them)"
+        "An accepted content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: all of them)"
     )
     private static let maximumIterations = Option<IterationCount>(
         "max-iterations",
         value: "NUMBER",
-        section: section,
         "The maximum number of PBKDF2 iterations for a password, which the sender chooses (default: 1000000)"
     )
     private static let understood = Option<NonEmptyText>(
         "crit",
         value: "NAME",
         isRepeatable: true,
-        section: section,
         "A critical header parameter that you process"
     )
 
-    static let options = [
-        key.definition, KeySource.environment.definition, secret.definition, passwordFile.definition,
-        passwordEnvironment.definition, KeySource.passwordPrompt.definition, algorithm.definition,
-        encryption.definition, maximumIterations.definition, understood.definition,
-    ]
+    static let options =
+        OptionDefinition.section(
+            KeySource.section,
+            [key, KeySource.environment, secret, password, KeySource.passwordPrompt]
+        )
+        + OptionDefinition.section("Accepted algorithms", [algorithm, encryption, maximumIterations, understood])
 
     private let key: KeySource?
     /// The password of the token, if there's no key.
@@ -76,23 +53,18 @@ struct DecryptionOptions {
 
     /// - Throws: ``UsageError`` unless the command line has a key or a password.
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let algorithms = try arguments.values(of: Self.algorithm).map(\.algorithm)
-        let encryptions = try arguments.values(of: Self.encryption).map(\.encryption)
+        let algorithms = try arguments.values(of: Self.algorithm)
+        let encryptions = try arguments.values(of: Self.encryption)
         self.algorithms = algorithms.isEmpty ? nil : algorithms
         self.encryptions = encryptions.isEmpty ? JWEEncryption.implemented : encryptions
-        maximumIterations = try arguments.value(of: Self.maximumIterations)?.count ?? 1_000_000
+        maximumIterations = try arguments.value(of: Self.maximumIterations)?.number ?? 1_000_000
         understood = Set(try arguments.values(of: Self.understood).map(\.text))
         let hasKey = [Self.key.definition, KeySource.environment.definition].contains { arguments.contains($0) }
         key = hasKey ? try KeySource(arguments, key: Self.key) : nil
         password =
             hasKey
             ? nil
-            : try PasswordSource(
-                arguments,
-                file: Self.passwordFile,
-                environment: Self.passwordEnvironment,
-                prompt: KeySource.passwordPrompt
-            )
+            : try PasswordSource(arguments, Self.password, prompt: KeySource.passwordPrompt)
         guard hasKey || password != nil else {
             throw arguments.usageError(
                 "missing key; pass --key FILE, --key-env NAME, --password-file FILE or --password"

@@ -20,9 +20,10 @@ struct EncryptCommand {
             --nested to sign first. Several keys make a token for several recipients, each of whom can decrypt it.
             """,
         ],
-        options: RecipientOptions.options + HeaderOptions.options + ClaimOptions.optionsForOneToken
-            + NestedSignature.options
-            + EncryptionForm.options,
+        options: [
+            RecipientOptions.options, HeaderOptions.options, ClaimOptions.optionsForOneToken, NestedSignature.options,
+            EncryptionForm.options,
+        ],
         operands: [
             OperandDefinition(
                 name: "CONTENT",
@@ -31,22 +32,15 @@ struct EncryptCommand {
             )
         ],
         examples: [
-            .init(purpose: "Encrypt a file", line: "jwt encrypt --key public.jwk file > file.jwe"),
-            .init(
-                purpose: "Sign claims and encrypt them for the key that a server publishes",
-                line:
-                    "jwt encrypt --jwks https://id.example.org/jwks --nested --sign-key key.pem --sub alice --expires-in 5m"
-            ),
-            .init(purpose: "Encrypt with a password", line: "jwt encrypt --password file > file.jwe"),
-            .init(
-                purpose: "Encrypt for two recipients",
-                line: "jwt encrypt --key alice.jwk --key bob.pem --format general file"
-            ),
+            "Encrypt a file": "jwt encrypt --key public.jwk file > file.jwe",
+            "Sign claims and encrypt them for the key that a server publishes":
+                "jwt encrypt --jwks https://id.example.org/jwks --nested --sign-key key.pem --sub alice --expires-in 5m",
+            "Encrypt with a password": "jwt encrypt --password file > file.jwe",
+            "Encrypt for two recipients": "jwt encrypt --key alice.jwk --key bob.pem --format general file",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was printed"),
-            .init(code: 2, meaning: "A key or the content is unusable, or a file, a pipe or the network failed"),
-            .usage,
+        exitCodes: [
+            0: "The token was printed",
+            2: "A key or the content is unusable, or a file, a pipe or the network failed",
         ],
         action: { try EncryptCommand($0).run(on: $1) }
     )
@@ -98,28 +92,17 @@ struct EncryptCommand {
                 }
             throw arguments.usageError("--header can't set \(name); \(advice)")
         }
-        do throws(ValueError) {
-            file =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("CONTENT \(error.message)")
-        }
+        file = try arguments.operand(named: "CONTENT") ?? .standardInput
         if hasClaims, !arguments.operands.isEmpty {
             throw arguments.usageError("the content is either CONTENT or the claims from options")
         }
         // Claims to sign can also be the content.
         self.claimsFile = hasClaims ? claimsFile : content == .claims ? file : nil
         let readsContent = hasClaims ? claimsFile?.isStandardInput ?? false : file.isStandardInput
-        let readers = [
-            recipients.takesStandardInput, signature?.takesStandardInput ?? false, form.takesStandardInput,
-            readsContent,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError(
-                "only one of the keys, the password and the content can come from standard input"
-            )
-        }
+        try arguments.checkStandardInput(
+            [recipients.takesStandardInput, signature?.takesStandardInput, form.takesStandardInput, readsContent],
+            "only one of the keys, the password and the content can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -129,7 +112,7 @@ struct EncryptCommand {
         case .octets:
             plaintext = try file.read(limit: Self.contentLimit).bytes
         case .claims:
-            let claims = try readClaims()
+            let claims = try claims.claims(adding: claimsFile, arguments)
             plaintext = try signature.map { Array(try $0.token(claims, console).utf8) } ?? claims.serializedBytes()
             if form.serialization == .compact, header["typ"] == nil { header["typ"] = "JWT" }
         case .signedToken:
@@ -143,20 +126,7 @@ struct EncryptCommand {
             header: header,
             for: recipients.recipients(console)
         )
-        guard console.writesJSON else { return try console.print(SignatureForm.text(token)) }
-        try console.print(["jwe": token])
-    }
-
-    private func readClaims() throws -> JSONObject {
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        do {
-            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        } catch let error as TokenError {
-            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
-            throw CommandFailure(.failed, place + error.message, cause: error)
-        }
+        try SignatureForm.print(token, as: "jwe", on: console)
     }
 
     /// Reads a signed token, which isn't verified.

@@ -22,9 +22,11 @@ enum EncryptedInput {
     /// Reads the headers of a JWE in any serialization.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
-    static func jwe(_ text: String) throws(TokenError) -> UnverifiedJWE {
-        let limits = JWELimits(size: TokenInput.sizeLimit)
-        return text.utf8.first == UInt8(ascii: "{")
+    static func jwe(
+        _ text: String,
+        limits: JWELimits = JWELimits(size: TokenInput.sizeLimit)
+    ) throws(TokenError) -> UnverifiedJWE {
+        text.utf8.first == UInt8(ascii: "{")
             ? try UnverifiedJWE(json: text, limits: limits) : try UnverifiedJWE(compact: text, limits: limits)
     }
 

@@ -3,12 +3,8 @@ import TokenGeneration
 
 /// The form of an encrypted token: its serialization, and the data that it authenticates.
 struct EncryptionForm {
-    static let section = "Form"
-
     private static let serialization = Option<SignatureForm.Serialization>(
         "format",
-        value: "compact|json|general",
-        section: section,
         """
         A single line with five parts (default), or JSON: flattened (default with --aad), or general with a list of \
         recipients (default with several)
@@ -16,12 +12,10 @@ struct EncryptionForm {
     )
     private static let additionalData = Option<BodySource>(
         "aad",
-        value: "TEXT|@FILE",
-        section: section,
         "Data that the token authenticates and carries unencrypted; requires JSON"
     )
 
-    static let options = [serialization.definition, additionalData.definition]
+    static let options = OptionDefinition.section("Form", [serialization, additionalData])
 
     let serialization: SignatureForm.Serialization
     private let additionalData: BodySource?
@@ -46,13 +40,13 @@ struct EncryptionForm {
     /// Encrypts content.
     ///
     /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``CommandFailure`` if the additional data can't be read, and ``TokenError``.
     func encrypt(
         _ content: Data,
         _ encryption: JWEEncryption?,
         header: JSONObject,
         for recipients: [JWERecipient]
-    ) throws(CommandFailure) -> JSONValue {
+    ) throws -> JSONValue {
         let generator = JWEGenerator(
             plaintext: content,
             encryption: encryption,
@@ -62,14 +56,10 @@ struct EncryptionForm {
             },
             recipients: recipients
         )
-        do throws(TokenError) {
-            switch serialization {
-            case .compact: return .string(try generator.compact())
-            case .json: return .object(try generator.flattenedJSON())
-            case .general: return .object(try generator.generalJSON())
-            }
-        } catch {
-            throw CommandFailure(.failed, error)
+        return switch serialization {
+        case .compact: .string(try generator.compact())
+        case .json: .object(try generator.flattenedJSON())
+        case .general: .object(try generator.generalJSON())
         }
     }
 }

@@ -3,14 +3,11 @@ import TokenGeneration
 
 /// The verification of the signed token inside an encrypted one.
 struct NestedVerification {
-    private static let section = "Nested token"
-
     private static let nested = Flag(
         "nested",
-        section: section,
         "Require a signed token inside (a nested JWT), verify it, and print its claims"
     )
-    static let options = [nested.definition] + SignerKeys.options(section: section) + PolicyOptions.options
+    static let options = OptionDefinition.section("Nested token", [nested, SignerKeys.options]) + PolicyOptions.options
 
     private let keys: VerificationKeys
     private let policy: PolicyOptions
@@ -36,8 +33,6 @@ struct NestedVerification {
     var takesStandardInput: Bool { keys.takesStandardInput }
 
     /// Reads or fetches the keys.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func verifier(_ console: Console) throws(CommandFailure) -> JWTVerifier {
         try keys.verifier(policy.policy, console)
     }
@@ -49,9 +44,7 @@ struct NestedVerification {
         do throws(TokenError) {
             return try verifier.verify(contentOf: jwe)
         } catch {
-            let token = String(decoding: jwe.plaintext, as: UTF8.self)
-            let message = policy.explained(error).message
-            throw CommandFailure(.rejected, message + PolicyOptions.advice(for: error, on: token), cause: error)
+            throw policy.rejection(error, of: String(decoding: jwe.plaintext, as: UTF8.self))
         }
     }
 }

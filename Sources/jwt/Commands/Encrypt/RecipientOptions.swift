@@ -2,70 +2,43 @@ import TokenGeneration
 
 /// The recipients of an encrypted token: keys, a key of a JWK Set, and a password.
 struct RecipientOptions {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
+    private static let key = KeySource.key(
         isRepeatable: true,
-        section: KeySource.section,
         """
         The recipient's key: a public key or certificate in PEM or DER, a JWK or a JWK Set; a private key encrypts \
         with its public part
         """
     )
-    private static let secret = Option<SecretEncoding>(
-        "secret",
-        value: "text|base64|base64url|hex",
-        section: KeySource.section,
-        "Read the key as a raw secret in this encoding"
-    )
-    private static let algorithm = Option<EncryptionAlgorithm>(
+    private static let secret = Option<SecretEncoding>("secret", "Read the key as a raw secret in this encoding")
+    private static let algorithm = Option<JWEAlgorithm>(
         "alg",
-        value: "ALG",
-        section: KeySource.section,
         """
         The algorithm, for a key that doesn't state it (default: ECDH-ES+A256KW, RSA-OAEP-256, AES key wrap or dir for \
         a secret by its size, PBES2-HS512+A256KW for a password)
         """
     )
-    private static let encryption = Option<ContentEncryption>(
+    private static let encryption = Option<JWEEncryption>(
         "enc",
-        value: "ENC",
-        section: KeySource.section,
-        "The content encryption: \(ContentEncryption.names.joined(separator: ", ")) (default: A256GCM)"
+        "The content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: A256GCM)"
     )
-    private static let passwordFile = Option<InputFile>(
-        "password-file",
-        value: "FILE",
-        section: KeySource.section,
-        "The file with a password to encrypt with"
-    )
-    private static let passwordEnvironment = Option<EnvironmentVariable>(
-        "password-env",
-        value: "NAME",
-        section: KeySource.section,
-        "The environment variable with a password to encrypt with"
+    private static let password = SecretOptions(
+        "password",
+        file: "The file with a password to encrypt with",
+        environment: "The environment variable with a password to encrypt with"
     )
     private static let prompt = Flag(
         "password",
-        section: KeySource.section,
         "Encrypt with a password that you type twice on the terminal, which doesn't show it"
     )
     private static let iterations = Option<IterationCount>(
         "iterations",
         value: "NUMBER",
-        section: KeySource.section,
         "The number of PBKDF2 iterations for a password (default: 210000, or 600000 for PBES2-HS256+A128KW)"
     )
 
     static let options =
-        [
-            key.definition, KeySource.environment.definition, secret.definition, algorithm.definition,
-            encryption.definition,
-        ] + KeySetSource.recipientOptions + [
-            passwordFile.definition, passwordEnvironment.definition, prompt.definition, iterations.definition,
-        ]
+        OptionDefinition.section(KeySource.section, [key, KeySource.environment, secret, algorithm, encryption])
+        + KeySetSource.recipientOptions + OptionDefinition.section(KeySource.section, [password, prompt, iterations])
 
     let encryption: JWEEncryption?
     private let keys: [KeySource]
@@ -81,18 +54,13 @@ struct RecipientOptions {
     ///   - keyID: The key ID that the user specifies.
     /// - Throws: ``UsageError`` unless the options name at least one recipient and fit together.
     init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
-        encryption = try arguments.value(of: Self.encryption)?.encryption
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
-        iterations = try arguments.value(of: Self.iterations)?.count
+        encryption = try arguments.value(of: Self.encryption)
+        algorithm = try arguments.value(of: Self.algorithm)
+        iterations = try arguments.value(of: Self.iterations)?.number
         self.keyID = keyID
         keys = try Self.keys(arguments)
         set = try KeySetSource(arguments)
-        password = try PasswordSource(
-            arguments,
-            file: Self.passwordFile,
-            environment: Self.passwordEnvironment,
-            prompt: Self.prompt
-        )
+        password = try PasswordSource(arguments, Self.password, prompt: Self.prompt)
         let keyCount = keys.count + (set == nil ? 0 : 1)
         guard keyCount > 0 || password != nil else {
             throw arguments.usageError(

@@ -10,10 +10,7 @@ enum HTTPGroup {
             """
         ],
         examples: [
-            .init(
-                purpose: "Verify a recorded request",
-                line: "jwt http verify -k public.pem --signature-profile standard request.http"
-            )
+            "Verify a recorded request": "jwt http verify -k public.pem --signature-profile standard request.http"
         ],
         subcommands: [HTTPVerifyCommand.definition]
     )

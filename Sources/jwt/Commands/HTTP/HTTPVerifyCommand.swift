@@ -31,34 +31,27 @@ struct HTTPVerifyCommand {
             remember nonces, so it can't notice a replay.
             """,
         ],
-        options: VerificationKeys.signatureOptions + SignatureRules.options + MessageSource.options
-            + [base.definition, label.definition],
+        options: [
+            VerificationKeys.signatureOptions, SignatureRules.options, MessageSource.options, base, label,
+        ],
         operands: [MessageSource.operand],
         examples: [
-            .init(
-                purpose: "Verify a request that was signed with the default profile",
-                line: "jwt http verify -k public.pem --signature-profile standard request.http"
-            ),
-            .init(
-                purpose: "Require components, as of the time of the recording",
-                line: """
-                    jwt http verify --jwks keys.jwks --require @method --require @target-uri --at 2026-01-31T12:00:00Z \
-                    request.http
-                    """
-            ),
-            .init(
-                purpose: "Verify a response in a recording of a browser",
-                line: "jwt http verify -k public.pem --signature-profile standard --response --entry 3 session.har"
-            ),
-            .init(
-                purpose: "Print the signature base, to compare it with the signer's",
-                line: "jwt http verify -k public.pem --signature-profile standard --base request.http | xxd"
-            ),
+            "Verify a request that was signed with the default profile":
+                "jwt http verify -k public.pem --signature-profile standard request.http",
+            "Require components, as of the time of the recording": """
+            jwt http verify --jwks keys.jwks --require @method --require @target-uri --at 2026-01-31T12:00:00Z \
+            request.http
+            """,
+            "Verify a response in a recording of a browser":
+                "jwt http verify -k public.pem --signature-profile standard --response --entry 3 session.har",
+            "Print the signature base, to compare it with the signer's":
+                "jwt http verify -k public.pem --signature-profile standard --base request.http | xxd",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The message is valid"),
-            .init(code: 1, meaning: "The message was rejected, or isn't an HTTP message"),
-        ] + VerificationKeys.exitStatuses,
+        exitCodes: [
+            0: "The message is valid",
+            1: "The message was rejected, or isn't an HTTP message",
+            2: VerificationKeys.failure,
+        ],
         action: { try HTTPVerifyCommand($0).run(on: $1) }
     )
 
@@ -102,7 +95,9 @@ struct HTTPVerifyCommand {
             for line in report.lines { try console.print(line) }
         }
         guard let rejection else { return }
-        let parameters = findings.first { $0.isSelected && $0.result.failure == rejection }?.parameters
+        let parameters = findings.first { finding in
+            if case .failure(rejection) = finding.result { finding.isSelected } else { false }
+        }?.parameters
         throw CommandFailure(
             .rejected,
             rejection.message + rules.advice(for: rejection, parameters),
@@ -171,11 +166,5 @@ extension RecordedMessage {
             if case .failure(let error) = finding.result { finding.result = .failure(explained(error)) }
             return finding
         }
-    }
-}
-
-extension Result {
-    fileprivate var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
     }
 }

@@ -11,12 +11,7 @@ struct MessageCoverage {
     }
 
     let recorded: RecordedMessage
-    private let covered: [ComponentIdentifier]
-
-    init(_ recorded: RecordedMessage, covered: [ComponentIdentifier]) {
-        self.recorded = recorded
-        self.covered = covered
-    }
+    let covered: [ComponentIdentifier]
 
     /// The parts that aren't covered, in the order of a message.
     var uncovered: [Part] {

@@ -4,15 +4,12 @@ import Networking
 
 /// The source of a recorded message: raw text or an HTTP Archive (HAR).
 struct MessageSource {
-    private static let section = "Message"
-
     /// The maximum size of a file in bytes.
     static let sizeLimit = 64 << 20
 
     private static let origin = Option<OriginArgument>(
         "origin",
         value: "URL",
-        section: section,
         """
         The scheme and the host that clients use, such as https://api.example; required behind a proxy (default: the \
         URL of the recording, or https and the Host field of a raw request)
@@ -20,23 +17,16 @@ struct MessageSource {
     )
     private static let request = Option<InputFile>(
         "request",
-        value: "FILE",
-        section: section,
         "The raw request that caused a raw response, for components with req"
     )
     private static let entry = Option<EntryNumber>(
         "entry",
         value: "NUMBER",
-        section: section,
         "The entry of a HAR file, from 1 (default: the only entry that is signed)"
     )
-    private static let response = Flag(
-        "response",
-        section: section,
-        "Check the response of a HAR entry instead of the request"
-    )
+    private static let response = Flag("response", "Check the response of a HAR entry instead of the request")
 
-    static let options = [origin.definition, request.definition, entry.definition, response.definition]
+    static let options = OptionDefinition.section("Message", [origin, request, entry, response])
     static let operand = OperandDefinition(
         name: "FILE",
         kind: .file,
@@ -55,13 +45,7 @@ struct MessageSource {
         request = try arguments.value(of: Self.request)
         entry = try arguments.value(of: Self.entry)?.number
         isResponse = arguments.contains(Self.response)
-        do throws(ValueError) {
-            file =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("FILE \(error.message)")
-        }
+        file = try arguments.operand(named: "FILE") ?? .standardInput
         if arguments.operands.isEmpty, FileDescriptor.standard(0).isTerminal {
             throw arguments.usageError("missing message; pass a file as an argument, or pass - to type it")
         }
@@ -114,12 +98,7 @@ struct MessageSource {
     }
 
     private func recorded(_ bytes: [UInt8]) throws(CommandFailure) -> RecordedMessage {
-        let entries: [HAREntry]
-        do throws(NetworkError) {
-            entries = try HARLog(Data(bytes)).entries
-        } catch {
-            throw CommandFailure(.rejected, "\(file.name): \(error.message)", cause: error)
-        }
+        let entries = try CommandFailure.reporting(.rejected, at: file.name) { try HARLog(Data(bytes)).entries }
         return try RecordedMessage(try chosen(entries), isResponse: isResponse, origin: origin, name: file.name)
     }
 

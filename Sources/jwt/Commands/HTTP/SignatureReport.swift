@@ -49,7 +49,7 @@ struct SignatureReport {
         lines += details.map { "  \($0): \($1)" }
         lines.append("  covered:\(parameters.components.isEmpty ? " nothing" : "")")
         lines += covered(finding, parameters).map { "    \($0.component)" + ($0.value.map { ": \($0)" } ?? "") }
-        let others = MessageCoverage(recorded, covered: parameters.components).uncovered
+        let others = MessageCoverage(recorded: recorded, covered: parameters.components).uncovered
         lines.append("  not covered:\(others.isEmpty ? " nothing" : "")")
         return lines + others.map { "    \($0.name)" + ($0.value.map { ": \($0)" } ?? "") }
     }
@@ -101,7 +101,7 @@ struct SignatureReport {
         object["nonce"] = parameters.nonce.map(JSONValue.string)
         object["tag"] = parameters.tag.map(JSONValue.string)
         object["covered"] = .array(covered(finding, parameters).map { Self.part("component", $0.component, $0.value) })
-        let others = MessageCoverage(recorded, covered: parameters.components).uncovered
+        let others = MessageCoverage(recorded: recorded, covered: parameters.components).uncovered
         object["notCovered"] = .array(others.map { Self.part("part", $0.name, $0.value) })
         if includesBases { object["base"] = finding.base.map { .string($0.text) } }
         return object

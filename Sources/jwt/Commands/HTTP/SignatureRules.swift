@@ -4,12 +4,9 @@ import Networking
 
 /// The options for what a signature must cover, and when.
 struct SignatureRules {
-    private static let section = "Checks"
-
     static let profile = Option<SignatureProfileName>(
         "signature-profile",
         value: "NAME",
-        section: section,
         """
         The agreement with the signer, which says what a signature must cover, its parameters and its age: \
         \(SignatureProfileName.names)
@@ -17,9 +14,7 @@ struct SignatureRules {
     )
     private static let required = Option<ComponentArgument>(
         "require",
-        value: "COMPONENT",
         isRepeatable: true,
-        section: section,
         """
         A component that the signature must cover, such as @method, content-digest, @method;req or \
         @query-param;name=page; in addition to the profile, or instead of one
@@ -27,25 +22,20 @@ struct SignatureRules {
     )
     private static let allowsUnsignedContent = Flag(
         "allow-unsigned-content",
-        section: section,
         "With --require and without a profile: accept content that the signature doesn't cover"
     )
     private static let tag = Option<NonEmptyText>(
         "tag",
-        value: "TEXT",
-        section: section,
         "The required tag; signatures with another tag are ignored (default: the profile's tag, if any)"
     )
     private static let maximumAge = Option<TimeSpan>(
         "max-age",
-        value: "DURATION",
-        section: section,
         "The maximum time since the signature was created (default: the profile's, usually 5m)"
     )
-    static let options = [
-        profile.definition, required.definition, allowsUnsignedContent.definition, tag.definition,
-        maximumAge.definition, PolicyOptions.leeway.definition, PolicyOptions.time.definition,
-    ]
+    static let options = OptionDefinition.section(
+        "Checks",
+        [profile, required, allowsUnsignedContent, tag, maximumAge, PolicyOptions.leeway, PolicyOptions.time]
+    )
 
     /// The time of the checks.
     let date: Date

@@ -4,15 +4,9 @@ import TokenGeneration
 
 extension VerificationKeys {
     /// The options for the keys of HTTP message signatures, which have no issuer.
-    static let signatureOptions = options.filter { $0.longName != "discover" }.map { option in
-        var option = option
-        if option.longName == "jwks" {
-            option.summary = """
-                A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key
-                """
-        }
-        return option
-    }
+    static let signatureOptions = options.filter { $0.longName != "discover" }.describing([
+        "jwks": "A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key"
+    ])
 
     /// Creates the keys for HTTP message signatures.
     ///

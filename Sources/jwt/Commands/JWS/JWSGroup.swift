@@ -8,11 +8,8 @@ enum JWSGroup {
         summary: "Sign and verify arbitrary payloads",
         discussion: ["A JWS (RFC 7515) can sign any bytes, such as a document, a webhook body or a separate file."],
         examples: [
-            .init(purpose: "Sign a file", line: "jwt jws sign --key key.pem --detached file.tar > file.tar.jws"),
-            .init(
-                purpose: "Verify it",
-                line: "jwt jws verify --key public.pem --payload file.tar < file.tar.jws > /dev/null"
-            ),
+            "Sign a file": "jwt jws sign --key key.pem --detached file.tar > file.tar.jws",
+            "Verify it": "jwt jws verify --key public.pem --payload file.tar < file.tar.jws > /dev/null",
         ],
         subcommands: [JWSSignCommand.definition, JWSVerifyCommand.definition]
     )

@@ -9,8 +9,7 @@ struct JWSSignCommand {
         discussion: [
             "Prints only the JWS. The payload is signed byte for byte, including a line break at its end."
         ],
-        options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.options + HeaderOptions.options
-            + SignatureForm.options,
+        options: [KeySource.signingOptions, HeaderOptions.options, SignatureForm.options],
         operands: [
             OperandDefinition(
                 name: "PAYLOAD",
@@ -19,20 +18,13 @@ struct JWSSignCommand {
             )
         ],
         examples: [
-            .init(
-                purpose: "Sign text",
-                line: "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain"
-            ),
-            .init(
-                purpose: "Create a detached signature for a file",
-                line: "jwt jws sign --key key.pem --detached file > file.jws"
-            ),
-            .init(purpose: "Create a JWS in JSON", line: "jwt jws sign --key key.pem --format json document.json"),
+            "Sign text": "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain",
+            "Create a detached signature for a file": "jwt jws sign --key key.pem --detached file > file.jws",
+            "Create a JWS in JSON": "jwt jws sign --key key.pem --format json document.json",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The JWS was printed"),
-            .init(code: 2, meaning: "The key or the payload is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The JWS was printed",
+            2: "The key or the payload is unusable, or a file can't be read",
         ],
         action: { try JWSSignCommand($0).run(on: $1) }
     )
@@ -44,33 +36,21 @@ struct JWSSignCommand {
     private let payload: InputFile
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
-        }
-        self.source = source
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        source = try KeySource.required(arguments)
+        algorithm = try arguments.value(of: KeySource.algorithm)
         header = try HeaderOptions(arguments)
         form = try SignatureForm(arguments)
-        do throws(ValueError) {
-            payload =
-                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
-                ?? .standardInput
-        } catch {
-            throw arguments.usageError("PAYLOAD \(error.message)")
-        }
+        payload = try arguments.operand(named: "PAYLOAD") ?? .standardInput
         if source.takesStandardInput, payload.isStandardInput {
             throw arguments.usageError("the key and the payload can't both come from standard input")
         }
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read(warningOn: console)
-        let (key, keyID) = try file.signingKey(for: algorithm)
-        file.warn(on: console)
+        let (key, keyID) = try source.signingKey(for: algorithm, console)
         let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)
-        guard console.writesJSON else { return try console.print(SignatureForm.text(signed)) }
-        try console.print(["jws": signed])
+        try SignatureForm.print(signed, as: "jws", on: console)
     }
 }

@@ -4,7 +4,7 @@ import TokenGeneration
 /// The `jwt jws verify` command: verifies signatures of an arbitrary payload and prints it.
 struct JWSVerifyCommand {
     /// The signatures of a JSON serialization that must be valid.
-    enum Required: String, CaseIterable, ArgumentValue {
+    enum Required: String, CaseIterable, NamedValue {
         case all
         case any
         case everyKey = "every-key"
@@ -18,25 +18,15 @@ struct JWSVerifyCommand {
         }
     }
 
-    private static let section = "Checks"
-
-    private static let payload = Option<InputFile>(
-        "payload",
-        value: "FILE",
-        section: section,
-        "The payload of a JWS with a detached payload"
-    )
+    private static let payload = Option<InputFile>("payload", "The payload of a JWS with a detached payload")
     private static let required = Option<Required>(
         "signatures",
-        value: "all|any|every-key",
-        section: section,
         "The signatures in a JSON serialization that must be valid (default: all); every-key requires one by each key in the set"
     )
     private static let understood = Option<NonEmptyText>(
         "crit",
         value: "NAME",
         isRepeatable: true,
-        section: section,
         "A critical header parameter that you process; b64 is always supported"
     )
 
@@ -50,21 +40,20 @@ struct JWSVerifyCommand {
             payload in base64url.
             """
         ],
-        options: VerificationKeys.options + [payload.definition, required.definition, understood.definition],
+        options: [VerificationKeys.options, OptionDefinition.section("Checks", [payload, required, understood])],
         operands: [
             OperandDefinition(name: "JWS", summary: "The JWS; reads standard input if it is - or omitted")
         ],
         examples: [
-            .init(purpose: "Verify a signed document", line: "jwt jws verify --key public.pem < document.jws"),
-            .init(
-                purpose: "Verify a detached signature of a file",
-                line: "jwt jws verify --jwks keys.jwks --payload file < file.jws > /dev/null && install file /srv"
-            ),
+            "Verify a signed document": "jwt jws verify --key public.pem < document.jws",
+            "Verify a detached signature of a file":
+                "jwt jws verify --jwks keys.jwks --payload file < file.jws > /dev/null && install file /srv",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The signature is valid"),
-            .init(code: 1, meaning: "The JWS was rejected"),
-        ] + VerificationKeys.exitStatuses,
+        exitCodes: [
+            0: "The signature is valid",
+            1: "The JWS was rejected",
+            2: VerificationKeys.failure,
+        ],
         action: { try JWSVerifyCommand($0).run(on: $1) }
     )
 
@@ -80,10 +69,10 @@ struct JWSVerifyCommand {
         payload = try arguments.value(of: Self.payload)
         required = try arguments.value(of: Self.required) ?? .all
         understood = Set(try arguments.values(of: Self.understood).map(\.text))
-        let readers = [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput ?? false]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the key, the JWS and the payload can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput],
+            "only one of the key, the JWS and the payload can come from standard input"
+        )
     }
 
     private func run(on console: Console) throws {
@@ -96,11 +85,8 @@ struct JWSVerifyCommand {
             }
         let text = try token.read()
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
-        let verified: VerifiedJWS
-        do throws(TokenError) {
-            verified = try verify(text, detached.map { Data($0) }, verifier)
-        } catch {
-            throw CommandFailure(.rejected, error)
+        let verified = try CommandFailure.reporting(.rejected) {
+            try verify(text, detached.map { Data($0) }, verifier)
         }
         guard console.writesJSON else {
             return try console.show(content: verified.payload, "payload", advice: "use a pipe")

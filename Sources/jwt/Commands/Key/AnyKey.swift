@@ -130,14 +130,10 @@ struct AnyKey {
             case .decryptionKey(let key): .encryptionKey(key.encryptionKey)
             case .publicKey, .encryptionKey: part
             }
-        return AnyKey(
-            part: publicPart,
-            metadata: metadata,
-            statesAlgorithm: statesAlgorithm
-        )
+        return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
     }
 
-    private init(part: Part, metadata: JSONObject, statesAlgorithm: Bool) {
+    init(part: Part, metadata: JSONObject = [:], statesAlgorithm: Bool = true) {
         self.part = part
         self.metadata = metadata
         self.statesAlgorithm = statesAlgorithm

@@ -12,9 +12,8 @@ struct KeyConvertCommand {
         """
     )
     private static let isPublic = Flag("public", "Write only the public part")
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "alg",
-        value: "ALG",
         "The algorithm to state in the JWK, for a key that doesn't state it, such as an RSA key in PEM"
     )
     private static let keyID = Option<NonEmptyText>(
@@ -25,25 +24,18 @@ struct KeyConvertCommand {
     private static let out = Option<OutputFile>(
         "out",
         short: "o",
-        value: "FILE",
         "The output file; a private key is readable only by you (default: standard output)"
     )
-    private static let newPasswordFile = Option<InputFile>(
-        "new-password-file",
-        value: "FILE",
-        "Encrypt the private key (PEM or DER) with the password in this file"
-    )
-    private static let newPasswordEnvironment = Option<EnvironmentVariable>(
-        "new-password-env",
-        value: "NAME",
-        "Encrypt the private key with the password in this environment variable"
+    private static let newPassword = SecretOptions(
+        "new-password",
+        file: "Encrypt the private key (PEM or DER) with the password in this file",
+        environment: "Encrypt the private key with the password in this environment variable"
     )
     private static let force = Flag("force", short: "f", "Replace an existing file")
 
-    private static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 0, meaning: "The key was written"),
-        .init(code: 2, meaning: "The key is unusable or doesn't have that form, or a file can't be read or written"),
-        .usage,
+    private static let exitCodes: KeyValuePairs<Int32, String> = [
+        0: "The key was written",
+        2: "The key is unusable or doesn't have that form, or a file can't be read or written",
     ]
 
     static let definition = CommandDefinition(
@@ -55,20 +47,14 @@ struct KeyConvertCommand {
             content. Validates the key before writing it: its numbers, its size, and that its parts belong together.
             """
         ],
-        options: [
-            form.definition, isPublic.definition, algorithm.definition, keyID.definition, out.definition,
-            newPasswordFile.definition, newPasswordEnvironment.definition, force.definition,
-        ] + KeySource.options,
+        options: [form, isPublic, algorithm, keyID, out, newPassword, force, KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "Convert PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
-            .init(purpose: "Convert JWK to PEM", line: "jwt key convert key.jwk --to pem --out key.pem"),
-            .init(
-                purpose: "Encrypt a private key",
-                line: "jwt key convert key.pem --new-password-file password.txt --out safe.pem"
-            ),
+            "Convert PEM to JWK": "jwt key convert key.pem --to jwk --kid auto",
+            "Convert JWK to PEM": "jwt key convert key.jwk --to pem --out key.pem",
+            "Encrypt a private key": "jwt key convert key.pem --new-password-file password.txt --out safe.pem",
         ],
-        exitStatuses: exitStatuses,
+        exitCodes: exitCodes,
         action: { try KeyConvertCommand($0, isPublic: $0.contains(isPublic)).run(on: $1) }
     )
 
@@ -76,14 +62,13 @@ struct KeyConvertCommand {
         name: "public",
         summary: "Write the public part of a key",
         discussion: ["Equivalent to jwt key convert --public. The result is safe to share with anyone."],
-        options: [form.definition, algorithm.definition, keyID.definition, out.definition, force.definition]
-            + KeySource.options,
+        options: [form, algorithm, keyID, out, force, KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "Write the public key for verifiers", line: "jwt key public key.pem --out public.pem"),
-            .init(purpose: "Write a public JWK", line: "jwt key public key.pem --to jwk --kid auto"),
+            "Write the public key for verifiers": "jwt key public key.pem --out public.pem",
+            "Write a public JWK": "jwt key public key.pem --to jwk --kid auto",
         ],
-        exitStatuses: exitStatuses,
+        exitCodes: exitCodes,
         action: { try KeyConvertCommand($0, isPublic: true).run(on: $1) }
     )
 
@@ -100,14 +85,10 @@ struct KeyConvertCommand {
         source = try KeyGroup.source(arguments)
         form = try arguments.value(of: Self.form) ?? .pem
         self.isPublic = isPublic
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: Self.algorithm)
         keyID = try arguments.value(of: Self.keyID)?.text
         out = try arguments.value(of: Self.out) ?? .standardOutput
-        newPassword = try PasswordSource(
-            arguments,
-            file: Self.newPasswordFile,
-            environment: Self.newPasswordEnvironment
-        )
+        newPassword = try PasswordSource(arguments, Self.newPassword)
         force = arguments.contains(Self.force)
         if keyID != nil, form != .jwk { throw arguments.usageError("--kid requires --to jwk") }
         if newPassword != nil, form != .pem && form != .der {
@@ -117,7 +98,9 @@ struct KeyConvertCommand {
         if source.takesStandardInput, newPassword?.isStandardInput ?? false {
             throw arguments.usageError("the key and the new password can't both come from standard input")
         }
-        if form.isBinary, out.isStandardOutput, !arguments.contains(.json), FileDescriptor.standard(1).isTerminal {
+        if form.isBinary, out.isStandardOutput, !arguments.contains(OptionDefinition.json),
+            FileDescriptor.standard(1).isTerminal
+        {
             throw arguments.usageError("--to \(form.rawValue) is binary, which a terminal can't show; use --out FILE")
         }
     }
@@ -126,17 +109,13 @@ struct KeyConvertCommand {
         let file = try source.read(warningOn: console)
         file.warn(on: console)
         let password = try newPassword?.read(warningOn: console)
-        let key: AnyKey
-        let octets: [UInt8]
-        do {
+        let (key, octets) = try CommandFailure.reporting(at: file.name) {
             let whole = try AnyKey(file, algorithm: algorithm)
-            key = isPublic ? try whole.publicPart() : whole
+            let key = isPublic ? try whole.publicPart() : whole
             if password != nil, !key.isPrivate {
                 throw TokenError(.privateKeyRequired, "public keys are never encrypted")
             }
-            octets = try form.octets(of: key, keyID: keyID, password: password)
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+            return (key, try form.octets(of: key, keyID: keyID, password: password))
         }
         var report: JSONObject = [:]
         if !key.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }

@@ -2,7 +2,7 @@ import Foundation
 import TokenGeneration
 
 /// The output forms of a key.
-enum KeyForm: String, CaseIterable, ArgumentValue {
+enum KeyForm: String, CaseIterable, NamedValue {
     case pem
     case der
     case jwk

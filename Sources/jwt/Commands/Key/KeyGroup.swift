@@ -11,9 +11,9 @@ enum KeyGroup {
         summary: "Convert, inspect and publish keys",
         discussion: ["Keys are read as PEM, DER, JWK or certificate. The form is detected from the content."],
         examples: [
-            .init(purpose: "Convert PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
-            .init(purpose: "Describe a key", line: "jwt key inspect key.pem"),
-            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
+            "Convert PEM to JWK": "jwt key convert key.pem --to jwk --kid auto",
+            "Describe a key": "jwt key inspect key.pem",
+            "Add a public key to a JWK Set": "jwt key jwks add keys.jwks key.pem",
         ],
         subcommands: [
             KeyConvertCommand.definition, KeyConvertCommand.publicDefinition, KeyThumbprintCommand.definition,
@@ -32,8 +32,8 @@ enum KeyGroup {
     /// Returns the key source that the command line specifies.
     ///
     /// - Throws: ``UsageError`` if the key is missing.
-    static func source(_ arguments: ParsedArguments) throws(UsageError) -> KeySource {
-        guard let source = try KeySource(arguments, operand: arguments.operands.first) else {
+    static func source(_ arguments: ParsedArguments, operand: Int = 0) throws(UsageError) -> KeySource {
+        guard let source = try KeySource(arguments, operand: operand) else {
             throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
         }
         return source

@@ -6,16 +6,15 @@ struct KeyInspectCommand {
         name: "inspect",
         summary: "Describe a key",
         discussion: ["Validates the key and prints one line for each property, but nothing secret."],
-        options: KeySource.options,
+        options: [KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "Describe a key", line: "jwt key inspect key.pem"),
-            .init(purpose: "Check whether a key is private", line: "jwt key inspect key.pem --json | jq -r .part"),
+            "Describe a key": "jwt key inspect key.pem",
+            "Check whether a key is private": "jwt key inspect key.pem --json | jq -r .part",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The key is valid and was described"),
-            .init(code: 2, meaning: "The key is invalid, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The key is valid and was described",
+            2: "The key is invalid, or a file can't be read",
         ],
         action: { try KeyInspectCommand($0).run(on: $1) }
     )

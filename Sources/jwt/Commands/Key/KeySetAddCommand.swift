@@ -7,15 +7,7 @@ struct KeySetAddCommand {
         value: "ID",
         "The kid in the set (default: the key's kid, or its RFC 7638 thumbprint)"
     )
-    private static let algorithm = Option<KeyAlgorithm>(
-        "alg",
-        value: "ALG",
-        "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
-    )
-    private static let isPrivate = Flag(
-        "private",
-        "Include the private key; the file becomes readable only by you"
-    )
+    private static let isPrivate = Flag("private", "Include the private key; the file becomes readable only by you")
     private static let force = Flag("force", short: "f", "Replace a key with the same kid")
 
     static let definition = CommandDefinition(
@@ -27,16 +19,13 @@ struct KeySetAddCommand {
             don't have to guess. Prints the kid.
             """
         ],
-        options: [keyID.definition, algorithm.definition, isPrivate.definition, force.definition] + KeySource.options,
+        options: [keyID, KeySource.algorithm, isPrivate, force, KeySource.options],
         operands: [KeySetGroup.set, KeyGroup.operand],
         examples: [
-            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
-            .init(
-                purpose: "Choose the kid",
-                line: "jwt key jwks add keys.jwks rsa.pem --alg RS256 --kid 2026-11"
-            ),
+            "Add a public key to a JWK Set": "jwt key jwks add keys.jwks key.pem",
+            "Choose the kid": "jwt key jwks add keys.jwks rsa.pem --alg RS256 --kid 2026-11",
         ],
-        exitStatuses: KeySetGroup.exitStatuses,
+        exitCodes: KeySetGroup.exitCodes,
         action: { try KeySetAddCommand($0).run(on: $1) }
     )
 
@@ -50,12 +39,9 @@ struct KeySetAddCommand {
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         file = try KeySetGroup.file(arguments)
         if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
-        guard let source = try KeySource(arguments, operand: arguments.operands.dropFirst().first) else {
-            throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
-        }
-        self.source = source
+        source = try KeyGroup.source(arguments, operand: 1)
         keyID = try arguments.value(of: Self.keyID)?.text
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)
         isPrivate = arguments.contains(Self.isPrivate)
         force = arguments.contains(Self.force)
     }
@@ -66,8 +52,7 @@ struct KeySetAddCommand {
         let jwk = try entry(keyFile)
         let name = jwk.keyID ?? ""
         try KeySetFile.change(file, mayBeMissing: true, isSecret: isPrivate) { set in
-            let others = set.indices(of: name)
-            if !others.isEmpty {
+            if set.contains(name) {
                 guard force else {
                     throw CommandFailure(
                         .rejected,
@@ -75,7 +60,7 @@ struct KeySetAddCommand {
                         cause: TokenError(.ambiguousKey, "")
                     )
                 }
-                set.entries = set.entries.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+                set.remove(name)
             }
             set.entries.append(.object(jwk.members))
         }
@@ -83,7 +68,7 @@ struct KeySetAddCommand {
     }
 
     private func entry(_ file: KeyFile) throws(CommandFailure) -> JWK {
-        do {
+        try CommandFailure.reporting(at: file.name) {
             let key = try AnyKey(file, algorithm: algorithm)
             guard isPrivate || !key.isSymmetric else {
                 throw TokenError(
@@ -102,12 +87,6 @@ struct KeySetAddCommand {
             if jwk.keyID == nil { jwk.keyID = try key.thumbprint }
             if jwk.use == nil { jwk.use = "sig" }
             return jwk
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)
         }
     }
 }

@@ -16,28 +16,23 @@ enum KeySetGroup {
             """
         ],
         examples: [
-            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
-            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "Remove a key", line: "jwt key jwks remove keys.jwks 2025-06"),
+            "Add a public key to a JWK Set": "jwt key jwks add keys.jwks key.pem",
+            "List the keys": "jwt key jwks list keys.jwks",
+            "Remove a key": "jwt key jwks remove keys.jwks 2025-06",
         ],
         subcommands: [
             KeySetAddCommand.definition, KeySetRemoveCommand.definition, KeySetListCommand.definition,
         ]
     )
 
-    static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 0, meaning: "Success"),
-        .init(code: 1, meaning: "The set already has the key, or doesn't have it"),
-        .init(code: 2, meaning: "A key or the set is unusable, or a file can't be read or written"),
-        .usage,
+    static let exitCodes: KeyValuePairs<Int32, String> = [
+        0: "Success",
+        1: "The set already has the key, or doesn't have it",
+        2: "A key or the set is unusable, or a file can't be read or written",
     ]
 
     static func file(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {
-        do throws(ValueError) {
-            return try InputFile(argument: arguments.operands.first ?? "")
-        } catch {
-            throw arguments.usageError("SET \(error.message)")
-        }
+        try arguments.operand(named: "SET") ?? .standardInput
     }
 }
 
@@ -66,11 +61,8 @@ struct KeySetFile {
         isSecret: Bool = false,
         _ change: (inout KeySetFile) throws -> Result
     ) throws -> Result {
-        let lock: FileDescriptor
-        do throws(FileDescriptor.Failure) {
-            lock = try FileDescriptor.lockedFolder(of: file.path)
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): its folder can't be locked: \(error.reason)", cause: error)
+        let lock = try CommandFailure.reporting(at: "\(file.name): its folder can't be locked") {
+            try FileDescriptor.lockedFolder(of: file.path)
         }
         return try lock.whileOpen {
             var set = try KeySetFile(file, mayBeMissing: mayBeMissing)
@@ -92,12 +84,10 @@ struct KeySetFile {
             return
         }
         mode = content.status.map { $0.mode & 0o777 }
-        do throws(TokenError) {
+        document = try CommandFailure.reporting(at: file.name) {
             // Reject a set that verifiers couldn't parse, instead of adding to it.
             _ = try JWKSet(parsing: Data(content.bytes))
-            document = try JSONObject(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+            return try JSONObject(parsing: Data(content.bytes))
         }
     }
 
@@ -106,9 +96,9 @@ struct KeySetFile {
         set { document["keys"] = .array(newValue) }
     }
 
-    func indices(of keyID: String) -> [Int] {
-        entries.indices.filter { entries[$0].object?["kid"] == .string(keyID) }
-    }
+    func contains(_ keyID: String) -> Bool { entries.contains { $0.object?["kid"] == .string(keyID) } }
+
+    mutating func remove(_ keyID: String) { entries.removeAll { $0.object?["kid"] == .string(keyID) } }
 
     private func write(isSecret: Bool) throws(CommandFailure) {
         let text = VisibleText.json(document.prettyPrinted()) + "\n"

@@ -14,13 +14,12 @@ struct KeySetListCommand {
         ],
         operands: [KeySetGroup.set],
         examples: [
-            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "List only the kids", line: "jwt key jwks list keys.jwks | cut -f1"),
+            "List the keys": "jwt key jwks list keys.jwks",
+            "List only the kids": "jwt key jwks list keys.jwks | cut -f1",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The keys were listed"),
-            .init(code: 2, meaning: "The set is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The keys were listed",
+            2: "The set is unusable, or a file can't be read",
         ],
         action: { try KeySetListCommand($0).run(on: $1) }
     )
@@ -33,12 +32,7 @@ struct KeySetListCommand {
 
     private func run(on console: Console) throws {
         let content = try file.read()
-        let set: JWKSet
-        do throws(TokenError) {
-            set = try JWKSet(parsing: Data(content.bytes))
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
-        }
+        let set = try CommandFailure.reporting(at: file.name) { try JWKSet(parsing: Data(content.bytes)) }
         let rows = set.keys.map(Self.row)
         if console.writesJSON {
             try console.print(["keys": .array(rows.map { .object(Self.object($0)) })])

@@ -14,8 +14,8 @@ struct KeySetRemoveCommand {
                 summary: "The kid of the key; put -- before one that begins with -"
             ),
         ],
-        examples: [.init(purpose: "Retire a key", line: "jwt key jwks remove keys.jwks 2025-06")],
-        exitStatuses: KeySetGroup.exitStatuses,
+        examples: ["Retire a key": "jwt key jwks remove keys.jwks 2025-06"],
+        exitCodes: KeySetGroup.exitCodes,
         action: { try KeySetRemoveCommand($0).run(on: $1) }
     )
 
@@ -30,16 +30,16 @@ struct KeySetRemoveCommand {
 
     private func run(on console: Console) throws {
         let count = try KeySetFile.change(file) { set in
-            let doomed = set.indices(of: keyID)
-            guard !doomed.isEmpty else {
+            guard set.contains(keyID) else {
                 throw CommandFailure(
                     .rejected,
                     "\(file.name): has no key with this kid; jwt key jwks list shows its keys",
                     cause: TokenError(.unknownKey, "")
                 )
             }
-            set.entries = set.entries.enumerated().filter { !doomed.contains($0.offset) }.map(\.element)
-            return doomed.count
+            let count = set.entries.count
+            set.remove(keyID)
+            return count - set.entries.count
         }
         if console.writesJSON { try console.print(["removed": .number(JSONNumber(count))]) }
     }

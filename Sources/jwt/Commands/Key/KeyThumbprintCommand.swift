@@ -2,7 +2,7 @@ import TokenGeneration
 
 /// The `jwt key thumbprint` command: prints the RFC 7638 thumbprint of a key.
 struct KeyThumbprintCommand {
-    enum Hash: String, CaseIterable, ArgumentValue {
+    enum Hash: String, CaseIterable, NamedValue {
         case sha256, sha384, sha512
 
         var function: ThumbprintHash {
@@ -26,16 +26,15 @@ struct KeyThumbprintCommand {
             secret: don't publish it.
             """
         ],
-        options: [hash.definition, uri.definition] + KeySource.options,
+        options: [hash, uri, KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "Print the usual kid of a key", line: "jwt key thumbprint key.pem"),
-            .init(purpose: "Print the thumbprint as a URI", line: "jwt key thumbprint --uri key.pem"),
+            "Print the usual kid of a key": "jwt key thumbprint key.pem",
+            "Print the thumbprint as a URI": "jwt key thumbprint --uri key.pem",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The thumbprint was printed"),
-            .init(code: 2, meaning: "The key is unusable, or a file can't be read"),
-            .usage,
+        exitCodes: [
+            0: "The thumbprint was printed",
+            2: "The key is unusable, or a file can't be read",
         ],
         action: { try KeyThumbprintCommand($0).run(on: $1) }
     )
@@ -57,8 +56,7 @@ struct KeyThumbprintCommand {
             let jwk = try Self.jwk(file)
             return isURI ? try jwk.thumbprintURI(hash.function) : try jwk.thumbprint(hash.function)
         }
-        guard console.writesJSON else { return try console.print(text) }
-        try console.print(["thumbprint": .string(text)])
+        try console.print(text, as: "thumbprint")
     }
 
     /// Returns the key as a JWK, which can have any key type with a defined thumbprint.

@@ -32,7 +32,7 @@ struct RequestCommand: Sendable {
             a file is omitted.
             """,
         ],
-        options: RequestOptions.options + ResponseOutput.options + SignatureOptions.options + TokenOptions.options,
+        options: [RequestOptions.options, ResponseOutput.options, SignatureOptions.members, TokenOptions.options],
         operands: [
             OperandDefinition(
                 name: "METHOD",
@@ -41,38 +41,23 @@ struct RequestCommand: Sendable {
             OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
-            .init(purpose: "Send a GET request", line: "jwt request https://api.example/reports --profile prod"),
-            .init(
-                purpose: "Post JSON, and fail if the API rejects the request",
-                line:
-                    #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#
-            ),
-            .init(
-                purpose: "Upload a file, and save the response to another file",
-                line: """
-                    jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
-                    """
-            ),
-            .init(
-                purpose: "Use a token that is bound to a key",
-                line: "jwt request GET https://api.example/reports --profile prod --dpop"
-            ),
-            .init(
-                purpose: "Sign a request, without a token",
-                line: "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json"
-            ),
+            "Send a GET request": "jwt request https://api.example/reports --profile prod",
+            "Post JSON, and fail if the API rejects the request":
+                #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#,
+            "Upload a file, and save the response to another file": """
+            jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
+            """,
+            "Use a token that is bound to a key": "jwt request GET https://api.example/reports --profile prod --dpop",
+            "Sign a request, without a token":
+                "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The server responded; with --fail, with a status below 400"),
-            .init(
-                code: 1,
-                meaning: """
-                    The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
-                    as --response-signature requires
-                    """
-            ),
-            .init(code: 2, meaning: "A server can't be reached, or a file, key or configuration is unusable"),
-            .usage,
+        exitCodes: [
+            0: "The server responded; with --fail, with a status below 400",
+            1: """
+            The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
+            as --response-signature requires
+            """,
+            2: "A server can't be reached, or a file, key or configuration is unusable",
         ],
         action: { try RequestCommand($0, $1).run(on: $1) }
     )
@@ -89,11 +74,11 @@ struct RequestCommand: Sendable {
 
     private init(_ arguments: ParsedArguments, _ console: Console) throws {
         output = try ResponseOutput(arguments, console)
-        let options = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        let options = try TokenOptions.Completed(arguments)
         signature = try SignatureOptions(options.arguments)
         token = signature == nil || options.requestsToken ? try TokenOptions(options) : nil
         request = try RequestOptions(options.arguments)
-        roots = try ServerOptions.roots(options.arguments)
+        roots = try options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
         let readers = [token?.standardInputReaders ?? (roots?.isStandardInput ?? false ? 1 : 0)]
         if (readers + [signature?.standardInputReaders ?? 0, request.standardInputReaders]).reduce(0, +) > 1 {
@@ -131,7 +116,7 @@ struct RequestCommand: Sendable {
 
     private func authenticator(_ access: TokenAccess) -> any RequestInterceptor {
         OAuth2Authenticator(
-            source: RequestTokenSource(access.source),
+            source: RequestTokenSource(source: access.source),
             resources: .origins(of: request.origins),
             timing: token.map { OAuth2Timing(timeout: $0.server.timeout) } ?? OAuth2Timing()
         )
@@ -215,8 +200,7 @@ struct RequestCommand: Sendable {
             guard error.code == .requestNotMade else { return rejection(cause) }
             return CommandFailure(.failed, "\(request.name): can't sign the request: \(cause.message)", cause: cause)
         }
-        let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-        return CommandFailure(.failed, "\(request.name): \(error.message)\(advice)", cause: error)
+        return CommandFailure(.failed, "\(request.name): \(error.message)\(error.trustAdvice)", cause: error)
     }
 }
 
@@ -225,11 +209,7 @@ struct RequestCommand: Sendable {
 /// It hides the expiry of its tokens, so that no token is refreshed in the background. The process
 /// could end during such a refresh and lose the rotated refresh token.
 private struct RequestTokenSource: TokenSource {
-    private let source: LastingTokenSource
-
-    init(_ source: LastingTokenSource) {
-        self.source = source
-    }
+    let source: LastingTokenSource
 
     func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)

@@ -3,13 +3,9 @@ import Networking
 
 /// The options that describe the request.
 struct RequestOptions: Sendable {
-    static let section = "Request"
-
     static let api = Option<ServiceURL>(
         "api",
-        value: "URL",
         isRepeatable: true,
-        section: section,
         """
         An API for the token, which is sent to no other origin (default: the origin of URL). With a single API, URL \
         can be a path
@@ -20,32 +16,22 @@ struct RequestOptions: Sendable {
         short: "H",
         value: "NAME: VALUE",
         isRepeatable: true,
-        section: section,
         "A header field, or @FILE to read one field per line"
     )
     private static let data = Option<BodySource>(
         "data",
         short: "d",
-        value: "TEXT|@FILE",
-        section: section,
         "The body: text, a file or, with @-, standard input; sent as a form unless you set Content-Type"
     )
-    private static let json = Option<BodySource>(
-        "json-body",
-        value: "TEXT|@FILE",
-        section: section,
-        "The body, which must be JSON, from the same sources"
-    )
+    private static let json = Option<BodySource>("json-body", "The body, which must be JSON, from the same sources")
     private static let follows = Flag(
         "location",
         short: "L",
-        section: section,
         "Follow up to 10 redirects; other origins receive neither the token nor your header fields"
     )
     private static let retries = Option<Count>(
         "retry",
         value: "COUNT",
-        section: section,
         """
         The maximum number of retries, for safe requests, after 408, 429, 5xx and network failures, with exponential \
         backoff or as the server requests (default: 0)
@@ -53,19 +39,13 @@ struct RequestOptions: Sendable {
     )
     private static let timeout = Option<TimeSpan>(
         "timeout",
-        value: "DURATION",
-        section: section,
         "The total timeout (default: none, but the request fails after a minute without data)"
     )
 
     /// The request options that a profile can set.
-    static let members =
-        [ProfileMember(api), ProfileMember(timeout), ProfileMember(retries)] + SignatureOptions.members
+    static let members = OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
 
-    static let options = [
-        header.definition, data.definition, json.definition, follows.definition, retries.definition,
-        timeout.definition, api.definition,
-    ]
+    static let options = OptionDefinition.section("Request", [header, data, json, follows, retries, timeout, api])
 
     let method: HTTPMethod
     let url: URL

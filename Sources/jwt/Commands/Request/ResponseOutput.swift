@@ -5,37 +5,25 @@ import TokenGeneration
 
 /// The output of a response.
 struct ResponseOutput: Sendable {
-    static let section = "Response"
-
     private static let out = Option<OutputFile>(
         "out",
         short: "o",
-        value: "FILE",
-        section: section,
         "The output file for the body, created only when the body is complete (default: standard output)"
     )
-    private static let force = Flag("force", section: section, "Replace an existing file")
+    private static let force = Flag("force", "Replace an existing file")
     private static let includesHead = Flag(
         "include",
         short: "i",
-        section: section,
         "Print the status and the header fields before the body"
     )
     private static let fails = Flag(
         "fail",
         short: "f",
-        section: section,
         "Treat a status of 400 or more as a failure: exit with 1 and discard the body"
     )
-    private static let failsWithBody = Flag(
-        "fail-with-body",
-        section: section,
-        "Like --fail, but print the body"
-    )
+    private static let failsWithBody = Flag("fail-with-body", "Like --fail, but print the body")
 
-    static let options = [
-        out.definition, force.definition, includesHead.definition, fails.definition, failsWithBody.definition,
-    ]
+    static let options = OptionDefinition.section("Response", [out, force, includesHead, fails, failsWithBody])
 
     /// The maximum size of a body that is held in memory, for a terminal or JSON.
     private static let heldLimit = 64 << 20

@@ -6,45 +6,29 @@ import TokenGeneration
 
 /// The options for signing requests, and for verifying the signatures of responses.
 struct SignatureOptions: Sendable {
-    static let section = "HTTP signature"
-
     private static let key = Option<InputFile>(
         "http-signature",
-        value: "FILE",
-        section: section,
         """
         Sign the request and each retry and redirect (RFC 9421) with this private key: PEM, DER or JWK; without options \
         for a token, the request has none
         """
     )
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "signature-alg",
-        value: "ALG",
-        section: section,
         "The algorithm, for a key that doesn't state it: PS512 is rsa-pss-sha512, RS256 is rsa-v1_5-sha256"
     )
     private static let secret = Option<SecretEncoding>(
         "signature-secret",
-        value: "text|base64|base64url|hex",
-        section: section,
         "Read the key as a raw secret in this encoding; requires --signature-alg HS256"
     )
-    private static let passwordFile = Option<InputFile>(
-        "signature-password-file",
-        value: "FILE",
-        section: section,
-        "The file with the password of --http-signature"
-    )
-    private static let passwordEnvironment = Option<EnvironmentVariable>(
-        "signature-password-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the password of --http-signature"
+    private static let password = SecretOptions(
+        "signature-password",
+        file: "The file with the password of --http-signature",
+        environment: "The environment variable with the password of --http-signature"
     )
     private static let profile = Option<SignatureProfileName>(
         "signature-profile",
         value: "NAME",
-        section: section,
         """
         The agreement with the verifier: \(SignatureProfileName.names) (default: standard, which covers the method, \
         URL, body and credentials)
@@ -53,59 +37,39 @@ struct SignatureOptions: Sendable {
     private static let keyID = Option<NonEmptyText>(
         "signature-keyid",
         value: "ID",
-        section: section,
         "The ID of the key at the verifier; auto is the RFC 7638 thumbprint (default: the JWK's kid, or auto)"
     )
-    private static let tag = Option<NonEmptyText>(
-        "signature-tag",
-        value: "TEXT",
-        section: section,
-        "The tag (default: the profile's, if any)"
-    )
+    private static let tag = Option<NonEmptyText>("signature-tag", "The tag (default: the profile's, if any)")
     private static let cover = Option<ComponentArgument>(
         "signature-cover",
-        value: "COMPONENT",
         isRepeatable: true,
-        section: section,
         "Another component to cover, such as idempotency-key"
     )
     private static let lifetime = Option<TimeSpan>(
         "signature-expires-in",
-        value: "DURATION",
-        section: section,
         "The time until the signature expires (default: the profile's, usually none)"
     )
     private static let agent = Option<ServiceURL>(
         "signature-agent",
-        value: "URL",
-        section: section,
         "The URL of your published keys, for the profile web-bot-auth"
     )
     private static let responseKey = Option<InputFile>(
         "response-signature",
-        value: "FILE",
-        section: section,
         """
         Require a signature of the response, for the same profile, and verify it with this key: PEM, DER, JWK, \
         certificate or JWK Set; a body is printed only after it's verified
         """
     )
-    private static let responseAlgorithm = Option<KeyAlgorithm>(
+    private static let responseAlgorithm = Option<JWSAlgorithm>(
         "response-signature-alg",
-        value: "ALG",
-        section: section,
         "The algorithm of --response-signature, for keys that don't state it"
     )
 
     /// The options that a profile in the configuration can set.
-    static let members = [
-        ProfileMember(key), ProfileMember(algorithm), ProfileMember(secret), ProfileMember(passwordFile),
-        ProfileMember(passwordEnvironment), ProfileMember(profile), ProfileMember(keyID), ProfileMember(tag),
-        ProfileMember(cover), ProfileMember(lifetime), ProfileMember(agent), ProfileMember(responseKey),
-        ProfileMember(responseAlgorithm),
-    ]
-
-    static let options = members.map(\.definition)
+    static let members = OptionDefinition.section(
+        "HTTP signature",
+        [key, algorithm, secret, password, profile, keyID, tag, cover, lifetime, agent, responseKey, responseAlgorithm]
+    )
 
     private let source: KeySource?
     private let algorithm: JWSAlgorithm?
@@ -114,17 +78,11 @@ struct SignatureOptions: Sendable {
     private let response: (file: InputFile, algorithm: JWSAlgorithm?, profile: SignatureProfile)?
 
     /// Creates the options, or returns `nil` if nothing is signed or verified.
-    ///
-    /// - Throws: ``UsageError``.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let file = try arguments.value(of: Self.key)
         let responseFile = try arguments.value(of: Self.responseKey)
         try Self.checkUse(arguments, signs: file != nil, verifies: responseFile != nil)
-        let password = try PasswordSource(
-            arguments,
-            file: Self.passwordFile,
-            environment: Self.passwordEnvironment
-        )
+        let password = try PasswordSource(arguments, Self.password)
         let secret = try arguments.value(of: Self.secret)
         source = try file.map { file throws(UsageError) in
             try KeySource(
@@ -135,7 +93,7 @@ struct SignatureOptions: Sendable {
                 algorithmOption: Self.algorithm.definition.spelling
             )
         }
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: Self.algorithm)
         keyID = try arguments.value(of: Self.keyID)?.text
         let name = try arguments.value(of: Self.profile) ?? .standard
         let agent = try arguments.value(of: Self.agent)?.url
@@ -157,7 +115,7 @@ struct SignatureOptions: Sendable {
                     "--response-signature needs a profile for responses: standard, proxied or fapi2"
                 )
             }
-            response = (responseFile, try arguments.value(of: Self.responseAlgorithm)?.algorithm, profile)
+            response = (responseFile, try arguments.value(of: Self.responseAlgorithm), profile)
         } else {
             response = nil
         }
@@ -171,7 +129,7 @@ struct SignatureOptions: Sendable {
     ) throws(UsageError) {
         let shared = [key.definition.longName, profile.definition.longName]
         let forResponses = [responseKey.definition.longName, responseAlgorithm.definition.longName]
-        for option in options where arguments.contains(option) && !shared.contains(option.longName) {
+        for option in members where arguments.contains(option) && !shared.contains(option.longName) {
             let isForResponses = forResponses.contains(option.longName)
             guard isForResponses ? !verifies : !signs else { continue }
             let needed = isForResponses ? responseKey.definition : key.definition
@@ -209,7 +167,7 @@ struct SignatureOptions: Sendable {
                 algorithmOption: Self.responseAlgorithm.definition.spelling
             )
             file.warn(on: console)
-            let verifier = try Self.describing(file.name) {
+            let verifier = try CommandFailure.reporting(at: file.name) {
                 let keys = try file.signatureKeys(for: response.algorithm)
                 return try MessageVerifier(profile: response.profile, keys: keys, replayCache: nil)
             }
@@ -222,7 +180,7 @@ struct SignatureOptions: Sendable {
     private func signer(_ source: KeySource, _ console: Console) throws(CommandFailure) -> MessageSigner {
         let file = try source.read(warningOn: console)
         file.warn(on: console)
-        return try Self.describing(file.name) {
+        return try CommandFailure.reporting(at: file.name) {
             let (key, ownID) = try file.signingKey(for: algorithm)
             return try MessageSigner(key: key, keyID: try keyID(of: key, ownID, file.name), profile: profile)
         }
@@ -243,28 +201,10 @@ struct SignatureOptions: Sendable {
         }
         return key.verificationKey.thumbprint
     }
-
-    /// Runs a closure and adds the file's name to its errors.
-    private static func describing<Value>(
-        _ name: String,
-        _ body: () throws -> Value
-    ) throws(CommandFailure) -> Value {
-        do {
-            return try body()
-        } catch let error as HTTPSignatureError {
-            throw CommandFailure(.failed, "\(name): \(error.message)", cause: error)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
-        }
-    }
 }
 
 extension KeyFile {
     /// Returns the keys of a verifier of HTTP message signatures.
-    ///
-    /// - Throws: ``CommandFailure`` with the name of the file.
     fileprivate func signatureKeys(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> SignatureKeys {
         if let keySet {
             return SignatureKeys(keySet, selection: KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))

@@ -2,35 +2,14 @@ import TokenGeneration
 
 /// The options for signing a presentation with the holder's key.
 struct HolderBinding {
-    private static let section = "Key binding"
+    private static let key = KeySource.key("The holder's private key: PEM, DER or JWK; requires --nonce and --kb-aud")
+    static let nonce = Option<NonEmptyText>("nonce", "The nonce that the verifier sent for this transaction")
+    static let audience = Option<NonEmptyText>("kb-aud", "The verifier's name, the audience of the key binding")
 
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: section,
-        "The holder's private key: PEM, DER or JWK; requires --nonce and --kb-aud"
+    static let options = OptionDefinition.section(
+        "Key binding",
+        [key, KeySource.keyPairOptions, KeySource.algorithm, nonce, audience]
     )
-    static let nonce = Option<NonEmptyText>(
-        "nonce",
-        value: "TEXT",
-        section: section,
-        "The nonce that the verifier sent for this transaction"
-    )
-    static let audience = Option<NonEmptyText>(
-        "kb-aud",
-        value: "TEXT",
-        section: section,
-        "The verifier's name, the audience of the key binding"
-    )
-
-    static let options =
-        ([key.definition] + KeySource.keyPairOptions + [KeySource.algorithm.definition]).map { option in
-            var option = option
-            option.section = section
-            return option
-        } + [nonce.definition, audience.definition]
 
     let nonce: String
     let audience: String
@@ -44,7 +23,7 @@ struct HolderBinding {
         let source = try KeySource(arguments, key: Self.key)
         let nonce = try arguments.value(of: Self.nonce)?.text
         let audience = try arguments.value(of: Self.audience)?.text
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)
         guard source != nil || nonce != nil || audience != nil else {
             if algorithm != nil { throw arguments.usageError("--alg requires a key") }
             return nil
@@ -63,12 +42,7 @@ struct HolderBinding {
     var takesStandardInput: Bool { source.takesStandardInput }
 
     /// Reads the holder's key.
-    ///
-    /// - Throws: ``CommandFailure`` if the key can't sign.
     func key(_ console: Console) throws(CommandFailure) -> SigningKey {
-        let file = try source.read(warningOn: console)
-        let key = try file.signingKey(for: algorithm).key
-        file.warn(on: console)
-        return key
+        try source.signingKey(for: algorithm, console).key
     }
 }

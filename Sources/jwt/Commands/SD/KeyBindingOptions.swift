@@ -2,36 +2,27 @@ import TokenGeneration
 
 /// The options for a verifier's rule about key bindings.
 struct KeyBindingOptions {
-    private static let section = "Key binding"
-
     private static let nonce = Option<NonEmptyText>(
         "nonce",
-        value: "TEXT",
-        section: section,
         "The nonce that you sent to the holder; requires a key binding"
     )
     private static let audience = Option<NonEmptyText>(
         "kb-aud",
-        value: "TEXT",
-        section: section,
         "The name that the holder knows you by, the required audience of the key binding"
     )
     private static let maximumAge = Option<TimeSpan>(
         "kb-max-age",
-        value: "DURATION",
-        section: section,
         "The maximum time since the holder signed the key binding (default: 5m)"
     )
     private static let notRequired = Flag(
         "allow-no-key-binding",
-        section: section,
         """
         Accept presentations with and without a key binding, which is ignored; anyone who has a copy can present the \
         SD-JWT
         """
     )
 
-    static let options = [nonce.definition, audience.definition, maximumAge.definition, notRequired.definition]
+    static let options = OptionDefinition.section("Key binding", [nonce, audience, maximumAge, notRequired])
 
     let rule: KeyBindingRule
 

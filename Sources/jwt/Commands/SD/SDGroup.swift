@@ -11,23 +11,14 @@ enum SDGroup {
             """
         ],
         examples: [
-            .init(
-                purpose: "Issue an SD-JWT for a holder's key",
-                line: """
-                    jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json --disclosable name > sd-jwt
-                    """
-            ),
-            .init(
-                purpose: "Present the name to a verifier",
-                line: """
-                    jwt sd present --verify-key issuer.pub --disclose name -k holder.pem --nonce "$N" --kb-aud shop < sd-jwt
-                    """
-            ),
-            .init(
-                purpose: "Verify the presentation",
-                line: "jwt sd verify -k issuer.pub --nonce \"$N\" --kb-aud shop < presentation"
-            ),
-            .init(purpose: "Print the contents without verifying them", line: "jwt sd show < sd-jwt"),
+            "Issue an SD-JWT for a holder's key": """
+            jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json --disclosable name > sd-jwt
+            """,
+            "Present the name to a verifier": """
+            jwt sd present --verify-key issuer.pub --disclose name -k holder.pem --nonce "$N" --kb-aud shop < sd-jwt
+            """,
+            "Verify the presentation": "jwt sd verify -k issuer.pub --nonce \"$N\" --kb-aud shop < presentation",
+            "Print the contents without verifying them": "jwt sd show < sd-jwt",
         ],
         subcommands: [
             SDIssueCommand.definition, SDPresentCommand.definition, SDVerifyCommand.definition,

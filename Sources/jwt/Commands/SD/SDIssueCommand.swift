@@ -2,29 +2,12 @@ import TokenGeneration
 
 /// The `jwt sd issue` command: issues an SD-JWT.
 struct SDIssueCommand {
-    private enum Hash: String, CaseIterable, ArgumentValue {
-        case sha256 = "sha-256"
-        case sha384 = "sha-384"
-        case sha512 = "sha-512"
-
-        var algorithm: SDJWTHashAlgorithm {
-            switch self {
-            case .sha256: .sha256
-            case .sha384: .sha384
-            case .sha512: .sha512
-            }
-        }
-    }
-
-    private static let section = "Disclosures"
     private static let defaultType = "sd-jwt"
 
     private static let disclosable = Option<ClaimPathArgument>(
         "disclosable",
         short: "d",
-        value: "PATH",
         isRepeatable: true,
-        section: section,
         """
         A claim that the holder can hide: name, address.locality, nationalities[0], nationalities[*] for every element, \
         or a JSON array such as '["a.b",0,null]' for names with periods or brackets
@@ -33,22 +16,18 @@ struct SDIssueCommand {
     private static let decoys = Option<DecoyCount>(
         "decoys",
         value: "NUMBER|MIN-MAX",
-        section: section,
         """
         The number of digests without a claim, in each object and array with claims that can be hidden, so that \
         verifiers don't learn how many claims are hidden (default: 0)
         """
     )
-    private static let hash = Option<Hash>(
+    private static let hash = Option<SDJWTHashAlgorithm>(
         "hash",
         value: "sha-256|sha-384|sha-512",
-        section: section,
         "The hash algorithm of the digests (default: sha-256)"
     )
     private static let holderKey = Option<InputFile>(
         "holder-key",
-        value: "FILE",
-        section: KeySource.section,
         """
         The holder's public key: PEM, DER, JWK or certificate; verifiers can then require a key binding, a proof that \
         the presenter has the private key
@@ -69,41 +48,32 @@ struct SDIssueCommand {
             the validity. Without --holder-key, anyone who has a copy can present the token.
             """,
         ],
-        options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.keyPairOptions
-            + [holderKey.definition, disclosable.definition, decoys.definition, hash.definition] + headerOptions
-            + ClaimOptions.optionsForOneToken + SDForm.options,
-        examples: [
-            .init(
-                purpose: "Issue a token for a holder's key, whose name and nationalities can be hidden",
-                line: """
-                    jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json -d name -d 'nationalities[*]'
-                    """
-            ),
-            .init(
-                purpose: "Issue a token from options",
-                line:
-                    "jwt sd issue -k issuer.pem --iss https://id.example -c name=Alice -d name --expires-in 52w > sd-jwt"
-            ),
-            .init(
-                purpose: "Pipe in claims, and hide how many of them are hidden",
-                line: "jq .claims user.json | jwt sd issue -k issuer.pem --claims - -d address.locality --decoys 2-5"
-            ),
+        options: [
+            KeySource.signingOptions.without(KeySource.secret),
+            OptionDefinition.section(KeySource.section, [holderKey]),
+            OptionDefinition.section("Disclosures", [disclosable, decoys, hash]), headerOptions,
+            ClaimOptions.optionsForOneToken,
+            SDForm.options,
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The SD-JWT was printed"),
-            .init(code: 2, meaning: "A key or the claims are unusable, or standard output is closed"),
-            .usage,
+        examples: [
+            "Issue a token for a holder's key, whose name and nationalities can be hidden": """
+            jwt sd issue -k issuer.pem --holder-key holder.pub --claims claims.json -d name -d 'nationalities[*]'
+            """,
+            "Issue a token from options":
+                "jwt sd issue -k issuer.pem --iss https://id.example -c name=Alice -d name --expires-in 52w > sd-jwt",
+            "Pipe in claims, and hide how many of them are hidden":
+                "jq .claims user.json | jwt sd issue -k issuer.pem --claims - -d address.locality --decoys 2-5",
+        ],
+        exitCodes: [
+            0: "The SD-JWT was printed",
+            2: "A key or the claims are unusable, or standard output is closed",
         ],
         action: { try SDIssueCommand($0).run(on: $1) }
     )
 
-    private static let headerOptions = HeaderOptions.options.map { option in
-        var option = option
-        if option.longName == "typ" {
-            option.summary = "The type: \(defaultType) (default), or one that ends with +sd-jwt, such as dc+sd-jwt"
-        }
-        return option
-    }
+    private static let headerOptions = HeaderOptions.options.describing([
+        "typ": "The type: \(defaultType) (default), or one that ends with +sd-jwt, such as dc+sd-jwt"
+    ])
 
     private let arguments: ParsedArguments
     private let source: KeySource
@@ -120,11 +90,8 @@ struct SDIssueCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         self.arguments = arguments
-        guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
-        }
-        self.source = source
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        source = try KeySource.required(arguments)
+        algorithm = try arguments.value(of: KeySource.algorithm)
         if let algorithm, algorithm.isSymmetric {
             throw arguments.usageError(
                 "--alg \(algorithm) needs a shared secret, with which every verifier could issue SD-JWTs"
@@ -133,7 +100,7 @@ struct SDIssueCommand {
         holder = try arguments.value(of: Self.holderKey)
         paths = try arguments.values(of: Self.disclosable).map(\.path)
         decoyCount = try arguments.value(of: Self.decoys)
-        hashAlgorithm = try arguments.value(of: Self.hash)?.algorithm ?? .sha256
+        hashAlgorithm = try arguments.value(of: Self.hash) ?? .sha256
         header = try HeaderOptions(arguments, payloadAdvice: "the payload of an SD-JWT is always encoded")
         type = try Self.type(in: header.parameters, arguments)
         claims = try ClaimOptions(arguments)
@@ -142,12 +109,10 @@ struct SDIssueCommand {
         if decoyCount != nil, paths.isEmpty {
             throw arguments.usageError("--decoys needs --disclosable; decoys are added next to disclosable claims")
         }
-        let readers = [
-            source.takesStandardInput, holder?.isStandardInput ?? false, claimsFile?.isStandardInput ?? false,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys and the claims can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [source.takesStandardInput, holder?.isStandardInput, claimsFile?.isStandardInput],
+            "only one of the keys and the claims can come from standard input"
+        )
     }
 
     private static func type(in parameters: JSONObject, _ arguments: ParsedArguments) throws(UsageError) -> String {
@@ -173,7 +138,7 @@ struct SDIssueCommand {
             issuer.hashAlgorithm = hashAlgorithm
             if let decoyCount { issuer.decoys = decoyCount.range }
             token = try issuer.issue(
-                readClaims(),
+                claims.claims(adding: claimsFile, arguments),
                 disclosable: paths,
                 holderKey: holderKey,
                 header: header.parameters
@@ -187,15 +152,6 @@ struct SDIssueCommand {
         try form.print(token, on: console)
     }
 
-    private func readClaims() throws -> JSONObject {
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        do {
-            return try claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        }
-    }
-
     /// Returns an error of the command line if it alone is wrong, and a failure otherwise.
     private func failure(_ error: TokenError) -> any Error {
         let message = error.code == .missingClaim ? "--disclosable: \(error.message)" : error.message
@@ -207,4 +163,8 @@ struct SDIssueCommand {
         default: return CommandFailure(.failed, error)
         }
     }
+}
+
+extension SDJWTHashAlgorithm: NamedValue {
+    static let names = ["sha-256", "sha-384", "sha-512"]
 }

@@ -2,27 +2,20 @@ import TokenGeneration
 
 /// The `jwt sd present` command: presents some claims of an SD-JWT.
 struct SDPresentCommand {
-    private static let section = "Disclosures"
-    private static let issuerSection = "Issuer"
-
     private static let disclose = Option<ClaimPathArgument>(
         "disclose",
         short: "d",
-        value: "PATH",
         isRepeatable: true,
-        section: section,
         "A claim to show to the verifier, with the claims around it; jwt sd show prints the paths"
     )
-    private static let everything = Flag("disclose-all", section: section, "Show every claim")
+    private static let everything = Flag("disclose-all", "Show every claim")
     private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
-        section: issuerSection,
         "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)"
     )
     private static let unverified = Flag(
         "unverified",
-        section: issuerSection,
         "Don't verify the issuer's signature and the times, for an SD-JWT that you verified when you received it"
     )
 
@@ -40,30 +33,24 @@ struct SDPresentCommand {
             don't require a key binding.
             """,
         ],
-        options: [disclose.definition, everything.definition] + HolderBinding.options
-            + SignerKeys.options(section: issuerSection) + [type.definition, unverified.definition] + SDForm.options,
+        options: [
+            OptionDefinition.section("Disclosures", [disclose, everything]), HolderBinding.options,
+            OptionDefinition.section("Issuer", [SignerKeys.options, type, unverified]), SDForm.options,
+        ],
         operands: [TokenInput.operand],
         examples: [
-            .init(
-                purpose: "Present the name, with a key binding for a verifier's nonce",
-                line: """
-                    jwt sd present --verify-key issuer.pub -d name -k holder.pem --nonce "$N" --kb-aud https://shop.example < sd-jwt
-                    """
-            ),
-            .init(
-                purpose: "Present two nationalities without a key binding",
-                line: "jwt sd present --jwks issuer.jwks -d 'nationalities[0]' -d 'nationalities[2]' < sd-jwt"
-            ),
-            .init(
-                purpose: "Present an SD-JWT from your own storage without the issuer's key",
-                line: "jwt sd present --unverified -d address.locality < sd-jwt"
-            ),
+            "Present the name, with a key binding for a verifier's nonce": """
+            jwt sd present --verify-key issuer.pub -d name -k holder.pem --nonce "$N" --kb-aud https://shop.example < sd-jwt
+            """,
+            "Present two nationalities without a key binding":
+                "jwt sd present --jwks issuer.jwks -d 'nationalities[0]' -d 'nationalities[2]' < sd-jwt",
+            "Present an SD-JWT from your own storage without the issuer's key":
+                "jwt sd present --unverified -d address.locality < sd-jwt",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The presentation was printed"),
-            .init(code: 1, meaning: "The SD-JWT was rejected"),
-            .init(code: 2, meaning: "A key or a path doesn't fit the SD-JWT, or a file, a pipe or the network failed"),
-            .usage,
+        exitCodes: [
+            0: "The presentation was printed",
+            1: "The SD-JWT was rejected",
+            2: "A key or a path doesn't fit the SD-JWT, or a file, a pipe or the network failed",
         ],
         action: { try SDPresentCommand($0).run(on: $1) }
     )
@@ -88,12 +75,10 @@ struct SDPresentCommand {
         requiredType = try arguments.value(of: Self.type).map { .exactly($0.text) } ?? .any
         form = try SDForm.form(arguments)
         token = try TokenInput(arguments)
-        let readers = [
-            token.isStandardInput, keys?.takesStandardInput ?? false, binding?.takesStandardInput ?? false,
-        ]
-        if readers.count(where: { $0 }) > 1 {
-            throw arguments.usageError("only one of the keys and the SD-JWT can come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [token.isStandardInput, keys?.takesStandardInput, binding?.takesStandardInput],
+            "only one of the keys and the SD-JWT can come from standard input"
+        )
     }
 
     private static func keys(_ arguments: ParsedArguments) throws(UsageError) -> VerificationKeys? {

@@ -3,12 +3,6 @@ import TokenGeneration
 
 /// The `jwt sd show` command: prints the contents of an SD-JWT without verifying them.
 struct SDShowCommand {
-    private static let time = Option<Timestamp>(
-        "at",
-        value: "TIME",
-        "Show relative times as of this time (default: now)"
-    )
-
     static let definition = CommandDefinition(
         name: "show",
         summary: "Print an SD-JWT's contents, UNVERIFIED",
@@ -24,20 +18,16 @@ struct SDShowCommand {
             nothing refers to. The SD-JWT contains the disclosed claims, so keep it as secret as them.
             """,
         ],
-        options: [time.definition],
+        options: [DecodeCommand.time],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "Inspect an SD-JWT", line: "jwt sd show < sd-jwt"),
-            .init(
-                purpose: "List the claims that the holder can hide",
-                line: "jwt sd show --json < sd-jwt | jq -r '.disclosures[].path'"
-            ),
+            "Inspect an SD-JWT": "jwt sd show < sd-jwt",
+            "List the claims that the holder can hide": "jwt sd show --json < sd-jwt | jq -r '.disclosures[].path'",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The contents were printed; the SD-JWT may still be invalid"),
-            .init(code: 1, meaning: "The input isn't an SD-JWT"),
-            .init(code: 2, meaning: "A file or pipe can't be read or written"),
-            .usage,
+        exitCodes: [
+            0: "The contents were printed; the SD-JWT may still be invalid",
+            1: "The input isn't an SD-JWT",
+            2: "A file or pipe can't be read or written",
         ],
         action: { try SDShowCommand($0).run(on: $1) }
     )
@@ -46,18 +36,13 @@ struct SDShowCommand {
     private let now: Double
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        now = try arguments.value(of: Self.time)?.secondsSince1970 ?? Date().timeIntervalSince1970
+        now = try DecodeCommand.now(arguments)
         token = try TokenInput(arguments)
     }
 
     private func run(on console: Console) throws {
         let input = try SDInput(token, insteadOf: "jwt decode")
-        let token: UnverifiedSDJWT
-        do throws(TokenError) {
-            token = try input.unverified()
-        } catch {
-            throw CommandFailure(.rejected, error)
-        }
+        let token = try CommandFailure.reporting(.rejected) { try input.unverified() }
         let members = Self.members(of: token)
         if console.writesJSON { return try console.print(JSONObject(members)) }
         console.note("UNVERIFIED: no signature was checked; anyone can have written this")

@@ -17,41 +17,30 @@ struct SDVerifyCommand {
             command doesn't remember it.
             """,
         ],
-        options: VerificationKeys.publicKeyOptions + KeyBindingOptions.options + policyOptions,
+        options: [VerificationKeys.publicKeyOptions, KeyBindingOptions.options, policyOptions],
         operands: [TokenInput.operand],
         examples: [
-            .init(
-                purpose: "Verify a presentation with a key binding, and extract a claim",
-                line: """
-                    jwt sd verify -k issuer.pub --nonce "$N" --kb-aud https://shop.example --require name < presentation | jq -r .name
-                    """
-            ),
-            .init(
-                purpose: "Verify with the keys that an issuer publishes, without a key binding",
-                line: "jwt sd verify --discover https://id.example.org --allow-no-key-binding < presentation"
-            ),
+            "Verify a presentation with a key binding, and extract a claim": """
+            jwt sd verify -k issuer.pub --nonce "$N" --kb-aud https://shop.example --require name < presentation | jq -r .name
+            """,
+            "Verify with the keys that an issuer publishes, without a key binding":
+                "jwt sd verify --discover https://id.example.org --allow-no-key-binding < presentation",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The presentation is valid"),
-            .init(code: 1, meaning: "The presentation was rejected"),
-        ] + VerificationKeys.exitStatuses,
+        exitCodes: [
+            0: "The presentation is valid",
+            1: "The presentation was rejected",
+            2: VerificationKeys.failure,
+        ],
         action: { try SDVerifyCommand($0).run(on: $1) }
     )
 
-    private static let policyOptions = PolicyOptions.options.map { option in
-        var option = option
-        switch option.longName {
-        case "aud":
-            option.summary = """
-                The required audience of the SD-JWT itself; without it, SD-JWTs with an audience are rejected (the \
-                audience of the key binding is --kb-aud)
-                """
-        case "typ":
-            option.summary = "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)"
-        default: break
-        }
-        return option
-    }
+    private static let policyOptions = PolicyOptions.options.describing([
+        "aud": """
+        The required audience of the SD-JWT itself; without it, SD-JWTs with an audience are rejected (the audience of \
+        the key binding is --kb-aud)
+        """,
+        "typ": "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)",
+    ])
 
     private let keys: VerificationKeys
     private let token: TokenInput

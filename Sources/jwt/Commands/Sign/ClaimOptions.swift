@@ -3,68 +3,46 @@ import TokenGeneration
 
 /// The options for a token's claims.
 struct ClaimOptions {
-    static let section = "Claims"
-
     private static let claim = Option<Assignment>(
         "claim",
         short: "c",
-        value: "NAME=VALUE",
         isRepeatable: true,
-        section: section,
         "A claim; VALUE is JSON if it parses as JSON (5, true, [\"a\"], \"5\"), and text otherwise"
     )
     static let claims = Option<InputFile>(
         "claims",
-        value: "FILE",
-        section: section,
         "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)"
     )
-    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The issuer")
-    private static let subject = Option<NonEmptyText>("sub", value: "TEXT", section: section, "The subject")
+    private static let issuer = Option<NonEmptyText>("iss", "The issuer")
+    private static let subject = Option<NonEmptyText>("sub", "The subject")
     private static let audience = Option<NonEmptyText>(
         "aud",
-        value: "TEXT",
         isRepeatable: true,
-        section: section,
         "The audience; repeat it for an array"
     )
     private static let expiresIn = Option<TimeSpan>(
         "expires-in",
-        value: "DURATION",
-        section: section,
         "The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless you set it"
     )
-    private static let noIssuedAt = Flag("no-iat", section: section, "Don't set iat with --expires-in")
+    private static let noIssuedAt = Flag("no-iat", "Don't set iat with --expires-in")
     private static let notBefore = Option<Moment>(
         "not-before",
-        value: "TIME",
-        section: section,
         "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
     )
-    private static let issuedAt = Option<Moment>(
-        "issued-at",
-        value: "TIME",
-        section: section,
-        "The time of issue, in the format of --not-before"
-    )
+    private static let issuedAt = Option<Moment>("issued-at", "The time of issue, in the format of --not-before")
     private static let tokenID = Option<NonEmptyText>(
         "jti",
         value: "ID",
-        section: section,
         "The token's ID; auto generates a random ID for each token"
     )
 
-    static let options = [
-        claim.definition, claims.definition, issuer.definition, subject.definition, audience.definition,
-        expiresIn.definition, noIssuedAt.definition, notBefore.definition, issuedAt.definition, tokenID.definition,
-    ]
+    static let options = OptionDefinition.section(
+        "Claims",
+        [claim, claims, issuer, subject, audience, expiresIn, noIssuedAt, notBefore, issuedAt, tokenID]
+    )
 
     /// The options of commands without a batch.
-    static let optionsForOneToken = options.map { option in
-        var option = option
-        if option.longName == claims.definition.longName { option.summary = "A JSON object with claims" }
-        return option
-    }
+    static let optionsForOneToken = options.describing(["claims": "A JSON object with claims"])
 
     /// The claims that are the same in every token.
     private let fixed: MemberCollection
@@ -150,6 +128,26 @@ struct ClaimOptions {
         return claims.object
     }
 
+    /// Returns the claims of one token, including those of a file.
+    ///
+    /// - Parameters:
+    ///   - file: The file, if any.
+    ///   - arguments: The command line.
+    /// - Returns: The claims.
+    /// - Throws: ``UsageError`` if a claim is set twice, and ``CommandFailure`` if the file can't
+    ///   be read or a registered claim is malformed.
+    func claims(adding file: InputFile?, _ arguments: ParsedArguments) throws -> JSONObject {
+        let others = try file.map { file throws(CommandFailure) in try Self.object(in: file) }
+        do {
+            return try claims(adding: others, from: "the --claims file", now: Self.now)
+        } catch let error as ValueError {
+            throw arguments.usageError(error.message)
+        } catch let error as TokenError {
+            let place = error.code == .malformedClaim ? file.map { "\($0.name): " } ?? "" : ""
+            throw CommandFailure(.failed, place + error.message, cause: error)
+        }
+    }
+
     /// Validates the registered claims (RFC 7519 §4.1) as a verifier does.
     ///
     /// Verifiers either reject a token with a malformed claim or ignore the claim.
@@ -183,10 +181,8 @@ struct ClaimOptions {
         guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")
         }
-        do throws(TokenError) {
-            return try JSONObject(parsing: text)
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): claims must be a JSON object: \(error.message)", cause: error)
+        return try CommandFailure.reporting(at: "\(file.name): claims must be a JSON object") {
+            try JSONObject(parsing: text)
         }
     }
 }

@@ -2,29 +2,23 @@ import TokenGeneration
 
 /// The options for the header of a signature or an encrypted token.
 struct HeaderOptions {
-    static let section = "Header"
-
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        section: section,
         "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)"
     )
     private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
-        section: section,
         "The type, such as at+jwt (default: JWT for tokens)"
     )
     private static let parameter = Option<Assignment>(
         "header",
-        value: "NAME=VALUE",
         isRepeatable: true,
-        section: section,
         "A header parameter; VALUE is JSON if it parses as JSON, and text otherwise"
     )
 
-    static let options = [keyID.definition, type.definition, parameter.definition]
+    static let options = OptionDefinition.section("Header", [keyID, type, parameter])
 
     /// The header parameters, without `alg` and `kid`.
     let parameters: JSONObject

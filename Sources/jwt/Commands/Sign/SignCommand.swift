@@ -3,21 +3,14 @@ import TokenGeneration
 
 /// The `jwt sign` command: creates a token.
 struct SignCommand {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
+    private static let key = KeySource.key(
         """
         The private key: PEM, DER or JWK; without a key, the command generates one for this token and prints its \
         public JWK on standard error
         """
     )
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "alg",
-        value: "ALG",
-        section: KeySource.section,
         """
         The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
         the generated key (default: ES256)
@@ -25,8 +18,6 @@ struct SignCommand {
     )
     private static let payloadOut = Option<OutputFile>(
         "payload-out",
-        value: "FILE",
-        section: SignatureForm.section,
         "The output file for the signed claims, which a verifier needs with --detached"
     )
 
@@ -44,35 +35,26 @@ struct SignCommand {
             {"error":{"code":"…","message":"…"}} for a line that can't be signed. Errors don't end the batch.
             """,
         ],
-        options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
-            + ClaimOptions.options + SignatureForm.options + [payloadOut.definition, BatchRun.flag.definition],
-        examples: [
-            .init(
-                purpose: "Create a token that expires in five minutes",
-                line: "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m"
-            ),
-            .init(
-                purpose: "Combine claims from a file and from options",
-                line: "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'"
-            ),
-            .init(
-                purpose: "Pipe in a private key without writing it to disk",
-                line: "pass show key | jwt sign --key - --expires-in 1h"
-            ),
-            .init(
-                purpose: "Use a shared secret from the environment",
-                line: "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h"
-            ),
-            .init(
-                purpose: "Sign a million tokens",
-                line: "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens"
-            ),
+        options: [
+            OptionDefinition.section(KeySource.section, [key, algorithm, KeySource.options]), HeaderOptions.options,
+            ClaimOptions.options,
+            SignatureForm.options, OptionDefinition.section(SignatureForm.section, [payloadOut]), BatchRun.flag,
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was printed"),
-            .init(code: 1, meaning: "With --batch: at least one line couldn't be signed"),
-            .init(code: 2, meaning: "The key or the claims are unusable, or standard output is closed"),
-            .usage,
+        examples: [
+            "Create a token that expires in five minutes":
+                "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m",
+            "Combine claims from a file and from options":
+                "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'",
+            "Pipe in a private key without writing it to disk": "pass show key | jwt sign --key - --expires-in 1h",
+            "Use a shared secret from the environment":
+                "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h",
+            "Sign a million tokens":
+                "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens",
+        ],
+        exitCodes: [
+            0: "The token was printed",
+            1: "With --batch: at least one line couldn't be signed",
+            2: "The key or the claims are unusable, or standard output is closed",
         ],
         action: { try SignCommand($0).run(on: $1) }
     )
@@ -93,7 +75,7 @@ struct SignCommand {
         claims = try ClaimOptions(arguments)
         form = try SignatureForm(arguments)
         keySource = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: Self.algorithm)
         claimsFile = try arguments.value(of: ClaimOptions.claims)
         payloadOut = try arguments.value(of: Self.payloadOut)
         if keySource == nil, let algorithm, algorithm.isSymmetric {
@@ -121,16 +103,7 @@ struct SignCommand {
     private func run(on console: Console) throws {
         let service = try service(console)
         if arguments.contains(BatchRun.flag) { return try runBatch(service, console) }
-        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
-        let claims: JSONObject
-        do {
-            claims = try self.claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
-        } catch let error as ValueError {
-            throw arguments.usageError(error.message)
-        } catch let error as TokenError {
-            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
-            throw CommandFailure(.failed, place + error.message, cause: error)
-        }
+        let claims = try claims.claims(adding: claimsFile, arguments)
         if claims.isEmpty {
             console.warn(
                 "the token has no claims; set some with --claim, or read them from standard input with --claims -"
@@ -140,15 +113,12 @@ struct SignCommand {
         let payload = try payloadOut.map { place throws(CommandFailure) in
             try StagedFile(path: place.path, mode: 0o644, octets: claims.serializedBytes(), replaces: false)
         }
-        if console.writesJSON {
-            var result: JSONObject = ["token": signed]
-            if keySource == nil { result["publicKey"] = .object(service.verificationKey.jwk.members) }
-            try console.print(result)
+        let generated = keySource == nil ? service.verificationKey.jwk.members : nil
+        if console.writesJSON, let generated {
+            try console.print(["token": signed, "publicKey": .object(generated)])
         } else {
-            if keySource == nil {
-                console.note(service.verificationKey.jwk.members.serialized())
-            }
-            try console.print(SignatureForm.text(signed))
+            if let generated { console.note(generated.serialized()) }
+            try SignatureForm.print(signed, as: "token", on: console)
         }
         try payload?.commit()
     }
@@ -158,9 +128,7 @@ struct SignCommand {
             let key = try SigningKey.generate(algorithm ?? .es256)
             return key.identified(by: header.keyID(of: key, own: key.verificationKey.thumbprint))
         }
-        let file = try keySource.read(warningOn: console)
-        let (key, keyID) = try file.signingKey(for: algorithm)
-        file.warn(on: console)
+        let (key, keyID) = try keySource.signingKey(for: algorithm, console)
         return key.identified(by: header.keyID(of: key, own: keyID))
     }
 
@@ -168,13 +136,7 @@ struct SignCommand {
         guard form.isToken else {
             return try form.sign(claims.serializedData(), header: formHeader, with: service)
         }
-        do {
-            return .string(
-                try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token()
-            )
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
-        }
+        return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token())
     }
 
     /// The header for a form that `JWTGenerator` doesn't support.

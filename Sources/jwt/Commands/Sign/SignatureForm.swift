@@ -4,34 +4,25 @@ import TokenGeneration
 /// The form of a signature: its serialization, and the placement and encoding of its payload.
 struct SignatureForm {
     /// A JWS serialization (RFC 7515).
-    enum Serialization: String, CaseIterable, ArgumentValue {
+    enum Serialization: String, CaseIterable, NamedValue {
         case compact
         case json
         case general
-
-        static let valueKind = OptionDefinition.ValueKind.choice(["compact", "json", "general"])
     }
 
     static let section = "Form"
 
     private static let serialization = Option<Serialization>(
         "format",
-        value: "compact|json|general",
-        section: section,
         "A single line with three parts (default), or JSON: flattened, or general with a list of signatures"
     )
     private static let detached = Flag(
         "detached",
-        section: section,
         "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)"
     )
-    private static let unencoded = Flag(
-        "unencoded-payload",
-        section: section,
-        "Sign the payload without base64url encoding (RFC 7797)"
-    )
+    private static let unencoded = Flag("unencoded-payload", "Sign the payload without base64url encoding (RFC 7797)")
 
-    static let options = [serialization.definition, detached.definition, unencoded.definition]
+    static let options = OptionDefinition.section("Form", [serialization, detached, unencoded])
 
     private let serialization: Serialization
     private let placement: JWSPayloadPlacement
@@ -54,7 +45,7 @@ struct SignatureForm {
     /// Signs a payload.
     ///
     /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``TokenError``.
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,
@@ -62,20 +53,16 @@ struct SignatureForm {
             header: header,
             signingService: service
         )
-        do {
-            switch serialization {
-            case .compact: return .string(try generator.compact(placement))
-            case .json: return .object(try generator.flattenedJSON(placement))
-            case .general: return .object(try generator.generalJSON(placement))
-            }
-        } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
+        return switch serialization {
+        case .compact: .string(try generator.compact(placement))
+        case .json: .object(try generator.flattenedJSON(placement))
+        case .general: .object(try generator.generalJSON(placement))
         }
     }
 
-    /// Returns the printable form of a signature.
-    static func text(_ signed: JSONValue) -> String {
-        if let text = signed.string { return text }
-        return signed.object?.serialized() ?? ""
+    /// Prints a token in the compact or a JSON serialization.
+    static func print(_ token: JSONValue, as member: String, on console: Console) throws(CommandFailure) {
+        guard !console.writesJSON else { return try console.print([member: token]) }
+        try console.print(token.string ?? token.object?.serialized() ?? "")
     }
 }

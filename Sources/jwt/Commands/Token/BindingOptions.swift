@@ -5,20 +5,17 @@ import TokenGeneration
 struct BindingOptions: Sendable {
     private static let isBound = Flag(
         "dpop",
-        section: GrantOptions.section,
         "Bind the token to a new key that is cached with it; jwt request creates the proofs"
     )
     private static let key = Option<InputFile>(
         "dpop-key",
-        value: "FILE",
-        section: GrantOptions.section,
         "Bind the token to this private key; jwt dpop can create proofs with it"
     )
 
-    static let members = [ProfileMember(isBound), ProfileMember(key)]
+    static let members = OptionDefinition.section(GrantOptions.section, [isBound, key])
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [[isBound.definition.longName, key.definition.longName]]
+    static let alternatives: [[any CommandOption]] = [[isBound, key]]
 
     private let isBound: Bool
     private let key: InputFile?
@@ -34,8 +31,6 @@ struct BindingOptions: Sendable {
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
     /// Returns the key that tokens are bound to, or `nil` for bearer tokens.
-    ///
-    /// - Throws: ``CommandFailure`` if the key is unusable.
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())

@@ -10,65 +10,38 @@ struct CacheOptions: Sendable {
     private static let folder = Option<FolderPath>(
         "cache-dir",
         value: "FOLDER",
-        section: section,
         "The cache folder, accessible only to you (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)"
     )
     private static let shared = Option<SharedStoreAddress>(
         "store",
         value: "ADDRESS",
-        section: section,
         "A store that hosts share instead of the folder: etcd:URL[,URL…]; needs a cache key, the same on all hosts"
     )
-    private static let user = Option<NonEmptyText>(
-        "store-user",
-        value: "NAME",
-        section: section,
-        "The user of the shared store"
+    private static let user = Option<NonEmptyText>("store-user", value: "NAME", "The user of the shared store")
+    private static let password = SecretOptions(
+        "store-password",
+        file: "The file with the password of the shared store",
+        environment: "The environment variable with the password of the shared store"
     )
-    private static let passwordFile = Option<InputFile>(
-        "store-password-file",
-        value: "FILE",
-        section: section,
-        "The file with the password of the shared store"
+    private static let key = SecretOptions(
+        "cache-key",
+        noun: "key",
+        file: "Encrypt the cache with the key in this file: 32 bytes in base64 (openssl rand -base64 32)",
+        environment: "Encrypt the cache with the key in this environment variable"
     )
-    private static let passwordEnvironment = Option<EnvironmentVariable>(
-        "store-password-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the password of the shared store"
-    )
-    private static let keyFile = Option<InputFile>(
-        "cache-key-file",
-        value: "FILE",
-        section: section,
-        "Encrypt the cache with the key in this file: 32 bytes in base64 (openssl rand -base64 32)"
-    )
-    private static let keyEnvironment = Option<EnvironmentVariable>(
-        "cache-key-env",
-        value: "NAME",
-        section: section,
-        "Encrypt the cache with the key in this environment variable"
-    )
-    private static let isOff = Flag("no-cache", section: section, "Neither read nor write the cache")
+    private static let isOff = Flag("no-cache", "Neither read nor write the cache")
     private static let leastLifetime = Option<TimeSpan>(
         "min-valid",
-        value: "DURATION",
-        section: section,
         "The minimum remaining lifetime of a cached token (default: 30s)"
     )
 
-    static let members = [
-        ProfileMember(folder), ProfileMember(shared), ProfileMember(user), ProfileMember(passwordFile),
-        ProfileMember(passwordEnvironment), ProfileMember(keyFile), ProfileMember(keyEnvironment),
-        ProfileMember(isOff), ProfileMember(leastLifetime),
-    ]
+    static let members = OptionDefinition.section(
+        section,
+        [folder, shared, user, password, key, isOff, leastLifetime]
+    )
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [
-        [folder.definition.longName, shared.definition.longName, isOff.definition.longName],
-        [passwordFile.definition.longName, passwordEnvironment.definition.longName],
-        [keyFile.definition.longName, keyEnvironment.definition.longName],
-    ]
+    static let alternatives: [[any CommandOption]] = [[folder, shared, isOff], [password], [key]]
 
     /// The minimum remaining lifetime of a cached token (30 seconds by default).
     let leastLifetime: Duration
@@ -82,10 +55,10 @@ struct CacheOptions: Sendable {
 
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
         folder = try arguments.value(of: Self.folder)
-        key = try PasswordSource(arguments, file: Self.keyFile, environment: Self.keyEnvironment, noun: "key")
+        key = try PasswordSource(arguments, Self.key)
         shared = try arguments.value(of: Self.shared)
         user = try arguments.value(of: Self.user)?.text
-        password = try PasswordSource(arguments, file: Self.passwordFile, environment: Self.passwordEnvironment)
+        password = try PasswordSource(arguments, Self.password)
         isOff = arguments.contains(Self.isOff)
         leastLifetime = .seconds(try arguments.value(of: Self.leastLifetime)?.seconds ?? 30)
         if isOff, folder != nil || key != nil {
@@ -145,10 +118,8 @@ struct CacheOptions: Sendable {
             place = URL(filePath: path, directoryHint: .isDirectory)
         }
         let key = try key.map { key throws(CommandFailure) in try Self.checked(key.read(warningOn: console)) }
-        do throws(OAuth2Error) {
-            return try FileTokenStore(directory: place, encryptionKey: key)
-        } catch {
-            throw CommandFailure(.failed, "\(place.path): \(error.message)", cause: error)
+        return try CommandFailure.reporting(at: place.path) {
+            try FileTokenStore(directory: place, encryptionKey: key)
         }
     }
 
@@ -161,7 +132,7 @@ struct CacheOptions: Sendable {
         let password = try password.map { password throws(CommandFailure) in
             try password.readSecret(warningOn: console)
         }
-        do throws(OAuth2Error) {
+        return try CommandFailure.reporting(at: address.name) {
             let cluster = try EtcdCluster(
                 endpoints: address.endpoints,
                 user: user,
@@ -169,8 +140,6 @@ struct CacheOptions: Sendable {
                 transport: transport
             )
             return EtcdTokenStore(cluster, keys: try RecordKeys(sealing: key))
-        } catch {
-            throw CommandFailure(.failed, "\(address.name): \(error.message)", cause: error)
         }
     }
 }

@@ -5,7 +5,7 @@ import TokenGeneration
 /// The options for the client and its authentication.
 struct ClientOptions: Sendable {
     /// The client authentication methods of RFC 7591 §2 and RFC 8705 §2.
-    enum Method: String, CaseIterable, ArgumentValue {
+    enum Method: String, CaseIterable, NamedValue {
         case clientSecretBasic = "client_secret_basic"
         case clientSecretPost = "client_secret_post"
         case clientSecretJWT = "client_secret_jwt"
@@ -26,7 +26,7 @@ struct ClientOptions: Sendable {
     }
 
     /// A type of assertions that another party signs.
-    private enum AssertionType: String, CaseIterable, ArgumentValue {
+    private enum AssertionType: String, CaseIterable, NamedValue {
         case jwtBearer = "jwt-bearer"
         case jwtSPIFFE = "jwt-spiffe"
     }
@@ -45,98 +45,65 @@ struct ClientOptions: Sendable {
         }
     }
 
-    static let section = "Client"
-
-    private static let clientID = Option<NonEmptyText>(
-        "client-id",
-        value: "ID",
-        section: section,
-        "The client ID"
-    )
+    private static let clientID = Option<NonEmptyText>("client-id", value: "ID", "The client ID")
     private static let methodOption = Option<Method>(
         "auth-method",
         value: "METHOD",
-        section: section,
         """
         The client authentication method: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
         client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a \
         user signs in)
         """
     )
-    private static let secretFile = Option<InputFile>(
-        "client-secret-file",
-        value: "FILE",
-        section: section,
-        "The file with the client secret"
+    private static let secret = SecretOptions(
+        "client-secret",
+        noun: "secret",
+        file: "The file with the client secret",
+        environment: "The environment variable with the client secret"
     )
-    private static let secretEnvironment = Option<EnvironmentVariable>(
-        "client-secret-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the client secret"
-    )
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
-        "The client's private key: PEM, DER or JWK"
-    )
+    private static let key = KeySource.key("The client's private key: PEM, DER or JWK")
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        section: KeySource.section,
         "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)"
     )
     private static let audience = Option<NonEmptyText>(
         "assertion-audience",
         aliases: ["assertion-aud"],
-        value: "TEXT",
-        section: section,
         "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)"
     )
     private static let assertionCertificate = Option<InputFile>(
         "assertion-cert",
-        value: "FILE",
-        section: section,
         "The key's certificate in PEM: client assertions name it and have the typ JWT, as for Entra ID"
     )
     private static let assertionType = Option<AssertionType>(
         "assertion-type",
         value: "TYPE",
-        section: section,
         "The type of the platform's assertion: jwt-bearer, jwt-spiffe (default: jwt-spiffe with --from spiffe:PATH)"
     )
     private static let certificate = Option<InputFile>(
         "cert",
-        value: "FILE",
-        section: section,
         "The client certificate and its chain in PEM, sent to every server (RFC 8705)"
     )
     private static let certificateKey = Option<InputFile>(
         "cert-key",
-        value: "FILE",
-        section: section,
         "The private key of the certificate (default: in the certificate file)"
     )
 
-    static let members = [
-        ProfileMember(clientID), ProfileMember(methodOption), ProfileMember(secretFile),
-        ProfileMember(secretEnvironment),
-        ProfileMember(key), ProfileMember(KeySource.environment), ProfileMember(KeySource.algorithm),
-        ProfileMember(keyID), ProfileMember(KeySource.passwordFile), ProfileMember(KeySource.passwordEnvironment),
-        ProfileMember(audience), ProfileMember(assertionCertificate),
-        ProfileMember(assertionType), ProfileMember(certificate), ProfileMember(certificateKey),
-    ]
+    static let members =
+        OptionDefinition.section("Client", [clientID, methodOption, secret])
+        + OptionDefinition.section(
+            KeySource.section,
+            [key, KeySource.environment, KeySource.algorithm, keyID, KeySource.password]
+        )
+        + OptionDefinition.section(
+            "Client",
+            [audience, assertionCertificate, assertionType, certificate, certificateKey]
+        )
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [
-        [
-            secretFile.definition.longName, secretEnvironment.definition.longName, key.definition.longName,
-            KeySource.environment.definition.longName,
-        ],
-        [KeySource.passwordFile.definition.longName, KeySource.passwordEnvironment.definition.longName],
+    static let alternatives: [[any CommandOption]] = [
+        [secret, key, KeySource.environment], [KeySource.password],
     ]
 
     private let clientID: String
@@ -167,14 +134,9 @@ struct ClientOptions: Sendable {
             throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }
         self.clientID = clientID
-        secret = try PasswordSource(
-            arguments,
-            file: Self.secretFile,
-            environment: Self.secretEnvironment,
-            noun: "secret"
-        )
+        secret = try PasswordSource(arguments, Self.secret)
         key = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)
         keyID = try arguments.value(of: Self.keyID)?.text
         audience = try arguments.value(of: Self.audience)?.text
         assertionCertificate = try arguments.value(of: Self.assertionCertificate)
@@ -263,8 +225,6 @@ struct ClientOptions: Sendable {
     ///
     /// A client with a certificate in addition to a secret or key gets certificate-bound tokens,
     /// and uses the server's mutual TLS endpoints.
-    ///
-    /// - Throws: ``CommandFailure`` if the credentials are unusable.
     func authentication(
         for server: ServerOptions,
         platform: PlatformOptions.Identity?,
@@ -305,8 +265,6 @@ struct ClientOptions: Sendable {
 
     /// Returns the client identity for TLS connections to the authorization server and the API, or
     /// `nil` without a certificate.
-    ///
-    /// - Throws: ``CommandFailure`` if the certificate or its key is unusable.
     func identity(_ console: Console) throws(CommandFailure) -> ClientIdentity? {
         guard let certificate else { return nil }
         let chain = try certificate.read()
@@ -318,15 +276,8 @@ struct ClientOptions: Sendable {
         let key = file == certificate ? chain : try file.read()
         try KeyFile(file.name, key).warn(on: console)
         if file != certificate { try KeyFile(certificate.name, chain).warn(on: console) }
-        do {
-            return try ClientIdentity(
-                certificateChain: text,
-                privateKey: String(decoding: key.bytes, as: UTF8.self)
-            )
-        } catch let error as TrustConfigurationError {
-            throw CommandFailure(.failed, "\(certificate.name): \(error.message)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(certificate.name): \(error)", cause: error)
+        return try CommandFailure.reporting(at: certificate.name) {
+            try ClientIdentity(certificateChain: text, privateKey: String(decoding: key.bytes, as: UTF8.self))
         }
     }
 
@@ -336,20 +287,16 @@ struct ClientOptions: Sendable {
     ) throws(CommandFailure) -> any ClientAuthentication {
         switch method {
         case .clientSecretJWT:
-            do {
-                return try .clientSecretJWT(
+            try CommandFailure.reporting {
+                try .clientSecretJWT(
                     clientID: clientID,
                     secret: secret,
                     algorithm: algorithm ?? .hs256,
                     audience: audience
                 )
-            } catch let error as TokenError {
-                throw CommandFailure(.failed, error)
-            } catch {
-                throw CommandFailure(.failed, "the client's secret can't be used", cause: error)
             }
-        case .clientSecretPost: return .clientSecretPost(clientID: clientID, secret: secret)
-        default: return .clientSecretBasic(clientID: clientID, secret: secret)
+        case .clientSecretPost: .clientSecretPost(clientID: clientID, secret: secret)
+        default: .clientSecretBasic(clientID: clientID, secret: secret)
         }
     }
 
@@ -370,11 +317,9 @@ struct ClientOptions: Sendable {
         var header: JSONObject = [:]
         if let assertionCertificate {
             let certificate = String(decoding: try assertionCertificate.read().bytes, as: UTF8.self)
-            do throws(TokenError) {
-                header["typ"] = "JWT"
-                header["x5t#S256"] = .string(try signingKey.thumbprint(ofCertificate: certificate))
-            } catch {
-                throw CommandFailure(.failed, "\(assertionCertificate.name): \(error.message)", cause: error)
+            header["typ"] = "JWT"
+            header["x5t#S256"] = try CommandFailure.reporting(at: assertionCertificate.name) {
+                .string(try signingKey.thumbprint(ofCertificate: certificate))
             }
         }
         return .privateKeyJWT(clientID: clientID, signingService: service, audience: audience, header: header)

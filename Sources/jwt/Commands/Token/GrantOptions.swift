@@ -3,7 +3,7 @@ import OAuth2
 /// The options for the grant and the scope of a token.
 struct GrantOptions: Sendable {
     /// The grant types, where `token_exchange` stands for the URN in RFC 8693.
-    enum Kind: String, CaseIterable, ArgumentValue {
+    enum Kind: String, CaseIterable, NamedValue {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case tokenExchange = "token_exchange"
@@ -47,7 +47,6 @@ struct GrantOptions: Sendable {
     private static let kind = Option<Kind>(
         "grant",
         value: "GRANT",
-        section: section,
         """
         The grant: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: the grant of the options \
         below, or else client_credentials); the last two require a user to sign in
@@ -57,55 +56,38 @@ struct GrantOptions: Sendable {
         "scope",
         value: "SCOPE",
         isRepeatable: true,
-        section: section,
         "The requested scope: names separated by spaces"
     )
     private static let audience = Option<NonEmptyText>(
         "audience",
         value: "NAME",
-        section: section,
         "The service for the token, by the server's name for it"
     )
     private static let resource = Option<NonEmptyText>(
         "resource",
         value: "URI",
-        section: section,
         "The service for the token, by its URI (RFC 8707)"
     )
-    private static let refreshTokenFile = Option<InputFile>(
-        "refresh-token-file",
-        value: "FILE",
-        section: section,
-        "The file with the first refresh token; rotated refresh tokens are cached with the access token"
+    private static let refreshToken = SecretOptions(
+        "refresh-token",
+        noun: "refresh token",
+        file: "The file with the first refresh token; rotated refresh tokens are cached with the access token",
+        environment: "The environment variable with the first refresh token"
     )
-    private static let refreshTokenEnvironment = Option<EnvironmentVariable>(
-        "refresh-token-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with the first refresh token"
-    )
-    private static let subjectTokenFile = Option<InputFile>(
-        "subject-token-file",
-        value: "FILE",
-        section: section,
-        "The file with a token to exchange for another (RFC 8693)"
-    )
-    private static let subjectTokenEnvironment = Option<EnvironmentVariable>(
-        "subject-token-env",
-        value: "NAME",
-        section: section,
-        "The environment variable with a token to exchange"
+    private static let subjectToken = SecretOptions(
+        "subject-token",
+        noun: "token",
+        file: "The file with a token to exchange for another (RFC 8693)",
+        environment: "The environment variable with a token to exchange"
     )
     private static let subjectProfile = Option<NonEmptyText>(
         "subject-profile",
         value: "NAME",
-        section: section,
         "The profile whose token to exchange; that token is cached and refreshed, too"
     )
     private static let subjectTokenType = Option<SubjectTokenType>(
         "subject-token-type",
         value: "TYPE",
-        section: section,
         """
         The type of the token to exchange: access_token (default), refresh_token, id_token, jwt (default with --from), \
         saml1, saml2 or a URI
@@ -113,20 +95,13 @@ struct GrantOptions: Sendable {
     )
 
     static let members =
-        [
-            ProfileMember(kind), ProfileMember(scope), ProfileMember(audience), ProfileMember(resource),
-            ProfileMember(refreshTokenFile), ProfileMember(refreshTokenEnvironment), ProfileMember(subjectTokenFile),
-            ProfileMember(subjectTokenEnvironment), ProfileMember(subjectProfile), ProfileMember(subjectTokenType),
-        ] + SignInOptions.members
+        OptionDefinition.section(
+            section,
+            [kind, scope, audience, resource, refreshToken, subjectToken, subjectProfile, subjectTokenType]
+        ) + SignInOptions.members
 
     /// Groups of mutually exclusive options.
-    static let alternatives = [
-        [refreshTokenFile.definition.longName, refreshTokenEnvironment.definition.longName],
-        [
-            subjectTokenFile.definition.longName, subjectTokenEnvironment.definition.longName,
-            subjectProfile.definition.longName,
-        ],
-    ]
+    static let alternatives: [[any CommandOption]] = [[refreshToken], [subjectToken, subjectProfile]]
 
     private indirect enum Subject {
         case token(PasswordSource)
@@ -154,12 +129,7 @@ struct GrantOptions: Sendable {
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
         audience = try arguments.value(of: Self.audience)?.text
         resource = try arguments.value(of: Self.resource)?.text
-        refreshToken = try PasswordSource(
-            arguments,
-            file: Self.refreshTokenFile,
-            environment: Self.refreshTokenEnvironment,
-            noun: "refresh token"
-        )
+        refreshToken = try PasswordSource(arguments, Self.refreshToken)
         let named = try arguments.value(of: Self.kind)
         let given = try Self.subject(arguments, in: profiles)
         // Next to another token, the platform's token authenticates the client.
@@ -175,12 +145,7 @@ struct GrantOptions: Sendable {
     }
 
     private static func subject(_ arguments: ParsedArguments, in profiles: [String]) throws -> Subject? {
-        let source = try PasswordSource(
-            arguments,
-            file: subjectTokenFile,
-            environment: subjectTokenEnvironment,
-            noun: "token"
-        )
+        let source = try PasswordSource(arguments, subjectToken)
         guard let name = try arguments.value(of: subjectProfile)?.text else { return source.map(Subject.token) }
         guard source == nil else {
             throw arguments.usageError("--subject-profile and a token to exchange can't be combined")
@@ -270,8 +235,6 @@ struct GrantOptions: Sendable {
     }
 
     /// Reads the initial tokens of the grant.
-    ///
-    /// - Throws: ``CommandFailure`` if a token is unusable.
     func grant(_ console: Console, platform: PlatformOptions.Identity?) throws -> any Grant {
         switch (kind, subject) {
         case (.tokenExchange, .platform?):
@@ -285,7 +248,7 @@ struct GrantOptions: Sendable {
                 scope: scope,
                 resources: resource.map { [$0] } ?? []
             )
-            return audience.map { AddressedGrant(grant, fields: [("audience", $0)]) } ?? grant
+            return audience.map { grant.adding([("audience", $0)]) } ?? grant
         case (.refreshToken, _):
             guard let refreshToken else { break }
             return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))
@@ -303,7 +266,7 @@ struct GrantOptions: Sendable {
             }
             return fields.isEmpty
                 ? ClientCredentialsGrant(scope: scope)
-                : AddressedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
+                : ClientCredentialsGrant(scope: scope).adding(fields)
         case (.deviceCode, _), (.authorizationCode, _):
             let services = [resource, audience.map { "audience=\($0)" }].compactMap(\.self)
             let parts = [kind.rawValue, scope ?? ""] + services

@@ -5,20 +5,11 @@ import OAuth2
 /// When several processes request a token at the same time, only one refreshes it. The others find
 /// the new token in the store.
 struct LastingTokenSource: TokenSource {
-    private let source: GrantTokenSource
-    private let leastLifetime: Duration
-    private let warn: @Sendable (OAuth2Error) -> Void
-
-    /// - Parameters:
-    ///   - source: The underlying token source.
-    ///   - leastLifetime: The minimum remaining lifetime of a token from the store.
-    ///   - warn: A closure that receives the error if a token can't be replaced and is used
-    ///     anyway.
-    init(_ source: GrantTokenSource, leastLifetime: Duration, warn: @escaping @Sendable (OAuth2Error) -> Void) {
-        self.source = source
-        self.leastLifetime = leastLifetime
-        self.warn = warn
-    }
+    let source: GrantTokenSource
+    /// The minimum remaining lifetime of a token from the store.
+    let leastLifetime: Duration
+    /// Receives the error if a token can't be replaced and is used anyway.
+    let warn: @Sendable (OAuth2Error) -> Void
 
     func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)

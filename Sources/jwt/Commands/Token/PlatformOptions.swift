@@ -4,12 +4,8 @@ import WorkloadIdentity
 
 /// The options for the token that the platform issues to this workload.
 struct PlatformOptions: Sendable {
-    static let section = "Platform"
-
     static let from = Option<PlatformSource>(
         "from",
-        value: "SOURCE",
-        section: section,
         """
         The platform's token: \(PlatformSource.forms). It's the client's assertion, or the token for --grant \
         token_exchange or jwt_bearer; without an authorization server, it's printed
@@ -18,12 +14,10 @@ struct PlatformOptions: Sendable {
     static let audience = Option<NonEmptyText>(
         "from-audience",
         aliases: ["from-aud"],
-        value: "TEXT",
-        section: section,
         "The audience that the platform's token must have (default: the issuer)"
     )
 
-    static let members = [ProfileMember(from), ProfileMember(audience)]
+    static let members = OptionDefinition.section("Platform", [from, audience])
 
     /// A platform's token and where to get the next one.
     struct Identity: Sendable {
@@ -86,21 +80,17 @@ struct PlatformOptions: Sendable {
     }
 
     /// Reads or requests the token.
-    ///
-    /// - Throws: ``CommandFailure`` if there's no usable token.
     func identity(_ console: Console) throws(CommandFailure) -> Identity {
         let source = try source(at: address)
-        let token: AccessToken
         let timeout = timeout
-        do {
-            token = try AsynchronousWork.result {
-                try await source.token(for: TokenRequirements(deadline: .now + timeout))
+        let token = try CommandFailure.reporting(at: address.name) {
+            do {
+                return try AsynchronousWork.result {
+                    try await source.token(for: TokenRequirements(deadline: .now + timeout))
+                }
+            } catch let error as WorkloadIdentityError where error.code == .platformRejected {
+                throw CommandFailure(.rejected, "\(address.name): \(error.message)", cause: error)
             }
-        } catch let error as WorkloadIdentityError {
-            let code: CommandFailure.Code = error.code == .platformRejected ? .rejected : .failed
-            throw CommandFailure(code, "\(address.name): \(error.message)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(address.name): \(error)", cause: error)
         }
         warnOfReaders(console)
         let first = ClosureTokenSource { requirements in

@@ -25,21 +25,14 @@ struct ServerMetadata: Sendable {
     /// The timeout for each metadata document.
     let timeout: Duration
 
-    /// The discovery options.
-    var options: AuthorizationServerDiscovery.Options {
-        var options = AuthorizationServerDiscovery.Options()
-        options.timing.timeout = timeout
-        return options
-    }
-
     /// Returns the server with its metadata.
-    ///
-    /// - Throws: `OAuth2Error`.
     func server(_ client: NetworkClient) async throws -> AuthorizationServer {
         let now = Date().timeIntervalSince1970
         let path = use == .none ? nil : path
         let kept = path.flatMap { Self.read($0, issuer) }
         if let kept, use == .kept, (0...Self.lifetime).contains(now - kept.fetched) { return kept.server }
+        var options = AuthorizationServerDiscovery.Options()
+        options.timing.timeout = timeout
         do {
             let server = try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options)
                 .server()

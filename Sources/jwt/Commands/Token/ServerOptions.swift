@@ -4,18 +4,13 @@ import OAuth2
 
 /// The options for the authorization server.
 struct ServerOptions: Sendable {
-    static let section = "Authorization server"
-
     private static let tokenEndpoint = Option<ServiceURL>(
         "token-endpoint",
-        value: "URL",
-        section: section,
         "The token endpoint (default: from the issuer's metadata)"
     )
     private static let issuer = Option<NonEmptyText>(
         "issuer",
         value: "ISSUER",
-        section: section,
         """
         The server's issuer identifier, a URL; provides the metadata (RFC 8414, OpenID Connect Discovery) unless you \
         pass --token-endpoint, and the audience of client assertions
@@ -23,36 +18,25 @@ struct ServerOptions: Sendable {
     )
     private static let authorizationEndpoint = Option<ServiceURL>(
         "authorization-endpoint",
-        value: "URL",
-        section: section,
         "The endpoint where users sign in with a browser (default: from the issuer's metadata)"
     )
     private static let deviceEndpoint = Option<ServiceURL>(
         "device-endpoint",
-        value: "URL",
-        section: section,
         "The endpoint where users sign in on another device (default: from the issuer's metadata)"
     )
-    private static let roots = Option<InputFile>(
-        "roots",
-        value: "FILE",
-        section: section,
-        "The trusted root certificates, instead of the system's, in PEM or DER"
-    )
-    private static let timeout = Option<TimeSpan>(
+    private static let roots = RootsOption.option
+    static let timeout = Option<TimeSpan>(
         "token-timeout",
-        value: "DURATION",
-        section: section,
         "The timeout for getting a token, and for each metadata document, including retries (default: 30s)"
     )
 
-    static let members = [
-        ProfileMember(tokenEndpoint), ProfileMember(issuer), ProfileMember(authorizationEndpoint),
-        ProfileMember(deviceEndpoint), ProfileMember(roots), ProfileMember(timeout),
-    ]
+    static let members = OptionDefinition.section(
+        "Authorization server",
+        [tokenEndpoint, issuer, authorizationEndpoint, deviceEndpoint, roots, timeout]
+    )
 
-    /// The names of the options that also apply to a request without a token.
-    static let connectionOptions = [roots.definition.longName, timeout.definition.longName]
+    /// The options that also apply to a request without a token.
+    static let connectionOptions = [roots.definition, timeout.definition]
 
     /// Returns a Boolean value that indicates whether an option names the server.
     static func areGiven(in arguments: ParsedArguments) -> Bool {
@@ -68,9 +52,6 @@ struct ServerOptions: Sendable {
     static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
         .seconds(try arguments.value(of: timeout)?.seconds ?? 30)
     }
-
-    /// The name of the timeout option, which also applies without a server.
-    static let timeoutOption = timeout.definition.longName
 
     /// The name of the server in messages.
     let name: String
@@ -92,7 +73,8 @@ struct ServerOptions: Sendable {
                 "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"
             )
         }
-        if endpoint == nil, let issuer { try Self.checkLookup(of: issuer, arguments) }
+        // Discovery requires a URL, unlike the other uses of an issuer.
+        if endpoint == nil { _ = try arguments.value(of: Option<ServiceURL>("issuer", "")) }
         self.issuer = identifier
         name = endpoint?.name ?? identifier
         known = endpoint.map { AuthorizationServer(issuer: identifier, tokenEndpoint: $0.url) }
@@ -103,16 +85,6 @@ struct ServerOptions: Sendable {
         timeout = try Self.timeout(in: arguments)
     }
 
-    /// Checks that the issuer is a URL, as required for discovery but not for other uses of an
-    /// issuer.
-    private static func checkLookup(of issuer: String, _ arguments: ParsedArguments) throws(UsageError) {
-        do throws(ValueError) {
-            _ = try ServiceURL(argument: issuer)
-        } catch {
-            throw arguments.usageError("--issuer \(error.message)")
-        }
-    }
-
     /// Returns the server with its endpoints, which may require fetching its metadata.
     func server(_ client: NetworkClient, _ use: ServerMetadata.Use) throws(CommandFailure) -> AuthorizationServer {
         var server: AuthorizationServer
@@ -120,12 +92,12 @@ struct ServerOptions: Sendable {
             server = known
         } else {
             let metadata = ServerMetadata(issuer: issuer, use: use, timeout: timeout)
-            do {
-                server = try AsynchronousWork.result { try await metadata.server(client) }
-            } catch let error as OAuth2Error {
-                throw CommandFailure(error, at: name)
-            } catch {
-                throw CommandFailure(.failed, "\(name): \(error)", cause: error)
+            server = try CommandFailure.reporting(at: name) {
+                do {
+                    return try AsynchronousWork.result { try await metadata.server(client) }
+                } catch let error as OAuth2Error {
+                    throw CommandFailure(error, at: name)
+                }
             }
         }
         server.authorizationEndpoint = authorizationEndpoint ?? server.authorizationEndpoint
@@ -143,23 +115,14 @@ struct ServerOptions: Sendable {
         try Self.transport(roots: roots, identity)
     }
 
-    /// Returns the file with the trusted root certificates, if the command line has one.
-    static func roots(_ arguments: ParsedArguments) throws(UsageError) -> InputFile? {
-        try arguments.value(of: roots)
-    }
-
     /// Returns a transport.
-    ///
-    /// - Throws: ``CommandFailure``, as for ``transport(_:)``.
     static func transport(
         roots: InputFile?,
         _ identity: ClientIdentity? = nil
     ) throws(CommandFailure) -> CurlTransport {
         let tls = TLSConfiguration(trustRoots: try RootsOption.roots(roots), clientIdentity: identity)
-        do throws(NetworkError) {
-            return try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
-        } catch {
-            throw CommandFailure(.failed, error.message, cause: error)
+        return try CommandFailure.reporting {
+            try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
         }
     }
 }

@@ -5,30 +5,22 @@ struct SignInOptions: Sendable {
     private static let redirectPath = Option<NonEmptyText>(
         "redirect-path",
         value: "PATH",
-        section: section,
         "With authorization_code: the registered path of the redirect URI on this machine (default: /callback)"
     )
     private static let redirectPort = Option<PortNumber>(
         "redirect-port",
-        value: "PORT",
-        section: section,
         "With authorization_code: the port of the redirect URI, if the server requires a fixed one (default: a free port)"
     )
     private static let isBrowserless = Flag(
         "no-browser",
-        section: section,
         "With authorization_code: don't open a browser; the address is always printed on standard error"
     )
     private static let timeout = Option<TimeSpan>(
         "sign-in-timeout",
-        value: "DURATION",
-        section: section,
         "The time limit for signing in (default: 5m; with device_code, the server's limit)"
     )
 
-    static let members = [
-        ProfileMember(redirectPath), ProfileMember(redirectPort), ProfileMember(isBrowserless), ProfileMember(timeout),
-    ]
+    static let members = OptionDefinition.section(section, [redirectPath, redirectPort, isBrowserless, timeout])
 
     let redirectPath: String
     let redirectPort: UInt16
@@ -42,7 +34,7 @@ struct SignInOptions: Sendable {
     /// - Throws: ``UsageError`` if an option doesn't apply to the grant.
     init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
         redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
-        redirectPort = try arguments.value(of: Self.redirectPort)?.number ?? 0
+        redirectPort = try arguments.value(of: Self.redirectPort).map { UInt16($0.number) } ?? 0
         opensBrowser = !arguments.contains(Self.isBrowserless)
         timeout = try arguments.value(of: Self.timeout).map { .seconds($0.seconds) }
         let browserOptions = [

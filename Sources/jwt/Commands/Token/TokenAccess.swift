@@ -72,7 +72,7 @@ struct TokenAccess: Sendable {
 
     /// A token source that returns a cached token with sufficient remaining lifetime.
     var source: LastingTokenSource {
-        LastingTokenSource(grantSource, leastLifetime: leastLifetime) { [console, name] in
+        LastingTokenSource(source: grantSource, leastLifetime: leastLifetime) { [console, name] in
             console.warn(
                 "\(name): can't get a new token, so the cached one, which expires soon, is used: \($0.message)"
             )
@@ -91,7 +91,10 @@ struct TokenAccess: Sendable {
                 return try await source.token(for: need)
             } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
                 guard let signIn else { throw error }
-                guard asksUser else { throw Self.nobody(error) }
+                guard asksUser else {
+                    let message = "not signed in; run jwt token --sign-in with the same options in a terminal"
+                    throw CommandFailure(.rejected, message, cause: error)
+                }
                 return try await token(signIn, unlessKeptFor: need)
             }
         }
@@ -120,14 +123,6 @@ struct TokenAccess: Sendable {
         }
     }
 
-    private static func nobody(_ error: OAuth2Error) -> CommandFailure {
-        CommandFailure(
-            .rejected,
-            "not signed in; run jwt token --sign-in with the same options in a terminal",
-            cause: error
-        )
-    }
-
     /// Removes the tokens from the cache.
     func signOut() throws(CommandFailure) {
         try failing { [makeAuthenticator] in try await makeAuthenticator().signOut() }
@@ -136,14 +131,12 @@ struct TokenAccess: Sendable {
     private func failing<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) throws(CommandFailure) -> Value {
-        do {
-            return try AsynchronousWork.result(body)
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch let error as OAuth2Error {
-            throw CommandFailure(error, at: name)
-        } catch {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
+        try CommandFailure.reporting(at: name) {
+            do {
+                return try AsynchronousWork.result(body)
+            } catch let error as OAuth2Error {
+                throw CommandFailure(error, at: name)
+            }
         }
     }
 }
@@ -172,9 +165,9 @@ extension CommandFailure {
         case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
             advice = "; choose another folder with --cache-dir FOLDER, or check the store of --store ADDRESS"
         case .serverUnreachable:
-            if let cause = error.cause as? NetworkError { message += ": \(cause.message)" }
-            if (error.cause as? NetworkError)?.tlsFailure == .untrustedChain {
-                advice = "; pass its root certificate with --roots FILE"
+            if let cause = error.cause as? NetworkError {
+                message += ": \(cause.message)"
+                advice = cause.trustAdvice
             }
         case .endpointMissing:
             message = String(error.message.prefix { $0 != ";" })

@@ -4,19 +4,13 @@ import TokenGeneration
 
 /// The `jwt token` command: gets an access token.
 struct TokenCommand {
-    private static let isForced = Flag(
-        "refresh",
-        section: CacheOptions.section,
-        "Get a new token even if the cached one is valid"
-    )
+    private static let isForced = Flag("refresh", "Get a new token even if the cached one is valid")
     private static let isSignOut = Flag(
         "sign-out",
-        section: CacheOptions.section,
         "Remove the tokens, including the refresh token, from the cache; doesn't notify the server"
     )
     private static let isSignIn = Flag(
         "sign-in",
-        section: SignInOptions.section,
         "Ask the user to sign in even with a cached token or without a terminal (device_code and authorization_code)"
     )
 
@@ -45,50 +39,35 @@ struct TokenCommand {
             "token_type": "Bearer", "expires_in": 299, "scope": "…", "cached": true}.
             """,
         ],
-        options: TokenOptions.options + [isForced.definition, isSignIn.definition, isSignOut.definition],
-        examples: [
-            .init(
-                purpose: "Call an API",
-                line: #"curl -H "Authorization: Bearer $(jwt token --profile prod)" https://api.example/reports"#
-            ),
-            .init(
-                purpose: "Get a token without a profile",
-                line: """
-                    jwt token --token-endpoint https://id.example/token --client-id reports --client-secret-env SECRET
-                    """
-            ),
-            .init(
-                purpose: "Authenticate with a key instead of a secret (private_key_jwt)",
-                line: "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem"
-            ),
-            .init(
-                purpose: "Authenticate with the identity of a pod, without a secret",
-                line: """
-                    jwt token --issuer https://id.example --client-id reports --from kubernetes:/var/run/secrets/tokens/as
-                    """
-            ),
-            .init(
-                purpose: "Log in to Vault with the identity of a pod, at VAULT_ADDR",
-                line: """
-                    jwt token --from vault:reports,kubernetes:/var/run/secrets/tokens/vault --from-audience https://vault.example
-                    """
-            ),
-            .init(
-                purpose: "Sign in with a browser",
-                line: "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid"
-            ),
-            .init(
-                purpose: "Sign in on another device, such as a phone",
-                line: "jwt token --issuer https://id.example --client-id cli --grant device_code"
-            ),
-            .init(purpose: "Require ten more minutes of validity", line: "jwt token --profile prod --min-valid 10m"),
-            .init(purpose: "Get a new token after a change of permissions", line: "jwt token --profile prod --refresh"),
+        options: [
+            TokenOptions.options, OptionDefinition.section(CacheOptions.section, [isForced]),
+            OptionDefinition.section(SignInOptions.section, [isSignIn]),
+            OptionDefinition.section(CacheOptions.section, [isSignOut]),
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token was printed"),
-            .init(code: 1, meaning: "The authorization server or the user denied the request, or nobody signed in"),
-            .init(code: 2, meaning: "The server can't be reached, or a file, a key or the configuration is unusable"),
-            .usage,
+        examples: [
+            "Call an API": #"curl -H "Authorization: Bearer $(jwt token --profile prod)" https://api.example/reports"#,
+            "Get a token without a profile": """
+            jwt token --token-endpoint https://id.example/token --client-id reports --client-secret-env SECRET
+            """,
+            "Authenticate with a key instead of a secret (private_key_jwt)":
+                "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem",
+            "Authenticate with the identity of a pod, without a secret": """
+            jwt token --issuer https://id.example --client-id reports --from kubernetes:/var/run/secrets/tokens/as
+            """,
+            "Log in to Vault with the identity of a pod, at VAULT_ADDR": """
+            jwt token --from vault:reports,kubernetes:/var/run/secrets/tokens/vault --from-audience https://vault.example
+            """,
+            "Sign in with a browser":
+                "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid",
+            "Sign in on another device, such as a phone":
+                "jwt token --issuer https://id.example --client-id cli --grant device_code",
+            "Require ten more minutes of validity": "jwt token --profile prod --min-valid 10m",
+            "Get a new token after a change of permissions": "jwt token --profile prod --refresh",
+        ],
+        exitCodes: [
+            0: "The token was printed",
+            1: "The authorization server or the user denied the request, or nobody signed in",
+            2: "The server can't be reached, or a file, a key or the configuration is unusable",
         ],
         action: { try TokenCommand($0).run(on: $1) }
     )
@@ -112,7 +91,7 @@ struct TokenCommand {
             throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
         }
         if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
-        let completed = try TokenOptions.Completed(arguments, others: RequestOptions.members)
+        let completed = try TokenOptions.Completed(arguments)
         if let platform = try Self.platform(completed.arguments) {
             guard !isForced, !isSignIn, !isSignOut else {
                 throw arguments.usageError("the platform's token isn't cached; pass an authorization server")
@@ -132,12 +111,10 @@ struct TokenCommand {
         guard arguments.contains(PlatformOptions.from.definition), !ServerOptions.areGiven(in: arguments) else {
             return nil
         }
-        let own = PlatformOptions.members.map(\.definition.longName) + [ServerOptions.timeoutOption]
-        if let other = TokenOptions.members.first(where: {
-            arguments.contains($0.definition) && !own.contains($0.definition.longName)
-        }) {
+        let own = PlatformOptions.members + [ServerOptions.timeout.definition]
+        if let other = TokenOptions.members.without(own).first(where: arguments.contains) {
             throw arguments.usageError(
-                "\(other.definition.spelling) requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
+                "\(other.spelling) requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
             )
         }
         return try PlatformOptions(arguments, issuer: nil)

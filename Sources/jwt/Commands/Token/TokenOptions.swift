@@ -8,10 +8,12 @@ struct TokenOptions: Sendable {
         ServerOptions.members + ClientOptions.members + PlatformOptions.members + GrantOptions.members
         + BindingOptions.members + CacheOptions.members
 
-    static let options =
-        [ConfigurationFile.profile.definition, ConfigurationFile.option.definition] + members.map(\.definition)
+    static let options = ConfigurationFile.options + members
 
-    private static let alternatives =
+    /// The options that a profile can set, which the commands share.
+    private static let profileMembers = members + RequestOptions.members
+
+    private static let alternatives: [[any CommandOption]] =
         ClientOptions.alternatives + GrantOptions.alternatives + BindingOptions.alternatives
         + CacheOptions.alternatives
 
@@ -31,50 +33,10 @@ struct TokenOptions: Sendable {
         let warnings: [String]
         fileprivate let profiles: [String]
 
-        /// Reads the profile.
-        ///
-        /// - Parameters:
-        ///   - arguments: The command line.
-        ///   - others: Additional members that a profile can have.
-        /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
-        init(_ arguments: ParsedArguments, others: [ProfileMember]) throws {
-            let configuration = try arguments.value(of: ConfigurationFile.option)
-            guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
-                if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
-                (self.arguments, warnings, profiles) = (arguments, [], [])
-                return
-            }
-            let file = try ConfigurationFile(configuration)
-            let profile = try file.profile(name, members: TokenOptions.members + others)
-            self.arguments = arguments.completed(by: profile, alternatives: TokenOptions.alternatives)
-            warnings = [file.warning].compactMap(\.self)
-            profiles = [name]
-        }
-
         /// A Boolean value that indicates whether an option says how to get a token.
         var requestsToken: Bool {
-            TokenOptions.members.contains { member in
-                arguments.contains(member.definition)
-                    && !ServerOptions.connectionOptions.contains(member.definition.longName)
-            }
+            arguments.contains(TokenOptions.members.without(ServerOptions.connectionOptions))
         }
-    }
-
-    /// Parses the command line and the profile, if any.
-    ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - others: Additional members that a profile can have.
-    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
-    init(_ arguments: ParsedArguments, others: [ProfileMember] = []) throws {
-        try self.init(Completed(arguments, others: others))
-    }
-
-    /// Parses a command line that is completed by its profile.
-    ///
-    /// - Throws: ``UsageError``.
-    init(_ completed: Completed) throws {
-        try self.init(completed.arguments, completed.profiles, warnings: completed.warnings)
     }
 
     /// Parses a profile that another profile refers to.
@@ -83,31 +45,33 @@ struct TokenOptions: Sendable {
     ///   - arguments: The command line. Only its configuration file applies.
     ///   - name: The name of the profile.
     ///   - profiles: The names of the referring profiles.
-    /// - Throws: The errors of ``init(_:others:)``.
+    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
     init(_ arguments: ParsedArguments, ofProfile name: String, in profiles: [String]) throws {
         let file = try ConfigurationFile(arguments.value(of: ConfigurationFile.option))
-        // The profile may contain the options of other commands.
-        let profile = try file.profile(name, members: Self.members + RequestOptions.members)
+        let profile = try file.profile(name, members: Self.profileMembers)
         var own = ParsedArguments(path: arguments.path)
         if let configuration = try arguments.value(of: ConfigurationFile.option) {
             own.add(configuration.path, to: ConfigurationFile.option.definition)
         }
         try self.init(
-            own.completed(by: profile, alternatives: []),
-            profiles + [name],
-            warnings: []
+            Completed(
+                arguments: own.completed(by: profile, alternatives: []),
+                warnings: [],
+                profiles: profiles + [name]
+            )
         )
     }
 
-    private init(_ arguments: ParsedArguments, _ profiles: [String], warnings: [String]) throws {
-        self.arguments = arguments
-        self.warnings = warnings
+    /// Parses a command line that is completed by its profile.
+    init(_ completed: Completed) throws {
+        arguments = completed.arguments
+        warnings = completed.warnings
         server = try ServerOptions(arguments)
         platform = try PlatformOptions(arguments, issuer: ServerOptions.issuer(in: arguments))
         if platform?.isForIssuerOnly == true {
             throw arguments.usageError("a token of Vault is for Vault alone; remove the options of the other server")
         }
-        grant = try GrantOptions(arguments, in: profiles, hasPlatform: platform != nil)
+        grant = try GrantOptions(arguments, in: completed.profiles, hasPlatform: platform != nil)
         client = try ClientOptions(
             arguments,
             isPublicByDefault: grant.kind.isInteractive || grant.usesPlatform,
@@ -129,14 +93,12 @@ struct TokenOptions: Sendable {
 
     /// Reads keys and secrets, opens the store and finds the server, with new metadata if
     /// `isForced` is `true`.
-    ///
-    /// - Throws: ``CommandFailure`` if a key, secret, store or server is unusable.
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
         let identity = try platform?.identity(console)
         let clientAuthentication = try client.authentication(for: server, platform: identity, console)
         var grant = try self.grant.grant(console, platform: identity)
-        if client.usesPlatform, let identity { grant = IdentifiedGrant(grant, name: identity.name) }
+        if client.usesPlatform, let identity { grant = IdentifiedGrant(grant: grant, name: identity.name) }
         let store = try cache.store(console) { () throws(CommandFailure) in try server.transport(nil) }
         let transport = try server.transport(client.identity(console))
         let asking = NetworkClient(
@@ -155,6 +117,27 @@ struct TokenOptions: Sendable {
             client: asking,
             leastLifetime: cache.leastLifetime,
             console: console
+        )
+    }
+}
+
+extension TokenOptions.Completed {
+    /// Reads the profile.
+    ///
+    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
+    init(_ arguments: ParsedArguments) throws {
+        let configuration = try arguments.value(of: ConfigurationFile.option)
+        guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
+            if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
+            self.init(arguments: arguments, warnings: [], profiles: [])
+            return
+        }
+        let file = try ConfigurationFile(configuration)
+        let profile = try file.profile(name, members: TokenOptions.profileMembers)
+        self.init(
+            arguments: arguments.completed(by: profile, alternatives: TokenOptions.alternatives),
+            warnings: [file.warning].compactMap(\.self),
+            profiles: [name]
         )
     }
 }

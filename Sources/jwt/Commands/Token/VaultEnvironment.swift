@@ -27,10 +27,8 @@ struct VaultEnvironment {
             proxy: .none,
             tls: TLSConfiguration(trustRoots: try RootsOption.roots(InputFile(path: roots)))
         )
-        do throws(NetworkError) {
-            environment = WorkloadEnvironment(transport: try CurlTransport(configuration: configuration))
-        } catch {
-            throw CommandFailure(.failed, error.message, cause: error)
+        environment = try CommandFailure.reporting {
+            WorkloadEnvironment(transport: try CurlTransport(configuration: configuration))
         }
     }
 
@@ -38,8 +36,8 @@ struct VaultEnvironment {
     ///
     /// - Throws: ``CommandFailure`` if the address or a name is invalid.
     func source(role: String, mount: String, jwt: any TokenSource) throws(CommandFailure) -> VaultLoginSource {
-        do throws(WorkloadIdentityError) {
-            return try VaultLoginSource(
+        try CommandFailure.reporting {
+            try VaultLoginSource(
                 server: server,
                 role: role,
                 jwt: jwt,
@@ -47,8 +45,6 @@ struct VaultEnvironment {
                 namespace: namespace,
                 environment: environment
             )
-        } catch {
-            throw CommandFailure(.failed, error.message, cause: error)
         }
     }
 }

@@ -3,86 +3,52 @@ import TokenGeneration
 
 /// The options for validating a token.
 struct PolicyOptions {
-    private static let section = "Checks"
-
-    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The required issuer")
+    private static let issuer = Option<NonEmptyText>("iss", "The required issuer")
     private static let audience = Option<NonEmptyText>(
         "aud",
-        value: "TEXT",
-        section: section,
         "The required audience; without it, tokens with an audience are rejected"
     )
-    private static let anyAudience = Flag(
-        "any-aud",
-        section: section,
-        "Accept tokens with any audience"
-    )
-    private static let subject = Option<NonEmptyText>(
-        "sub",
-        value: "TEXT",
-        section: section,
-        "The required subject"
-    )
+    private static let anyAudience = Flag("any-aud", "Accept tokens with any audience")
+    private static let subject = Option<NonEmptyText>("sub", "The required subject")
     private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
-        section: section,
         "The required type in the header, such as at+jwt"
     )
     private static let claim = Option<Assignment>(
         "claim",
         short: "c",
-        value: "NAME=VALUE",
         isRepeatable: true,
-        section: section,
         "A claim with a required value, which is JSON if it parses as JSON"
     )
     private static let required = Option<NonEmptyText>(
         "require",
         value: "NAME",
         isRepeatable: true,
-        section: section,
         "A claim that must be present"
     )
     private static let prohibited = Option<NonEmptyText>(
         "prohibit",
         value: "NAME",
         isRepeatable: true,
-        section: section,
         "A claim that must not be present"
     )
     private static let maximumAge = Option<TimeSpan>(
         "max-age",
-        value: "DURATION",
-        section: section,
         "The maximum time since the token was issued; requires the claim iat"
     )
-    private static let maximumLifetime = Option<TimeSpan>(
-        "max-lifetime",
-        value: "DURATION",
-        section: section,
-        "The maximum time from iat to exp"
-    )
-    static let leeway = Option<TimeSpan>(
-        "leeway",
-        value: "DURATION",
-        section: section,
-        "The tolerance for clock differences (default: 60s)"
-    )
-    static let time = Option<Timestamp>(
-        "at",
-        value: "TIME",
-        section: section,
-        "Check as of this time: 2026-01-31T12:00:00Z, or seconds since 1970"
-    )
-    private static let allowNoExpiration = Flag("allow-no-exp", section: section, "Accept tokens without expiration")
+    private static let maximumLifetime = Option<TimeSpan>("max-lifetime", "The maximum time from iat to exp")
+    static let leeway = Option<TimeSpan>("leeway", "The tolerance for clock differences (default: 60s)")
+    static let time = Option<Timestamp>("at", "Check as of this time: 2026-01-31T12:00:00Z, or seconds since 1970")
+    private static let allowNoExpiration = Flag("allow-no-exp", "Accept tokens without expiration")
 
-    static let options = [
-        issuer.definition, audience.definition, anyAudience.definition, subject.definition, type.definition,
-        claim.definition,
-        required.definition, prohibited.definition, maximumAge.definition, maximumLifetime.definition,
-        leeway.definition, time.definition, allowNoExpiration.definition,
-    ]
+    static let options = OptionDefinition.section(
+        "Checks",
+        [
+            issuer, audience, anyAudience, subject, type, claim, required, prohibited, maximumAge, maximumLifetime,
+            leeway, time, allowNoExpiration,
+        ]
+    )
 
     let policy: ValidationPolicy
 
@@ -144,9 +110,15 @@ struct PolicyOptions {
         )
     }
 
-    /// Returns advice or details that help explain why the token was rejected.
-    static func advice(for error: TokenError, on token: String) -> String {
-        advice(for: error, in: (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims)
+    /// Returns a verifier's error, with advice or details that help explain why the token was
+    /// rejected.
+    func rejection(_ error: TokenError, of token: String) -> CommandFailure {
+        let claims = try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit).unverifiedClaims
+        return CommandFailure(
+            .rejected,
+            explained(error).message + Self.advice(for: error, in: claims),
+            cause: error
+        )
     }
 
     /// Returns advice or details that help explain why a token with the given claims was rejected.

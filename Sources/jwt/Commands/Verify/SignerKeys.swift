@@ -1,32 +1,21 @@
+import TokenGeneration
+
 /// The options for a signer's keys, in commands whose `--key` is the user's own key.
 enum SignerKeys {
-    private static let section = "Signer"
-
     private static let key = Option<InputFile>(
         "verify-key",
-        value: "FILE",
-        section: section,
         "The key of the signer: PEM, DER, JWK, certificate or JWK Set"
     )
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "verify-alg",
-        value: "ALG",
-        section: section,
         "The signature algorithm, for keys that don't state it"
     )
 
-    /// Returns the options under a heading of the help.
-    static func options(section: String) -> [OptionDefinition] {
-        ([key.definition, algorithm.definition] + KeySetSource.options).map { option in
-            var option = option
-            option.section = section
-            return option
-        }
-    }
+    static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
 
     /// Returns the first option that the command line has, if any.
     static func firstOption(_ arguments: ParsedArguments) -> OptionDefinition? {
-        options(section: section).first { arguments.contains($0) }
+        options.first(where: arguments.contains)
     }
 
     /// Returns the keys that the command line specifies.
@@ -44,7 +33,7 @@ enum SignerKeys {
                 try KeySource(arguments, file: file, algorithmOption: algorithm.definition.spelling)
             },
             named: key.definition.spelling,
-            algorithm: arguments.value(of: algorithm)?.algorithm,
+            algorithm: arguments.value(of: algorithm),
             advice: advice
         )
     }

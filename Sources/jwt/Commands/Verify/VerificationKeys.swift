@@ -4,31 +4,22 @@ import TokenGeneration
 
 /// The verification keys: a single key, or a key set from a file, a URL or an issuer.
 struct VerificationKeys {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
+    private static let key = KeySource.key(
         "The key: PEM, DER, JWK, certificate or JWK Set; a private key verifies with its public part"
     )
-    private static let algorithm = Option<KeyAlgorithm>(
+    private static let algorithm = Option<JWSAlgorithm>(
         "alg",
-        value: "ALG",
-        section: KeySource.section,
         "The algorithm, for keys that don't state it, such as an RSA key in PEM"
     )
 
     static let options =
-        [key.definition] + KeySource.options + [algorithm.definition] + KeySetSource.options
+        OptionDefinition.section(KeySource.section, [key, KeySource.options, algorithm]) + KeySetSource.options
 
     /// The options of commands whose keys can't be shared secrets.
-    static let publicKeyOptions = options.filter { $0.longName != KeySource.secret.definition.longName }
+    static let publicKeyOptions = options.without(KeySource.secret)
 
-    /// The exit codes for failures before the token is checked.
-    static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 2, meaning: "The key is unusable, or a file, a pipe or the network failed"), .usage,
-    ]
+    /// The meaning of the exit code for failures before the token is checked.
+    static let failure = "The key is unusable, or a file, a pipe or the network failed"
 
     private enum Place {
         case key(KeySource)
@@ -54,7 +45,7 @@ struct VerificationKeys {
         try self.init(
             arguments,
             key: KeySource(arguments, key: Self.key),
-            algorithm: arguments.value(of: Self.algorithm)?.algorithm,
+            algorithm: arguments.value(of: Self.algorithm),
             advice: advice
         )
     }
@@ -114,8 +105,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys for a verifier of tokens.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func verifier(_ policy: ValidationPolicy, _ console: Console) throws(CommandFailure) -> JWTVerifier {
         switch try keys(console, at: policy.currentDate()) {
         case .one(let key): JWTVerifier(key: key, policy: policy)
@@ -124,8 +113,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys for a verifier of SD-JWTs.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func selectiveVerifier(
         _ policy: ValidationPolicy,
         _ console: Console

@@ -17,31 +17,22 @@ struct VerifyCommand {
             {"valid":true,"header":{…},"claims":{…}}, or {"valid":false,"error":{"code":"…","message":"…"}}.
             """,
         ],
-        options: VerificationKeys.options + PolicyOptions.options + [BatchRun.flag.definition],
+        options: [VerificationKeys.options, PolicyOptions.options, BatchRun.flag],
         operands: [TokenInput.operand],
         examples: [
-            .init(
-                purpose: "Verify a token and extract a claim",
-                line: "jwt verify --key public.pem --aud api < token | jq -r .sub"
-            ),
-            .init(
-                purpose: "Verify with the keys that an issuer publishes",
-                line: "jwt verify --discover https://id.example.org --aud api < token"
-            ),
-            .init(
-                purpose: "Check whether a token was valid at a given time",
-                line: "jwt verify --key public.pem --aud api --at 2026-01-31T12:00:00Z < token"
-            ),
-            .init(
-                purpose: "Print the error codes of the invalid tokens",
-                line:
-                    "jwt verify --jwks keys.jwks --aud api --batch < tokens | jq -r 'select(.valid | not) | .error.code'"
-            ),
+            "Verify a token and extract a claim": "jwt verify --key public.pem --aud api < token | jq -r .sub",
+            "Verify with the keys that an issuer publishes":
+                "jwt verify --discover https://id.example.org --aud api < token",
+            "Check whether a token was valid at a given time":
+                "jwt verify --key public.pem --aud api --at 2026-01-31T12:00:00Z < token",
+            "Print the error codes of the invalid tokens":
+                "jwt verify --jwks keys.jwks --aud api --batch < tokens | jq -r 'select(.valid | not) | .error.code'",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The token is valid"),
-            .init(code: 1, meaning: "The token was rejected; with --batch: at least one was"),
-        ] + VerificationKeys.exitStatuses,
+        exitCodes: [
+            0: "The token is valid",
+            1: "The token was rejected; with --batch: at least one was",
+            2: VerificationKeys.failure,
+        ],
         action: { try VerifyCommand($0).run(on: $1) }
     )
 
@@ -69,8 +60,7 @@ struct VerifyCommand {
         do throws(TokenError) {
             verified = try verifier.verify(token)
         } catch {
-            let message = options.explained(error).message
-            throw CommandFailure(.rejected, message + PolicyOptions.advice(for: error, on: token), cause: error)
+            throw options.rejection(error, of: token)
         }
         if console.writesJSON {
             try console.print(Self.result(verified))

@@ -7,7 +7,6 @@ import WorkloadIdentity
 struct WhoamiCommand {
     private static let from = Option<PlatformSource>(
         "from",
-        value: "SOURCE",
         isRepeatable: true,
         "Show this source instead of looking for sources: \(PlatformSource.forms)"
     )
@@ -27,17 +26,16 @@ struct WhoamiCommand {
             Kubernetes tokens for other audiences and SPIFFE documents have no fixed path: pass --from.
             """,
         ],
-        options: [from.definition],
+        options: [from],
         examples: [
-            .init(purpose: "Show what this machine offers", line: "jwt whoami"),
-            .init(purpose: "Show a projected token", line: "jwt whoami --from kubernetes:/var/run/secrets/tokens/as"),
-            .init(purpose: "Get an access token with it", line: "jwt token --from env:AS_TOKEN --profile prod"),
+            "Show what this machine offers": "jwt whoami",
+            "Show a projected token": "jwt whoami --from kubernetes:/var/run/secrets/tokens/as",
+            "Get an access token with it": "jwt token --from env:AS_TOKEN --profile prod",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "At least one source has a usable identity"),
-            .init(code: 1, meaning: "No source has one"),
-            .init(code: 2, meaning: "Writing the output failed"),
-            .usage,
+        exitCodes: [
+            0: "At least one source has a usable identity",
+            1: "No source has one",
+            2: "Writing the output failed",
         ],
         action: { try WhoamiCommand($0).run(on: $1) }
     )

@@ -4,13 +4,13 @@ import TokenGeneration
 /// The `jwt keygen` command: generates a private key.
 struct KeygenCommand {
     /// The output formats of keys.
-    enum Format: String, CaseIterable, ArgumentValue {
+    enum Format: String, CaseIterable, NamedValue {
         case pem
         case jwk
     }
 
     /// The uses of keys ([RFC 7517 §4.2](https://www.rfc-editor.org/rfc/rfc7517#section-4.2)).
-    enum Use: String, CaseIterable, ArgumentValue {
+    enum Use: String, CaseIterable, NamedValue {
         case sig
         case enc
     }
@@ -19,63 +19,49 @@ struct KeygenCommand {
         "alg",
         value: "ALG",
         """
-        The algorithm of the key, for signatures: \(KeyAlgorithm.names.joined(separator: ", ")); for encryption: \
+        The algorithm of the key, for signatures: \(JWSAlgorithm.names.joined(separator: ", ")); for encryption: \
         \(GeneratedAlgorithm.encryptionNames.joined(separator: ", ")) (default with --use enc: ECDH-ES+A256KW)
         """
     )
     private static let use = Option<Use>(
         "use",
-        value: "sig|enc",
         "The use of the key, which a JWK states: signatures or encryption (default: that of --alg)"
     )
-    private static let curve = Option<AgreementCurve>(
+    private static let curve = Option<KeyAgreementCurve>(
         "curve",
         value: "CURVE",
-        "The curve of a key for ECDH-ES: \(AgreementCurve.names.joined(separator: ", ")) (default: P-256)"
+        "The curve of a key for ECDH-ES: \(KeyAgreementCurve.names.joined(separator: ", ")) (default: P-256)"
     )
-    private static let encryption = Option<ContentEncryption>(
+    private static let encryption = Option<JWEEncryption>(
         "enc",
-        value: "ENC",
         """
-        The content encryption of a secret for dir: \(ContentEncryption.names.joined(separator: ", ")) \
+        The content encryption of a secret for dir: \(JWEEncryption.names.joined(separator: ", ")) \
         (default: A256GCM)
         """
     )
     private static let out = Option<OutputFile>(
         "out",
         short: "o",
-        value: "FILE",
         "The file for the private key, readable only by you (default: standard output)"
     )
     private static let publicOut = Option<OutputFile>(
         "public-out",
-        value: "FILE",
         "The file for the public key, for verifiers or senders"
     )
     private static let format = Option<Format>(
         "format",
-        value: "pem|jwk",
         "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for secrets)"
     )
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        value: "ID",
-        "The kid of the JWKs instead of the thumbprint"
-    )
+    private static let keyID = Option<NonEmptyText>("kid", value: "ID", "The kid of the JWKs instead of the thumbprint")
     private static let rsaBits = Option<RSAKeySize>(
         "rsa-bits",
         value: "BITS",
         "The size of an RSA key: 2048 (default) to 8192"
     )
-    private static let passwordFile = Option<InputFile>(
-        "password-file",
-        value: "FILE",
-        "Encrypt the private key (PEM) with the password in this file"
-    )
-    private static let passwordEnvironment = Option<EnvironmentVariable>(
-        "password-env",
-        value: "NAME",
-        "Encrypt the private key with the password in this environment variable"
+    private static let password = SecretOptions(
+        "password",
+        file: "Encrypt the private key (PEM) with the password in this file",
+        environment: "Encrypt the private key with the password in this environment variable"
     )
     private static let force = Flag("force", short: "f", "Replace existing files")
 
@@ -93,32 +79,18 @@ struct KeygenCommand {
             """,
         ],
         options: [
-            algorithm.definition, use.definition, curve.definition, encryption.definition, out.definition,
-            publicOut.definition, format.definition, keyID.definition,
-            rsaBits.definition, passwordFile.definition, passwordEnvironment.definition, force.definition,
+            algorithm, use, curve, encryption, out, publicOut, format, keyID, rsaBits, password, force,
         ],
         examples: [
-            .init(
-                purpose: "Generate a private key and its public key",
-                line: "jwt keygen --alg ES256 --out key.pem --public-out public.pem"
-            ),
-            .init(
-                purpose: "Generate a private key as a JWK",
-                line: "jwt keygen --alg ES256 --format jwk --out key.jwk"
-            ),
-            .init(
-                purpose: "Generate a key for receiving encrypted tokens",
-                line: "jwt keygen --use enc --curve X25519 --format jwk --out key.jwk --public-out public.jwk"
-            ),
-            .init(
-                purpose: "Generate an encrypted private key",
-                line: "jwt keygen --alg Ed25519 --out key.pem --password-file password.txt"
-            ),
+            "Generate a private key and its public key": "jwt keygen --alg ES256 --out key.pem --public-out public.pem",
+            "Generate a private key as a JWK": "jwt keygen --alg ES256 --format jwk --out key.jwk",
+            "Generate a key for receiving encrypted tokens":
+                "jwt keygen --use enc --curve X25519 --format jwk --out key.jwk --public-out public.jwk",
+            "Generate an encrypted private key": "jwt keygen --alg Ed25519 --out key.pem --password-file password.txt",
         ],
-        exitStatuses: [
-            .init(code: 0, meaning: "The key was generated"),
-            .init(code: 2, meaning: "A file exists or can't be written, or standard output is closed"),
-            .usage,
+        exitCodes: [
+            0: "The key was generated",
+            2: "A file exists or can't be written, or standard output is closed",
         ],
         action: { try KeygenCommand($0).run(on: $1) }
     )
@@ -140,8 +112,8 @@ struct KeygenCommand {
         let isForEncryption = use == .enc && !arguments.contains(Self.algorithm.definition)
         algorithm =
             isForEncryption ? .encryption(.ecdhESA256KW) : try arguments.requiredValue(of: Self.algorithm)
-        curve = try arguments.value(of: Self.curve)?.curve
-        encryption = try arguments.value(of: Self.encryption)?.encryption
+        curve = try arguments.value(of: Self.curve)
+        encryption = try arguments.value(of: Self.encryption)
         out = try arguments.value(of: Self.out) ?? .standardOutput
         publicOut = try arguments.value(of: Self.publicOut)
         let format = try arguments.value(of: Self.format)
@@ -157,13 +129,13 @@ struct KeygenCommand {
         if keyID != nil, self.format == .pem {
             throw arguments.usageError("PEM can't store a kid; use --format jwk, or pass --kid when signing")
         }
-        rsaKeySize = try arguments.value(of: Self.rsaBits)?.bits
+        rsaKeySize = try arguments.value(of: Self.rsaBits)?.number
         if rsaKeySize != nil, !algorithm.isRSA {
             throw arguments.usageError(
                 "--rsa-bits applies only to RS and PS; a key for \(algorithm.name) has a fixed size"
             )
         }
-        password = try PasswordSource(arguments, file: Self.passwordFile, environment: Self.passwordEnvironment)
+        password = try PasswordSource(arguments, Self.password)
         if password != nil, self.format == .jwk {
             throw arguments.usageError("only PEM can be encrypted; use --format pem, or remove the password")
         }
@@ -174,7 +146,7 @@ struct KeygenCommand {
     private func checkUse(_ arguments: ParsedArguments) throws(UsageError) {
         let actual = if case .signature = algorithm { Use.sig } else { Use.enc }
         if let use, use != actual {
-            let others = use == .enc ? GeneratedAlgorithm.encryptionNames : KeyAlgorithm.names
+            let others = use == .enc ? GeneratedAlgorithm.encryptionNames : JWSAlgorithm.names
             throw arguments.usageError(
                 "--alg \(algorithm.name) doesn't fit --use \(use.rawValue); use one of \(others.joined(separator: ", "))"
             )
@@ -192,17 +164,19 @@ struct KeygenCommand {
     private func run(on console: Console) throws {
         let password = try password?.read(warningOn: console)
         let key = try generate()
-        let privateText = try privateText(of: key, password)
+        let privateText = try text(of: key, password)
         // Both files are fully written before either is renamed, and neither is renamed if printing
         // fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
-        let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
+        let publicFile = try publicOut.flatMap { try stage(text(of: key.publicPart()), at: $0, mode: 0o644) }
         if out.isStandardOutput { console.warnOfReaders(of: "private key") }
         if console.writesJSON {
             try console.print(report(key, privateText))
         } else {
             if out.isStandardOutput { try console.print(privateText, terminator: "") }
-            if let publicOut, publicOut.isStandardOutput { try console.print(publicText(of: key), terminator: "") }
+            if let publicOut, publicOut.isStandardOutput {
+                try console.print(text(of: key.publicPart()), terminator: "")
+            }
         }
         try publicFile?.commit()
         do {
@@ -213,21 +187,29 @@ struct KeygenCommand {
         }
     }
 
-    private func generate() throws(CommandFailure) -> GeneratedKey {
-        do throws(TokenError) {
-            return try GeneratedKey(algorithm, rsaKeySize: rsaKeySize, curve: curve, encryption: encryption)
-        } catch {
-            throw CommandFailure(.failed, error)
+    private func generate() throws -> AnyKey {
+        switch algorithm {
+        case .signature(let algorithm):
+            let key = try rsaKeySize.map { try SigningKey.generate(algorithm, rsaKeySize: $0) } ?? .generate(algorithm)
+            return AnyKey(part: .privateKey(key))
+        case .encryption(let algorithm):
+            let key = try DecryptionKey.generate(
+                algorithm,
+                on: curve ?? .p256,
+                rsaKeySize: rsaKeySize ?? 2_048,
+                encryption: encryption ?? .a256GCM
+            )
+            return AnyKey(part: .decryptionKey(key))
         }
     }
 
     /// Returns the JSON result, without the keys that are written to files.
-    private func report(_ key: GeneratedKey, _ privateText: String) throws -> JSONObject {
+    private func report(_ key: AnyKey, _ privateText: String) throws -> JSONObject {
         var report: JSONObject = ["kid": .string(try keyID ?? key.thumbprint)]
         if !algorithm.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
         if out.isStandardOutput { report["privateKey"] = try value(privateText) }
         if !algorithm.isSymmetric, publicOut?.isStandardOutput ?? true {
-            report["publicKey"] = try value(publicText(of: key))
+            report["publicKey"] = try value(text(of: key.publicPart()))
         }
         return report
     }
@@ -242,26 +224,11 @@ struct KeygenCommand {
         return try StagedFile(path: place.path, mode: mode, octets: Array(text.utf8), replaces: force)
     }
 
-    private func privateText(of key: GeneratedKey, _ password: String?) throws -> String {
-        switch format {
-        case .pem:
-            return try key.privatePEM(password.map(PrivateKeyFormat.encryptedPKCS8) ?? .pkcs8)
-        case .jwk:
-            return try text(of: key.privateJWK(), key)
+    private func text(of key: AnyKey, _ password: String? = nil) throws -> String {
+        guard format == .jwk else {
+            return String(decoding: try KeyForm.pem.octets(of: key, keyID: nil, password: password), as: UTF8.self)
         }
-    }
-
-    private func publicText(of key: GeneratedKey) throws -> String {
-        switch format {
-        case .pem:
-            return try key.publicPEM()
-        case .jwk:
-            return try text(of: key.publicJWK, key)
-        }
-    }
-
-    private func text(of jwk: JWK, _ key: GeneratedKey) throws -> String {
-        var jwk = jwk
+        var jwk = try key.jwk(keyID: nil)
         jwk.keyID = try keyID ?? key.thumbprint
         if let use { jwk.use = use.rawValue }
         return VisibleText.json(jwk.members.serialized()) + "\n"
