@@ -22,17 +22,9 @@ struct JSONTextElements: UnkeyedEncodingContainer {
 
     func encode<Value: Encodable>(_ value: Value) throws { try node.write(ticket, nil, value, key) }
 
-    func encode(_ value: Int) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int8) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int16) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int32) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int64) throws { try put(JSONScalar(integer: value)) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value) throws { try put(JSONScalar(integer: value)) }
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt8) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt16) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt32) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt64) throws { try put(JSONScalar(integer: value)) }
     func encode(_ value: UInt128) throws { try put(JSONScalar(integer: value)) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy keyType: Nested.Type) -> KeyedEncodingContainer<Nested> {

@@ -44,16 +44,11 @@ private struct JSONTextSingleValue: SingleValueEncodingContainer {
 
     func encode<Value: Encodable>(_ value: Value) throws { try node.writeSingle(ticket, value) }
 
-    func encode(_ value: Int) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value) throws {
+        try node.writeSingle(ticket, JSONScalar(integer: value))
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
     func encode(_ value: UInt128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
 }

@@ -23,17 +23,12 @@ struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try node.write(ticket, key.stringValue, value, key)
     }
 
-    func encode(_ value: Int, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int8, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int16, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int32, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int64, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value, forKey key: Key) throws {
+        try put(JSONScalar(integer: value), key)
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt8, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt16, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt32, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt64, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
     func encode(_ value: UInt128, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
 
     func nestedContainer<Nested: CodingKey>(
