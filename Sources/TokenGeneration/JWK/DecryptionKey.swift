@@ -230,15 +230,7 @@ extension DecryptionKey {
     }
 }
 
-extension DecryptionKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension DecryptionKey: Redacted {
     /// The algorithm, without anything private.
     public var description: String { "DecryptionKey(\(algorithm), private part not shown)" }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["encryptionKey": encryptionKey], displayStyle: .struct)
-    }
 }

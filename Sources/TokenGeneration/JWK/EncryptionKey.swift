@@ -177,12 +177,7 @@ extension EncryptionKey {
     }
 }
 
-extension EncryptionKey: CustomStringConvertible, CustomReflectable {
+extension EncryptionKey: Redacted {
     /// The algorithm.
     public var description: String { "EncryptionKey(\(algorithm))" }
-
-    /// The JWK.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["jwk": jwk], displayStyle: .struct)
-    }
 }

@@ -36,11 +36,7 @@ public struct EncryptionPassword: Sendable {
     private static let maximumSize = 1_024
 }
 
-extension EncryptionPassword: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EncryptionPassword: Redacted {
     /// A fixed text without the password.
     public var description: String { "EncryptionPassword(not shown)" }
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-    /// A mirror without children.
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }

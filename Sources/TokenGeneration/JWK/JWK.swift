@@ -156,17 +156,9 @@ extension JWK {
     }
 }
 
-extension JWK: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension JWK: Redacted {
     /// The public part as JSON, with a note if there is a private part.
     public var description: String {
         isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["public members": publicPart.members], displayStyle: .struct)
     }
 }

@@ -170,19 +170,11 @@ extension SigningKey {
     }
 }
 
-extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SigningKey: Redacted {
     /// The algorithm and the thumbprint of the public part, without anything private.
     public var description: String {
         algorithm.isSymmetric
             ? "SigningKey(\(algorithm), secret not shown)"
             : "SigningKey(\(algorithm), thumbprint \(verificationKey.thumbprint), private part not shown)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["verificationKey": verificationKey], displayStyle: .struct)
     }
 }

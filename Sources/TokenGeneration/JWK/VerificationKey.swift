@@ -166,16 +166,11 @@ extension VerificationKey {
     }
 }
 
-extension VerificationKey: CustomStringConvertible, CustomReflectable {
+extension VerificationKey: Redacted {
     /// The algorithm and the thumbprint, or only the algorithm for a secret.
     public var description: String {
         algorithm.isSymmetric
             ? "VerificationKey(\(algorithm), secret not shown)"
             : "VerificationKey(\(algorithm), thumbprint \(thumbprint))"
-    }
-
-    /// The JWK.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["jwk": jwk], displayStyle: .struct)
     }
 }

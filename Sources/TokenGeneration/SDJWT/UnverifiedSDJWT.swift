@@ -108,10 +108,7 @@ public struct UnverifiedSDJWT: Sendable {
     }
 }
 
-extension UnverifiedSDJWT: CustomStringConvertible, CustomReflectable {
+extension UnverifiedSDJWT: Redacted {
     /// The number of disclosures, but no content.
     public var description: String { "UnverifiedSDJWT(\(disclosures.count) disclosures)" }
-
-    /// A mirror without content.
-    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }
