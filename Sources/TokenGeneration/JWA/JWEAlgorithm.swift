@@ -4,23 +4,9 @@
 /// The algorithm determines how the recipient gets the key that encrypts the content. The package
 /// implements every value of this type. `RSA1_5` isn't one of them: its padding lets an attacker
 /// decrypt tokens with the recipient's help (Bleichenbacher 1998).
-public struct JWEAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct JWEAlgorithm: RegisteredName {
     /// The name, as in the IANA registry.
     public let rawValue: String
-
-    /// Creates an algorithm from its name.
-    ///
-    /// - Parameter rawValue: The case-sensitive name. The result is `nil` for any algorithm that
-    ///   the package doesn't implement.
-    public init?(rawValue: String) {
-        guard let row = JWEAlgorithmDescription.table.first(where: { rawValue.isExactly($0.algorithm.rawValue) }) else {
-            return nil
-        }
-        self = row.algorithm
-    }
-
-    /// The name.
-    public var description: String { rawValue }
 
     /// The algorithms that the package implements, which are all values of this type.
     public static var implemented: [JWEAlgorithm] { JWEAlgorithmDescription.table.map(\.algorithm) }

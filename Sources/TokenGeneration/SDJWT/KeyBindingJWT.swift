@@ -70,7 +70,7 @@ enum KeyBindingJWT {
         _ text: String,
         _ requirement: KeyBindingRule.Requirement,
         boundText: String,
-        hash: SDJWTHashAlgorithm,
+        hash: NamedHash,
         processed claims: JSONObject,
         algorithms: Set<JWSAlgorithm>,
         leeway: Duration,

@@ -108,7 +108,7 @@ extension SDJWTVerifier {
     /// An SD-JWT whose issuer's signature and disclosures have been verified.
     struct Processed {
         let claims: JSONObject
-        let hash: SDJWTHashAlgorithm
+        let hash: NamedHash
         let found: [DisclosureProcessor.Found]
     }
 
@@ -229,7 +229,7 @@ extension SDJWTVerifier.Processed {
     ) throws(TokenError) {
         let json = JSONLimits(size: payload.count, depth: jwsLimits.depth, members: jwsLimits.memberCount)
         let payload = try JSONToken.object(in: payload, json, "payload")
-        hash = try SDJWTHashAlgorithm(in: payload)
+        hash = try NamedHash(in: payload)
         var processor = try DisclosureProcessor(token.disclosures, hash: hash, limits: limits)
         claims = try processor.process(payload)
         found = processor.found

@@ -89,7 +89,7 @@ public struct UnverifiedSDJWT: Sendable {
         }
         var finder = DisclosureFinder(
             token.disclosures,
-            hash: try? SDJWTHashAlgorithm(in: payload),
+            hash: try? NamedHash(in: payload),
             limits: limits
         )
         finder.visit(payload)

@@ -51,8 +51,8 @@ struct JWKVectorTests {
         let jwk = try Fixture.jwk(vector: "rfc7638-3.1-thumbprint", member: "jwk")
         let vector = try Vector.object("rfc9278-thumbprint-uri")
         #expect(try jwk.thumbprint == vector["thumbprint_b64u"] as? String)
-        #expect(try jwk.thumbprintURI == vector["uri"] as? String)
-        #expect(try VerificationKey(jwk: jwk).thumbprintURI == vector["uri"] as? String)
+        #expect(try jwk.thumbprintURI() == vector["uri"] as? String)
+        #expect(try VerificationKey(jwk: jwk).jwk.thumbprintURI() == vector["uri"] as? String)
         // Computed from the canonical JSON in the RFC, with another implementation of the hash
         // functions.
         #expect(

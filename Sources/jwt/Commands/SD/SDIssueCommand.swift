@@ -7,7 +7,7 @@ struct SDIssueCommand {
         case sha384 = "sha-384"
         case sha512 = "sha-512"
 
-        var algorithm: SDJWTHashAlgorithm {
+        var algorithm: NamedHash {
             switch self {
             case .sha256: .sha256
             case .sha384: .sha384
@@ -111,7 +111,7 @@ struct SDIssueCommand {
     private let holder: InputFile?
     private let paths: [ClaimPath]
     private let decoyCount: DecoyCount?
-    private let hashAlgorithm: SDJWTHashAlgorithm
+    private let hashAlgorithm: NamedHash
     private let header: HeaderOptions
     private let type: String
     private let claims: ClaimOptions
