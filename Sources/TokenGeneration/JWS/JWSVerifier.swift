@@ -71,40 +71,38 @@ public struct JWSVerifier: Sendable {
         self.limits = limits
     }
 
-    /// Verifies a compact JWS that contains its payload.
+    /// Verifies a compact JWS.
     ///
-    /// - Parameter compact: The compact JWS.
+    /// - Parameters:
+    ///   - compact: The compact JWS.
+    ///   - detachedPayload: The payload, if the JWS doesn't contain it
+    ///     ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)): its second
+    ///     segment must be empty. The default is `nil`.
     /// - Returns: The verified JWS.
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
     ///   `tooLarge`; `criticalHeaderUnsupported`; `algorithmMismatch`, `unknownKey`,
     ///   `ambiguousKey`, or the code for a problem with the matching key; `signatureInvalid`.
-    public func verify(compact: String) throws(TokenError) -> VerifiedJWS {
+    public func verify(compact: String, detachedPayload: Data? = nil) throws(TokenError) -> VerifiedJWS {
         let token = try CompactToken(compact, limits: limits)
-        let (header, encoding) = try header(of: token)
-        let signature = try token.signature()
-        let key = try key(for: header) { key in token.isSigned(by: key, with: signature) }
-        return Self.verified(Data(try token.payload(encoding)), encoding, header, key)
-    }
-
-    /// Verifies a compact JWS with a detached payload
-    /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
-    ///
-    /// - Parameters:
-    ///   - compact: The compact JWS, whose second segment must be empty.
-    ///   - detachedPayload: The payload.
-    /// - Returns: The verified JWS.
-    /// - Throws: ``TokenError`` as ``verify(compact:)`` does, and `malformedToken` also if the JWS
-    ///   contains a payload.
-    public func verify(compact: String, detachedPayload: Data) throws(TokenError) -> VerifiedJWS {
-        let token = try CompactToken(compact, limits: limits)
-        guard token.hasEmptyPayload else {
+        guard detachedPayload == nil || token.hasEmptyPayload else {
             throw TokenError(.malformedToken, "a detached payload was given, but the JWS also contains a payload")
         }
-        let (header, encoding) = try header(of: token)
+        let header = try token.header()
+        try header.checkCriticalMembers(understanding: criticalExtensions)
+        let encoding = try JWSPayloadEncoding(header.members)
         let signature = try token.signature()
-        let input = token.signingInput(with: Array(detachedPayload), encoding)
-        let key = try key(for: header) { key in key.isValidSignature(signature, over: input) }
-        return Self.verified(detachedPayload, encoding, header, key)
+        let input = detachedPayload.map { token.signingInput(with: Array($0), encoding) }
+        let key = try key(for: header) { key in
+            input.map { key.isValidSignature(signature, over: $0) } ?? token.isSigned(by: key, with: signature)
+        }
+        let payload = if let detachedPayload { detachedPayload } else { Data(try token.payload(encoding)) }
+        let verified = VerifiedJWS.Signature(
+            index: 0,
+            protectedHeader: header.members,
+            unprotectedHeader: [:],
+            key: key
+        )
+        return VerifiedJWS(payload: payload, payloadEncoding: encoding, first: verified)
     }
 }
 
@@ -124,27 +122,6 @@ extension JWSVerifier {
             throw TokenError(.signatureInvalid, "the signature doesn't verify with any of the verifier's matching keys")
         }
         return key
-    }
-
-    private func header(of token: CompactToken) throws(TokenError) -> (ProtectedHeader, JWSPayloadEncoding) {
-        let header = try token.header()
-        try header.checkCriticalMembers(understanding: criticalExtensions)
-        return (header, try JWSPayloadEncoding(header.members))
-    }
-
-    private static func verified(
-        _ payload: Data,
-        _ encoding: JWSPayloadEncoding,
-        _ header: ProtectedHeader,
-        _ key: VerificationKey
-    ) -> VerifiedJWS {
-        let signature = VerifiedJWS.Signature(
-            index: 0,
-            protectedHeader: header.members,
-            unprotectedHeader: [:],
-            key: key
-        )
-        return VerifiedJWS(payload: payload, payloadEncoding: encoding, first: signature)
     }
 }
 

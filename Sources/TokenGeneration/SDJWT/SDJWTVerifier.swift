@@ -72,10 +72,11 @@ public struct SDJWTVerifier: Sendable {
     /// - Returns: The processed claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken`,
     ///   `malformedDisclosure` or `tooLarge`; `keyBindingMismatch` if a required key binding is
-    ///   missing; for the issuer's signature the codes of ``JWSVerifier/verify(compact:)``, and
-    ///   `unsupportedAlgorithm` if the key is a shared secret; `typeMismatch`; for `_sd_alg`
-    ///   `malformedClaim` or `unsupportedAlgorithm`; `disclosureMismatch`, `malformedDisclosure`
-    ///   or `malformedClaim` while processing the disclosures; the codes of the policy, as
+    ///   missing; for the issuer's signature the codes of
+    ///   ``JWSVerifier/verify(compact:detachedPayload:)``, and `unsupportedAlgorithm` if the key is
+    ///   a shared secret; `typeMismatch`; for `_sd_alg` `malformedClaim` or
+    ///   `unsupportedAlgorithm`; `disclosureMismatch`, `malformedDisclosure` or `malformedClaim`
+    ///   while processing the disclosures; the codes of the policy, as
     ///   ``JWTVerifier/verify(_:)`` has them; for the key binding `confirmationMismatch`,
     ///   `unsupportedAlgorithm`, `publicKeyRequired` or the code for another problem with the
     ///   holder's key, `signatureInvalid`, `typeMismatch`, `missingClaim`, `malformedClaim`,
@@ -95,12 +96,12 @@ public struct SDJWTVerifier: Sendable {
     ///   - rule: The rule about key bindings.
     /// - Returns: The processed claims.
     /// - Throws: ``TokenError`` as ``verify(_:keyBinding:)`` does, and for the signatures the codes
-    ///   of ``JWSVerifier/verify(json:requiring:)-(String,_)``.
+    ///   of ``JWSVerifier/verify(json:detachedPayload:requiring:)-(String,_,_)``.
     public func verify(json: Data, keyBinding rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
         let token = try jsonToken(json)
         let presented = try SDJWT(token, limits: limits)
         try rule.checkPresence(in: presented)
-        return try verified(presented, issuerSignatures.verify(attached: token, .any), rule)
+        return try verified(presented, issuerSignatures.verify(token, nil, .any), rule)
     }
 }
 
@@ -210,7 +211,7 @@ extension SDJWTVerifier {
     func received(json: Data) throws(TokenError) -> (SDJWT, Processed) {
         let token = try jsonToken(json)
         try SDJWT(token, limits: limits).checkHasNoKeyBinding()
-        let jws = try issuerSignatures.verify(attached: token, .any)
+        let jws = try issuerSignatures.verify(token, nil, .any)
         let received = try SDJWT(token, signature: jws.signatures[0].index, limits: limits)
         return (received, try check(received, jws, at: policy.currentDate()).0)
     }
