@@ -2,8 +2,7 @@
 /// ([RFC 9449 §6](https://www.rfc-editor.org/rfc/rfc9449#section-6)).
 public struct DPoPAccessToken: Sendable {
     /// The thumbprint of the key that the token is bound to.
-    public let thumbprint: String
-
+    let thumbprint: String
     let hash: String
 
     /// Creates a value from an access token that a ``JWTVerifier`` has verified.

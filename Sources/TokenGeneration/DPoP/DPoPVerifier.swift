@@ -34,25 +34,16 @@ public import Foundation
 ///
 /// All checks of a proof use a single reading of the clock.
 public struct DPoPVerifier: Sendable {
-    /// The algorithms that proofs may be signed with.
-    ///
-    /// The default is all asymmetric algorithms that the package implements. Symmetric algorithms
-    /// are rejected even if they are in this set.
-    public var algorithms: Set<JWSAlgorithm>
-    /// The maximum time since `iat`, 60 seconds by default.
-    public var maximumAge: Duration
-    /// The tolerated difference between clocks, 60 seconds by default.
-    ///
-    /// It extends both ends of the window.
-    public var leeway: Duration
     /// The size limits of a proof, 8 KiB by default.
     ///
     /// Proofs with ML-DSA-65 or ML-DSA-87 are larger, about 8.2 and 11.1 KB. To accept them, raise
     /// the limit here and the limit for header fields in your server.
     public var limits: JWSLimits
-    /// A closure that returns the current time.
-    public var currentDate: @Sendable () -> Date
 
+    package var algorithms: Set<JWSAlgorithm>
+    package var currentDate: @Sendable () -> Date
+    private let maximumAge: Duration
+    private let leeway: Duration
     private let replayCache: any ReplayCache
 
     /// The time in seconds for which the replay cache remembers a proof after the verifier stops
@@ -70,10 +61,11 @@ public struct DPoPVerifier: Sendable {
     ///   - replayCache: The store of used proofs. In a single process, all verifiers share one
     ///     ``InMemoryReplayCache``. Servers behind a load balancer need a shared cache.
     ///   - algorithms: The algorithms that proofs may be signed with. The default, `nil`, allows
-    ///     all asymmetric algorithms that the package implements.
+    ///     all asymmetric algorithms that the package implements. Symmetric ones are always
+    ///     rejected.
     ///   - maximumAge: The maximum time since `iat`. The default is 60 seconds.
-    ///   - leeway: The tolerated difference between clocks. The default is 60 seconds; a negative
-    ///     value counts as zero.
+    ///   - leeway: The tolerated difference between clocks, at both ends of the window. The
+    ///     default is 60 seconds; a negative value counts as zero.
     ///   - currentDate: A closure that returns the current time. The default is the system clock.
     public init(
         replayCache: any ReplayCache,

@@ -20,7 +20,7 @@ internal import OpenSSLCrypto
 /// ignored. For tokens with a signed token inside, use ``JWTVerifier/verify(encrypted:with:)``.
 public struct JWEDecrypter: Sendable {
     /// The requirements for the encryption.
-    public var policy: DecryptionPolicy
+    package let policy: DecryptionPolicy
 
     private let keys: [DecryptionKey]
     private let identities: [RecipientIdentity]

@@ -11,9 +11,9 @@ public struct JWELimits: Sendable, Hashable {
     /// Only one of them is decrypted.
     public var recipientCount: Int
     /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most
-    /// ``JWSLimits/maximumDepth``.
+    /// 512.
     ///
-    /// A larger number becomes ``JWSLimits/maximumDepth``, because each level uses stack space.
+    /// A larger number becomes 512, because each level uses stack space.
     public var depth: Int {
         didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
@@ -29,7 +29,7 @@ public struct JWELimits: Sendable, Hashable {
     ///   - recipientCount: The maximum number of recipients in a JSON serialization. The default is
     ///     16.
     ///   - depth: The maximum nesting depth of objects and arrays in JSON. The default is 64; more
-    ///     than ``JWSLimits/maximumDepth`` counts as that.
+    ///     than 512 counts as that.
     ///   - memberCount: The maximum number of members in one JSON object. The default is 1000.
     public init(
         size: Int = 262_144,

@@ -71,13 +71,6 @@ extension JWK {
         get { members["key_ops"]?.array?.compactMap(\.string) }
         set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
     }
-    /// The SHA-256 thumbprint of the certificate in base64url, `x5t#S256`.
-    ///
-    /// Set it to `nil` to remove the member.
-    public var certificateThumbprint: String? {
-        get { members["x5t#S256"]?.string }
-        set { members["x5t#S256"] = newValue.map(JSONValue.string) }
-    }
 
     /// A Boolean value that indicates whether the key has a private member or is symmetric.
     public var isPrivate: Bool {

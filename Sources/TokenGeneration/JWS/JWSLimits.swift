@@ -14,17 +14,17 @@ public struct JWSLimits: Sendable, Hashable {
     /// Each signature costs a verification. Use a low limit with slow keys.
     public var signatureCount: Int
     /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most
-    /// ``maximumDepth``.
+    /// 512.
     ///
-    /// A larger number becomes ``maximumDepth``, because each level uses stack space.
+    /// A larger number becomes 512, because each level uses stack space.
     public var depth: Int {
         didSet { depth = min(depth, Self.maximumDepth) }
     }
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount: Int
 
-    /// The maximum nesting depth that any limit allows, 512.
-    public static let maximumDepth = 512
+    /// The maximum nesting depth that any limit allows.
+    package static let maximumDepth = 512
 
     /// Creates limits.
     ///
@@ -34,7 +34,7 @@ public struct JWSLimits: Sendable, Hashable {
     ///   - signatureCount: The maximum number of signatures in a JSON serialization. The default is
     ///     100.
     ///   - depth: The maximum nesting depth of objects and arrays in JSON. The default is 64; more
-    ///     than ``maximumDepth`` counts as that.
+    ///     than 512 counts as that.
     ///   - memberCount: The maximum number of members in one JSON object. The default is 1000.
     public init(
         size: Int = 65_536,

@@ -14,9 +14,9 @@ public struct SDJWTLimits: Sendable, Hashable {
     /// default.
     public var digestCount: Int
     /// The maximum nesting depth of objects and arrays in the processed claims, 16 by default and
-    /// at most ``JWSLimits/maximumDepth``.
+    /// at most 512.
     ///
-    /// A larger number becomes ``JWSLimits/maximumDepth``, because each level uses stack space.
+    /// A larger number becomes 512, because each level uses stack space.
     public var depth: Int {
         didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
@@ -30,7 +30,7 @@ public struct SDJWTLimits: Sendable, Hashable {
     ///     KiB.
     ///   - digestCount: The maximum number of digests, including decoys. The default is 1024.
     ///   - depth: The maximum nesting depth of objects and arrays in the processed claims. The
-    ///     default is 16; more than ``JWSLimits/maximumDepth`` counts as that.
+    ///     default is 16; more than 512 counts as that.
     public init(
         size: Int = 262_144,
         disclosureCount: Int = 256,
