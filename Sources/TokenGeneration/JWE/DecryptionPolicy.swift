@@ -127,8 +127,6 @@ extension DecryptionPolicy {
     }
 
     /// Returns the number of iterations in a header.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `weakKey` or `tooLarge`.
     func iterations(in header: JWEHeader) throws(TokenError) -> Int {
         guard let number = header.members["p2c"]?.number, let count = number.integer else {
             throw TokenError(.malformedToken, "“p2c” of the header must be an integer")

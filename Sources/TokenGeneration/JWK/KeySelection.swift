@@ -101,8 +101,6 @@ extension KeySelection {
     }
 
     /// Returns a key without the `use` that the selection requires.
-    ///
-    /// - Throws: ``TokenError`` with the code `keyMismatch`.
     private func usable(_ jwk: JWK) throws(TokenError) -> JWK {
         guard let use else { return jwk }
         guard let found = jwk.use, found.isExactly(use) else {

@@ -14,8 +14,6 @@ struct SharedSecret {
     let bytes: SecretBytes
 
     /// Checks a secret.
-    ///
-    /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey`.
     init(_ octets: [UInt8], for details: AlgorithmDescription, length: Length) throws(TokenError) {
         guard !octets.isEmpty else {
             throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")

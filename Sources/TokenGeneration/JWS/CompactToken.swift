@@ -57,8 +57,6 @@ struct CompactToken {
     }
 
     /// Returns the payload's bytes for either encoding.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload(_ encoding: JWSPayloadEncoding) throws(TokenError) -> [UInt8] {
         switch encoding {
         case .base64url: return try payload()

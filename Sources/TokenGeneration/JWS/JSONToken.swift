@@ -47,8 +47,6 @@ struct JSONToken {
     }
 
     /// Returns the payload's bytes, or `nil` if the payload is detached.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payloadOctets() throws(TokenError) -> [UInt8]? {
         guard let payload else { return nil }
         switch payloadEncoding {
@@ -101,8 +99,6 @@ struct JSONToken {
 
 extension JSONObject {
     /// Returns an optional member that must be a string.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func string(_ name: String) throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }
         guard let string = value.string else {

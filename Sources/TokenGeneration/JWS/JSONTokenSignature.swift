@@ -53,8 +53,6 @@ struct JSONTokenSignature {
     }
 
     /// Decodes the base64url text of a member.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func decode(_ text: String, _ part: String) throws(TokenError) -> [UInt8] {
         do throws(TokenError) {
             return try Base64URL.decode(text)

@@ -58,8 +58,6 @@ extension JWSLimits {
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
     /// Rejects a header by the length of its base64url text, before decoding it.
-    ///
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(encodedHeaderSize size: Int) throws(TokenError) {
         guard size / 4 * 3 + size % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")

@@ -41,8 +41,6 @@ struct JWSPayload: Sendable {
 
 extension JWSPayload {
     /// Rejects content that the compact serialization can't represent.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
         guard unprotectedHeader.isEmpty else {
             throw TokenError(.unencodableContent, "a compact JWS has no unprotected header")
@@ -64,8 +62,6 @@ extension JWSPayload {
 
     /// Returns the member `payload` of the JSON serializations, or `nil` if the payload is
     /// detached.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
         switch (placement, encoding) {
         case (.detached, _): return nil

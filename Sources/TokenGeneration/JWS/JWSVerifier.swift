@@ -111,9 +111,6 @@ extension JWSVerifier {
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
 
     /// Returns the matching key that made a signature.
-    ///
-    /// - Throws: ``TokenError`` with the code `signatureInvalid`, or the reason why no key matches
-    ///   the header.
     func key(
         for header: ProtectedHeader,
         _ madeSignature: (VerificationKey) -> Bool

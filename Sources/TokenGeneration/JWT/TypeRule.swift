@@ -52,7 +52,6 @@ public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension TypeRule {
-    /// - Throws: ``TokenError`` with the code `typeMismatch`.
     func check(_ found: String?) throws(TokenError) {
         guard case .oneOf(let types, let orAbsent) = wrapped else { return }
         guard let found else {
@@ -79,8 +78,6 @@ extension TypeRule {
     }
 
     /// Rejects a type other than those of SD-JWTs.
-    ///
-    /// - Throws: ``TokenError`` with the code `typeMismatch`.
     static func checkIsSDJWT(_ found: String?) throws(TokenError) {
         guard let found, isSDJWT(found) else {
             throw TokenError(

@@ -12,8 +12,6 @@ struct Disclosure {
     static let reservedNames = ["_sd", "...", NamedHash.claim]
 
     /// Decodes a disclosure.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedDisclosure` or `tooLarge`.
     init(_ text: String, limits: SDJWTLimits) throws(TokenError) {
         let content: JSONValue
         do throws(TokenError) {

@@ -23,7 +23,6 @@ struct DisclosureProcessor {
     private var digests: Set<ByteComparedString> = []
     private var path: [ClaimPath.Element] = []
 
-    /// - Throws: ``TokenError`` with the code `disclosureMismatch` if a disclosure is repeated.
     init(_ disclosures: [String], hash: NamedHash, limits: SDJWTLimits) throws(TokenError) {
         self.disclosures = disclosures
         self.limits = limits

@@ -47,35 +47,30 @@ public struct SDJWTLimits: Sendable, Hashable {
 }
 
 extension SDJWTLimits {
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(size: Int) throws(TokenError) {
         guard size <= self.size else {
             throw TokenError(.tooLarge, "the SD-JWT has \(size) bytes, but the limit is \(self.size)")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(disclosureCount count: Int) throws(TokenError) {
         guard count <= disclosureCount else {
             throw TokenError(.tooLarge, "the SD-JWT has more than \(disclosureCount) disclosures")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(disclosureSize size: Int) throws(TokenError) {
         guard size <= disclosureSize else {
             throw TokenError(.tooLarge, "a disclosure has \(size) bytes, but the limit is \(disclosureSize)")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(digestCount count: Int) throws(TokenError) {
         guard count <= digestCount else {
             throw TokenError(.tooLarge, "the SD-JWT has more than \(digestCount) digests")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(depth: Int) throws(TokenError) {
         guard depth <= self.depth else {
             throw TokenError(.tooLarge, "the claims of the SD-JWT have more than \(self.depth) levels")

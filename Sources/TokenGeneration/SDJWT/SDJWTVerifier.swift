@@ -240,8 +240,6 @@ extension SDJWTVerifier.Processed {
 extension SDJWT {
     /// Rejects an SD-JWT that isn't directly from its issuer
     /// ([RFC 9901 §7.2](https://www.rfc-editor.org/rfc/rfc9901#section-7.2)).
-    ///
-    /// - Throws: ``TokenError`` with the code `keyBindingMismatch`.
     func checkHasNoKeyBinding() throws(TokenError) {
         guard keyBindingJWT == nil else {
             throw TokenError(
