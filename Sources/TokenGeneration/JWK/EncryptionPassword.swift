@@ -16,7 +16,7 @@ public struct EncryptionPassword: Sendable {
     public init(_ text: String) throws(TokenError) {
         var octets = Array(text.utf8)
         defer { octets.clear() }
-        guard !octets.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) else {
+        guard !octets.allSatisfy(\.isBlank) else {
             throw TokenError(.weakKey, "the password is empty or blank; check that its variable is set")
         }
         guard octets.count <= Self.maximumSize else {

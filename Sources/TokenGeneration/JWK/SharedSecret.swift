@@ -18,7 +18,7 @@ struct SharedSecret {
         guard !octets.isEmpty else {
             throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")
         }
-        guard !octets.allSatisfy(Self.isBlank) else {
+        guard !octets.allSatisfy(\.isBlank) else {
             throw TokenError(.weakKey, "the secret is blank; check that its variable is set")
         }
         guard octets.count <= Self.maximumSize else {
@@ -54,8 +54,4 @@ struct SharedSecret {
     }
 
     private static let maximumSize = 65_536
-
-    private static func isBlank(_ octet: UInt8) -> Bool {
-        octet == 0x20 || (0x09...0x0D).contains(octet)
-    }
 }
