@@ -75,7 +75,7 @@ struct JWEHeader: Sendable {
         guard text.utf8.count <= Base64URL.encodedSize(limit) else {
             throw TokenError(.tooLarge, "“\(name)” of the header has more than \(limit) bytes")
         }
-        return try JSONTokenSignature.decode(text, "“\(name)” of the header")
+        return try Base64URL.decode(text.utf8.span, "“\(name)” of the header")
     }
 
     private static func required(_ name: String, in members: JSONObject) throws(TokenError) -> String {

@@ -38,7 +38,7 @@ struct CompactToken {
     func header() throws(TokenError) -> ProtectedHeader {
         try limits.check(encodedHeaderSize: headerEnd)
         let json = try decode(0..<headerEnd, "header")
-        return try ProtectedHeader(parse(json, limits: limits.header, "header"))
+        return try ProtectedHeader(JSONToken.object(in: json, limits.header, "header"))
     }
 
     /// The encoded header, as in the token.
@@ -89,7 +89,7 @@ struct CompactToken {
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
         let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
-        return try parse(payload, limits: limits, "payload")
+        return try JSONToken.object(in: payload, limits, "payload")
     }
 
     /// Decodes the signature.
@@ -136,20 +136,7 @@ struct CompactToken {
     }
 
     private func decode(_ range: Range<Int>, _ part: String) throws(TokenError) -> [UInt8] {
-        do throws(TokenError) {
-            return try Base64URL.decode(bytes.span.extracting(range))
-        } catch {
-            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
-        }
-    }
-
-    private func parse(_ json: [UInt8], limits: JSONLimits, _ part: String) throws(TokenError) -> JSONObject {
-        do throws(TokenError) {
-            return try JSONObject(parsing: json, limits: limits)
-        } catch {
-            let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedToken
-            throw TokenError(code, "the \(part) isn't a valid JSON object: \(error.message)", cause: error)
-        }
+        try Base64URL.decode(bytes.span.extracting(range), part)
     }
 }
 

@@ -50,7 +50,7 @@ struct JSONToken {
     func payloadOctets() throws(TokenError) -> [UInt8]? {
         guard let payload else { return nil }
         switch payloadEncoding {
-        case .base64url: return try JSONTokenSignature.decode(payload, "payload")
+        case .base64url: return try Base64URL.decode(payload.utf8.span, "payload")
         case .unencoded:
             guard UnencodedText.isReadable(payload) else {
                 throw TokenError(.malformedToken, "an unencoded payload contains noncharacters")
