@@ -46,12 +46,6 @@ public struct DPoPVerifier: Sendable {
     private let leeway: Duration
     private let replayCache: any ReplayCache
 
-    /// The time in seconds for which the replay cache remembers a proof after the verifier stops
-    /// accepting it.
-    ///
-    /// It covers servers whose clocks differ and clocks that are set back slightly.
-    private static let margin: TimeInterval = 60
-
     /// The media type of proofs.
     static let type = "dpop+jwt"
 
@@ -91,10 +85,17 @@ public struct DPoPVerifier: Sendable {
     ///   - expectation: The endpoint that received the request, with the request's access token.
     ///   - nonce: The nonces that the server accepts.
     /// - Returns: The verified proof.
-    /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code `replayed`
-    ///   if the proof has been used before or the replay cache can't rule that out;
-    ///   `replayCacheFull` or `replayCacheFailed` if the cache can't answer. `CancellationError` if
-    ///   the cache throws it.
+    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
+    ///   `tooLarge`; `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`;
+    ///   `publicKeyRequired` if the header's key is private or symmetric, or the code for another
+    ///   problem with the key; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`,
+    ///   `nonceMismatch`, `accessTokenMismatch` or `confirmationMismatch`; `replayed` if the proof
+    ///   has been used before or the replay cache can't rule that out; `replayCacheFull` or
+    ///   `replayCacheFailed` if the cache can't answer. `CancellationError` if the cache throws it.
+    ///   The server responds to `nonceMismatch` with `use_dpop_nonce` and a new nonce
+    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), and to the others with
+    ///   `invalid_dpop_proof`.
     public func verify(
         _ proof: String,
         method: String,
@@ -103,48 +104,22 @@ public struct DPoPVerifier: Sendable {
         nonce: NonceRule
     ) async throws -> DPoPProof {
         let now = currentDate()
-        let proof = try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: now)
-        let window = max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1)
-        let isNew = try await replayCache.isNew(
-            try proof.replayIdentifier(),
-            signedBy: proof.thumbprint,
-            until: proof.issuedAt.addingTimeInterval(window + Self.margin),
+        let proof = try verifySkippingReplayCheck(
+            proof,
+            method: method,
+            url: url,
+            for: expectation,
+            nonce: nonce,
             at: now
         )
-        guard isNew else {
-            throw TokenError(.replayed, "the DPoP proof has been used before, or the replay cache can't rule that out")
-        }
+        try await replayCache.record(
+            "the DPoP proof",
+            try proof.replayIdentifier(),
+            signedBy: proof.thumbprint,
+            acceptedUntil: proof.issuedAt + max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1),
+            at: now
+        )
         return proof
-    }
-
-    /// Verifies a proof without checking whether it has been used before.
-    ///
-    /// - Warning: An attacker who sees a request can replay it until its proof is too old.
-    ///
-    /// - Parameters:
-    ///   - proof: The value of the request's only `DPoP` header.
-    ///   - method: The request's method.
-    ///   - url: The request's URL as the client sees it. Behind a proxy, pass the public URL.
-    ///   - expectation: The endpoint that received the request, with the request's access token.
-    ///   - nonce: The nonces that the server accepts.
-    /// - Returns: The verified proof.
-    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
-    ///   `tooLarge`; `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`;
-    ///   `publicKeyRequired` if the header's key is private or symmetric, or the code for another
-    ///   problem with the key; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
-    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`,
-    ///   `nonceMismatch`, `accessTokenMismatch` or `confirmationMismatch`. The server responds to
-    ///   `nonceMismatch` with `use_dpop_nonce` and a new nonce
-    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), and to the others with
-    ///   `invalid_dpop_proof`.
-    package func verifySkippingReplayCheck(
-        _ proof: String,
-        method: String,
-        url: String,
-        for expectation: Expectation,
-        nonce: NonceRule
-    ) throws(TokenError) -> DPoPProof {
-        try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: currentDate())
     }
 }
 
@@ -187,13 +162,13 @@ extension DPoPVerifier {
 
 extension DPoPVerifier {
     /// Performs all checks except the replay check, at one point in time.
-    private func check(
+    package func verifySkippingReplayCheck(
         _ proof: String,
         method: String,
         url: String,
         for expectation: Expectation,
         nonce: NonceRule,
-        at now: Date
+        at now: Date? = nil
     ) throws(TokenError) -> DPoPProof {
         let token = try CompactToken(proof, limits: limits)
         let header = try token.header()
@@ -204,7 +179,7 @@ extension DPoPVerifier {
             throw TokenError(.signatureInvalid, "the proof's signature doesn't verify with the key in its header")
         }
         let claims = try token.claims(in: token.payload())
-        let registered = try policy.check(header, claims, signedBy: key, at: now)
+        let registered = try policy.check(header, claims, signedBy: key, at: now ?? currentDate())
         let found = try DPoPProof(claims, registered, key: key)
         try check(found, method: method, url: url)
         if let accepted = nonce.accepted { try check(found, nonces: accepted) }
