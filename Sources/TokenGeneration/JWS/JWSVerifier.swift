@@ -15,11 +15,11 @@ internal import OpenSSLCrypto
 /// ``JWTVerifier``, which also validates the claims.
 public struct JWSVerifier: Sendable {
     /// The maximum size of a JWS.
-    public var limits: JWSLimits
-    /// The header parameters that `crit` may name, in addition to `b64`.
+    public var limits = JWSLimits()
+    /// The header parameters that `crit` may name, in addition to `b64`; none by default.
     ///
     /// By naming a parameter here, you confirm that you act on its value in ``VerifiedJWS/header``.
-    public var understoodExtensions: Set<String>
+    public var understoodExtensions: Set<String> = []
 
     let keys: VerificationKeySource
 
@@ -27,12 +27,9 @@ public struct JWSVerifier: Sendable {
     ///
     /// A `kid` in the header is ignored; the signature is conclusive.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(key: VerificationKey, understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
-        self.init(keys: [key], understoodExtensions: understoodExtensions, limits: limits)
+    /// - Parameter key: The key.
+    public init(key: VerificationKey) {
+        self.init(keys: [key])
     }
 
     /// Creates a verifier for several keys, each of which you trust for any content.
@@ -40,14 +37,9 @@ public struct JWSVerifier: Sendable {
     /// The verifier tries a signature with the keys that have its algorithm and its `kid`. If none
     /// has that `kid`, it tries the keys of that algorithm that have no `kid`.
     ///
-    /// - Parameters:
-    ///   - keys: The keys. An empty array rejects every signature.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(keys: [VerificationKey], understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
+    /// - Parameter keys: The keys. An empty array rejects every signature.
+    public init(keys: [VerificationKey]) {
         self.keys = .list(keys)
-        self.understoodExtensions = understoodExtensions
-        self.limits = limits
     }
 
     /// Creates a verifier for a key set.
@@ -58,17 +50,8 @@ public struct JWSVerifier: Sendable {
     /// - Parameters:
     ///   - keys: The keys.
     ///   - selection: Exceptions from the rules of key selection.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(
-        keys: JWKSet,
-        selection: KeySelection = KeySelection(),
-        understoodExtensions: Set<String> = [],
-        limits: JWSLimits = JWSLimits()
-    ) {
+    public init(keys: JWKSet, selection: KeySelection = KeySelection()) {
         self.keys = .set(KeySelector(keys, selection))
-        self.understoodExtensions = understoodExtensions
-        self.limits = limits
     }
 
     /// Verifies a compact JWS.

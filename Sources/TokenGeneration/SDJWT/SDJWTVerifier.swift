@@ -42,7 +42,7 @@ public struct SDJWTVerifier: Sendable {
     ///   - key: The issuer's key.
     ///   - policy: The policy for the processed claims.
     public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
-        signatures = JWSVerifier(key: key, limits: policy.limits)
+        signatures = JWSVerifier(key: key)
         self.policy = policy
     }
 
@@ -60,7 +60,7 @@ public struct SDJWTVerifier: Sendable {
         selection: KeySelection = KeySelection(),
         policy: ValidationPolicy = ValidationPolicy()
     ) {
-        signatures = JWSVerifier(keys: keys, selection: selection, limits: policy.limits)
+        signatures = JWSVerifier(keys: keys, selection: selection)
         self.policy = policy
     }
 
@@ -190,6 +190,7 @@ extension SDJWTVerifier {
     /// The limit of the SD-JWT's size is also that of the issuer-signed JWT, in every form.
     private var issuerSignatures: JWSVerifier {
         var verifier = signatures
+        verifier.limits = policy.limits
         verifier.limits.size = limits.size
         return verifier
     }

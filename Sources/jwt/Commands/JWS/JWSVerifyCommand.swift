@@ -87,13 +87,13 @@ struct JWSVerifyCommand {
     }
 
     private func run(on console: Console) throws {
-        let limits = JWSLimits(size: TokenInput.sizeLimit)
-        let verifier =
+        var verifier =
             switch try keys.keys(console) {
-            case .one(let key): JWSVerifier(key: key, understoodExtensions: understood, limits: limits)
-            case .set(let set, let selection):
-                JWSVerifier(keys: set, selection: selection, understoodExtensions: understood, limits: limits)
+            case .one(let key): JWSVerifier(key: key)
+            case .set(let set, let selection): JWSVerifier(keys: set, selection: selection)
             }
+        verifier.understoodExtensions = understood
+        verifier.limits.size = TokenInput.sizeLimit
         let text = try token.read()
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
         let verified: VerifiedJWS
