@@ -36,10 +36,8 @@ extension JWEEncryption {
     /// AES-128 in Galois/Counter Mode
     /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
     public static let a128GCM = JWEEncryption("A128GCM", .aes128GCM)
-    /// AES-192 in Galois/Counter Mode
-    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    /// AES-192 in Galois/Counter Mode.
     public static let a192GCM = JWEEncryption("A192GCM", .aes192GCM)
-    /// AES-256 in Galois/Counter Mode, the default for new tokens
-    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    /// AES-256 in Galois/Counter Mode, the default for new tokens.
     public static let a256GCM = JWEEncryption("A256GCM", .aes256GCM)
 }
