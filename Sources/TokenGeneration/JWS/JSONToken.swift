@@ -52,7 +52,9 @@ struct JSONToken {
         switch payloadEncoding {
         case .base64url: return try Base64URL.decode(payload.utf8.span, "payload")
         case .unencoded:
-            guard UnencodedText.isReadable(payload) else {
+            // A code point that is unassigned in this Unicode version may be assigned in the
+            // sender's newer version. Only noncharacters are never assigned (RFC 7797 §5.3).
+            guard payload.unicodeScalars.allSatisfy({ $0.isASCII || !$0.properties.isNoncharacterCodePoint }) else {
                 throw TokenError(.malformedToken, "an unencoded payload contains noncharacters")
             }
             return Array(payload.utf8)
