@@ -26,11 +26,6 @@ struct JSONParser {
         }
     }
 
-    private init(bytes: [UInt8], limits: JSONLimits) {
-        self.bytes = bytes
-        self.limits = limits
-    }
-
     private mutating func parseDocument() throws(Failure) -> JSONValue {
         let value = try parseValue(depth: 0)
         skipWhiteSpace()

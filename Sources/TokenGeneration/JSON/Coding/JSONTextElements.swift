@@ -10,12 +10,9 @@ struct JSONTextElements: UnkeyedEncodingContainer {
     func encode(_ value: Bool) throws { try put(.bool(value)) }
     func encode(_ value: String) throws { try put(.string(value)) }
 
-    func encode(_ value: Double) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
-        try put(scalar)
-    }
-
-    func encode(_ value: Float) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
         try put(scalar)
     }
@@ -37,7 +34,7 @@ struct JSONTextElements: UnkeyedEncodingContainer {
 
     func superEncoder() -> any Encoder { node.startChild(ticket, nil, key) }
 
-    private var key: JSONPathKey { JSONPathKey(index: count) }
+    private var key: JSONPathKey { JSONPathKey(intValue: count) }
 
     private func put(_ scalar: JSONScalar) throws {
         try node.write(ticket, nil, scalar)

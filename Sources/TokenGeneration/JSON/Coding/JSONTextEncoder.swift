@@ -32,12 +32,9 @@ private struct JSONTextSingleValue: SingleValueEncodingContainer {
     func encode(_ value: Bool) throws { try node.writeSingle(ticket, JSONScalar.bool(value)) }
     func encode(_ value: String) throws { try node.writeSingle(ticket, JSONScalar.string(value)) }
 
-    func encode(_ value: Double) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
-        try node.writeSingle(ticket, scalar)
-    }
-
-    func encode(_ value: Float) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
         try node.writeSingle(ticket, scalar)
     }

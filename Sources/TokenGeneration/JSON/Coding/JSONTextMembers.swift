@@ -9,12 +9,10 @@ struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: Bool, forKey key: Key) throws { try put(.bool(value), key) }
     func encode(_ value: String, forKey key: Key) throws { try put(.string(value), key) }
 
-    func encode(_ value: Double, forKey key: Key) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
-        try put(scalar, key)
-    }
-
-    func encode(_ value: Float, forKey key: Key) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value,
+        forKey key: Key
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
         try put(scalar, key)
     }

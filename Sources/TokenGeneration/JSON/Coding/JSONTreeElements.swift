@@ -53,7 +53,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
     private mutating func read<Value>(
         _ body: (JSONTreeDecoder, JSONValue, JSONPathKey) throws -> Value
     ) throws -> Value {
-        let value = try body(decoder, try next(Value.self), JSONPathKey(index: currentIndex))
+        let value = try body(decoder, try next(Value.self), JSONPathKey(intValue: currentIndex))
         currentIndex += 1
         return value
     }
@@ -62,7 +62,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
         guard currentIndex < elements.count else {
             throw DecodingError.valueNotFound(
                 type,
-                decoder.context("The array has ended.", JSONPathKey(index: currentIndex))
+                decoder.context("The array has ended.", JSONPathKey(intValue: currentIndex))
             )
         }
         return elements[currentIndex]
