@@ -123,8 +123,8 @@ extension DecryptionPolicy {
         guard let number = header.members["p2c"]?.number, let count = number.integer else {
             throw TokenError(.malformedToken, "“p2c” of the header must be an integer")
         }
-        guard count >= PasswordIterations.minimum else {
-            throw TokenError(.weakKey, "“p2c” of the header is below \(PasswordIterations.minimum)")
+        guard count >= PasswordDerivation.minimumIterations else {
+            throw TokenError(.weakKey, "“p2c” of the header is below \(PasswordDerivation.minimumIterations)")
         }
         let limit = min(maximumPasswordIterations, PBKDF2.maximumIterations)
         guard count <= limit else {

@@ -190,15 +190,6 @@ extension EncryptedToken.Recipient {
 }
 
 extension JSONObject {
-    /// Returns an optional member that must be an object.
-    fileprivate func header(_ name: String) throws(TokenError) -> JSONObject {
-        guard let value = self[name] else { return [:] }
-        guard let header = value.object else {
-            throw TokenError(.malformedToken, "“\(name)” must be an object, not \(value.kind)")
-        }
-        return header
-    }
-
     /// Returns a member that must be base64url text.
     fileprivate func octets(_ name: String) throws(TokenError) -> [UInt8] {
         guard let text = try string(name) else {

@@ -144,6 +144,8 @@ struct PasswordDerivation: Sendable {
 
     /// The minimum size of a salt in bytes.
     static let minimumSaltSize = 8
+    /// The minimum number of iterations.
+    static let minimumIterations = 1_000
 
     func key(from password: SecretBytes) throws(CryptoError) -> SecretBytes {
         try PBKDF2.key(

@@ -106,8 +106,9 @@ public struct EncryptionKey: Sendable {
         let choice = try EncryptionChoice(password: algorithm)
         var count = iterations ?? 0
         if case .password(_, _, let recommended) = choice.details.scheme { count = iterations ?? recommended }
-        guard count >= PasswordIterations.minimum else {
-            throw TokenError(.weakKey, "\(count) iterations are too few; use at least \(PasswordIterations.minimum)")
+        let minimum = PasswordDerivation.minimumIterations
+        guard count >= minimum else {
+            throw TokenError(.weakKey, "\(count) iterations are too few; use at least \(minimum)")
         }
         guard count <= PBKDF2.maximumIterations else {
             throw TokenError(.tooLarge, "\(count) iterations exceed the limit of \(PBKDF2.maximumIterations)")
@@ -135,13 +136,6 @@ public struct EncryptionKey: Sendable {
     private init(_ storage: Storage) {
         self.storage = storage
     }
-}
-
-/// The limits on the iterations of password-based algorithms.
-enum PasswordIterations {
-    /// The minimum
-    /// ([RFC 7518 §4.8.1.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.8.1.2)).
-    static let minimum = 1_000
 }
 
 extension EncryptionKey {

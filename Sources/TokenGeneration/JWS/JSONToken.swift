@@ -100,6 +100,15 @@ struct JSONToken {
 }
 
 extension JSONObject {
+    /// Returns an optional member that must be an object.
+    func header(_ name: String) throws(TokenError) -> JSONObject {
+        guard let value = self[name] else { return [:] }
+        guard let header = value.object else {
+            throw TokenError(.malformedToken, "“\(name)” must be an object, not \(value.kind)")
+        }
+        return header
+    }
+
     /// Returns an optional member that must be a string.
     func string(_ name: String) throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }

@@ -20,7 +20,7 @@ struct JSONTokenSignature {
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
         protectedText = try entry.string("protected") ?? ""
         protectedHeader = try Self.protectedHeader(in: entry, protectedText, limits)
-        unprotectedHeader = try Self.unprotectedHeader(in: entry)
+        unprotectedHeader = try entry.header("header")
         payloadEncoding = try JWSPayloadEncoding(protectedHeader)
         guard let text = try entry.string("signature") else {
             throw TokenError(.malformedToken, "the JSON has no “signature”")
@@ -66,13 +66,5 @@ struct JSONTokenSignature {
         }
         try limits.check(encodedHeaderSize: text.utf8.count)
         return try JSONToken.object(in: Base64URL.decode(text.utf8.span, "header"), limits.header, "header")
-    }
-
-    private static func unprotectedHeader(in entry: JSONObject) throws(TokenError) -> JSONObject {
-        guard let value = entry["header"] else { return [:] }
-        guard let header = value.object else {
-            throw TokenError(.malformedToken, "“header” must be an object, not \(value.kind)")
-        }
-        return header
     }
 }

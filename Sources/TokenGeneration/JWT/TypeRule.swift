@@ -7,7 +7,7 @@
 /// Media types are compared as in
 /// [RFC 7515 §4.1.9](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.9): case-insensitively, and
 /// `at+jwt` equals `application/at+jwt`.
-public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct TypeRule: Sendable, Hashable {
     private enum Wrapped: Hashable {
         case any
         case oneOf([String], orAbsent: Bool)
@@ -38,11 +38,9 @@ public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
 
     /// `typ` isn't checked.
     public static let any = TypeRule(wrapped: .any)
+}
 
-    private init(wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
-
+extension TypeRule: ExpressibleByStringLiteral {
     /// Creates the rule that `typ` must be the given media type.
     ///
     /// - Parameter value: The media type.
