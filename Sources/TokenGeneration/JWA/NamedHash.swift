@@ -28,7 +28,7 @@ public struct NamedHash: RegisteredName {
         failure: TokenError.Code = .unsupportedAlgorithm
     ) throws(TokenError) -> String {
         do throws(CryptoError) {
-            return Base64URL.encode(try bytes.withBytes { bytes throws(CryptoError) in try function.hash(bytes) })
+            return Base64URL.encode(try function.hash(bytes.span.octets))
         } catch {
             throw TokenError(failure, "can't compute the hash: \(error.message)", cause: error)
         }

@@ -75,15 +75,13 @@ struct PreparedJWE: Sendable {
         )
         let size = cipher.ciphertextSize(plaintext.count)
         return try Base64URL.encode(count: size, into: &output) { output throws(CryptoError) in
-            try context.withBytes { context throws(CryptoError) in
-                try cipher.seal(
-                    plaintext.span.octets,
-                    authenticating: context,
-                    key: contentKey,
-                    vector: vector,
-                    into: &output
-                )
-            }
+            try cipher.seal(
+                plaintext.span.octets,
+                authenticating: context.span.octets,
+                key: contentKey,
+                vector: vector,
+                into: &output
+            )
         }
     }
 

@@ -105,7 +105,7 @@ public struct DecryptionKey: Sendable {
         guard algorithm.details.keyTypes == [.oct] else {
             throw TokenError(mismatched: algorithm.rawValue, "a secret")
         }
-        try self.init(octets.withBytes { SecretBytes(copying: $0) }, algorithm.details, encryption)
+        try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption)
     }
 
     /// Creates a key from a password.
@@ -130,7 +130,7 @@ public struct DecryptionKey: Sendable {
         }
         var octets = try jwk.octets(of: "k", limit: 1_024)
         defer { octets.clear() }
-        try self.init(octets.withBytes { SecretBytes(copying: $0) }, algorithm.details, encryption, from: jwk)
+        try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption, from: jwk)
     }
 
     init(_ key: PrivateKey, named algorithm: JWEAlgorithm?) throws(TokenError) {

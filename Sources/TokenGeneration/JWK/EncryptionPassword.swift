@@ -22,7 +22,7 @@ public struct EncryptionPassword: Sendable {
         guard octets.count <= Self.maximumSize else {
             throw TokenError(.tooLarge, "the password has \(octets.count) bytes, but the limit is \(Self.maximumSize)")
         }
-        bytes = octets.withBytes { SecretBytes(copying: $0) }
+        bytes = SecretBytes(copying: octets.span.octets)
     }
 
     private static let maximumSize = 1_024

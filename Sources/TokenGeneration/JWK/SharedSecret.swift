@@ -34,7 +34,7 @@ struct SharedSecret {
         guard octets.contains(where: { $0 != 0 }) else {
             throw TokenError(.weakKey, "the secret is all zeros, so anyone could sign with it")
         }
-        let size = octets.withBytes { HMAC.keySize(of: $0) }
+        let size = HMAC.keySize(of: octets.span.octets)
         let minimum = details.minimumKeySize / 8
         guard length == .any || size >= minimum else {
             let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
@@ -43,7 +43,7 @@ struct SharedSecret {
                 "the secret has \(size) bytes\(padding), but \(details.algorithm) needs at least \(minimum) (RFC 7518 §3.2)"
             )
         }
-        bytes = octets.withBytes { SecretBytes(copying: $0) }
+        bytes = SecretBytes(copying: octets.span.octets)
     }
 
     /// Generates a secret that is as long as the hash.

@@ -151,7 +151,7 @@ extension SigningKey {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     func signature(for message: [UInt8]) throws(TokenError) -> [UInt8] {
-        try message.withBytes { bytes throws(TokenError) in try signature(for: bytes) }
+        try signature(for: message.span.octets)
     }
 
     /// Signs a message with the key's algorithm.

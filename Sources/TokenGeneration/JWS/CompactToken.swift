@@ -106,11 +106,7 @@ struct CompactToken {
     /// Returns a Boolean value that indicates whether a key verifies a signature over the first two
     /// segments ([RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2)).
     func isSigned(by key: VerificationKey, with signature: [UInt8]) -> Bool {
-        signature.withBytes { signature in
-            bytes.withBytes { bytes in
-                key.isValidSignature(signature, for: bytes.extracting(first: payloadEnd))
-            }
-        }
+        key.isValidSignature(signature.span.octets, for: bytes.span.octets.extracting(first: payloadEnd))
     }
 
     /// Returns the index of the first key that verifies the token's signature, or `nil` if none

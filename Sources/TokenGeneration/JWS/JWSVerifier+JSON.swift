@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 extension JWSVerifier {
     /// Verifies a general or flattened JSON serialization.
@@ -117,7 +118,9 @@ extension JWSVerifier {
     ) throws(TokenError) -> VerificationKey {
         let header = try signature.header(understanding: criticalExtensions)
         let input = SigningInput.make(signature.protectedText.utf8, payload, encoding)
-        return try key(for: header) { key in key.isValidSignature(signature.signature, over: input) }
+        return try key(for: header) { key in
+            key.isValidSignature(signature.signature.span.octets, for: input.span.octets)
+        }
     }
 
     private func isSatisfied(

@@ -76,7 +76,8 @@ public struct JWSVerifier: Sendable {
         let signature = try token.signature()
         let input = detachedPayload.map { token.signingInput(with: Array($0), encoding) }
         let key = try key(for: header) { key in
-            input.map { key.isValidSignature(signature, over: $0) } ?? token.isSigned(by: key, with: signature)
+            input.map { key.isValidSignature(signature.span.octets, for: $0.span.octets) }
+                ?? token.isSigned(by: key, with: signature)
         }
         let payload = if let detachedPayload { detachedPayload } else { Data(try token.payload(encoding)) }
         let verified = VerifiedJWS.Signature(
@@ -102,14 +103,5 @@ extension JWSVerifier {
             throw TokenError(.signatureInvalid, "the signature doesn't verify with any of the verifier's matching keys")
         }
         return key
-    }
-}
-
-extension VerificationKey {
-    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
-    func isValidSignature(_ signature: [UInt8], over message: [UInt8]) -> Bool {
-        signature.withBytes { signature in
-            message.withBytes { message in isValidSignature(signature, for: message) }
-        }
     }
 }
