@@ -11,19 +11,14 @@ internal import OpenSSLCrypto
 /// let token = try key.encrypt(claims)
 /// ```
 public struct EncryptionKey: Sendable {
-    private let storage: Storage
+    /// The key as a JWK for publication, with `alg` and `use`.
+    ///
+    /// It has the other public members of the JWK that the key was created from. The JWK of a
+    /// secret or a password doesn't contain it.
+    public private(set) var jwk: JWK
 
-    private final class Storage: Sendable {
-        let choice: EncryptionChoice
-        let jwk: JWK
-        let material: EncryptionMaterial
-
-        init(_ choice: EncryptionChoice, _ jwk: JWK, _ material: EncryptionMaterial) {
-            self.choice = choice
-            self.jwk = jwk
-            self.material = material
-        }
-    }
+    let material: EncryptionMaterial
+    private let choice: EncryptionChoice
 
     /// Creates a key from a JWK.
     ///
@@ -130,33 +125,24 @@ public struct EncryptionKey: Sendable {
         // The operations depend on the algorithm and add nothing to `use`.
         members["key_ops"] = nil
         for member in material.publicKey?.jwkMembers ?? [:] { members[member.name] = member.value }
-        storage = Storage(choice, try JWK(members), material)
-    }
-
-    private init(_ storage: Storage) {
-        self.storage = storage
+        jwk = try JWK(members)
+        self.material = material
+        self.choice = choice
     }
 }
 
 extension EncryptionKey {
     /// The algorithm that the key is for.
-    public var algorithm: JWEAlgorithm { storage.choice.algorithm }
+    public var algorithm: JWEAlgorithm { choice.algorithm }
 
     /// The content encryption of a key for `dir`, or `nil` for other keys, which any content
     /// encryption can use.
-    public var encryption: JWEEncryption? { storage.choice.encryption }
-
-    /// The key as a JWK for publication, with `alg` and `use`.
-    ///
-    /// It has the other public members of the JWK that the key was created from. The JWK of a
-    /// secret or a password doesn't contain it.
-    public var jwk: JWK { storage.jwk }
+    public var encryption: JWEEncryption? { choice.encryption }
 
     /// The `kid` of the JWK that the key was created from, or `nil`.
     public var keyID: String? { jwk.keyID }
 
-    var details: JWEAlgorithmDescription { storage.choice.details }
-    var material: EncryptionMaterial { storage.material }
+    var details: JWEAlgorithmDescription { choice.details }
 
     /// Returns the same key with another ID.
     ///
@@ -165,9 +151,9 @@ extension EncryptionKey {
     /// - Returns: The key.
     public func identified(by keyID: String?) -> EncryptionKey {
         guard let keyID else { return self }
-        var document = jwk
-        document.keyID = keyID
-        return EncryptionKey(Storage(storage.choice, document, storage.material))
+        var key = self
+        key.jwk.keyID = keyID
+        return key
     }
 }
 
