@@ -53,6 +53,6 @@ extension SigningKey {
         }
         let key = try verificationKey.jwk.certified(by: [certificate.der])
         // Never absent: `certified` sets it.
-        return key.certificateThumbprint ?? ""
+        return key.members["x5t#S256"]?.string ?? ""
     }
 }

@@ -1,11 +1,8 @@
-internal import OpenSSLCrypto
-
 /// The access token of a request, and the key that it is bound to
 /// ([RFC 9449 §6](https://www.rfc-editor.org/rfc/rfc9449#section-6)).
 public struct DPoPAccessToken: Sendable {
     /// The thumbprint of the key that the token is bound to.
-    public let thumbprint: String
-
+    let thumbprint: String
     let hash: String
 
     /// Creates a value from an access token that a ``JWTVerifier`` has verified.
@@ -46,12 +43,6 @@ public struct DPoPAccessToken: Sendable {
 
     /// Returns the SHA-256 hash of a text in base64url, as in `ath`.
     static func hash(of text: String) throws(TokenError) -> String {
-        do throws(CryptoError) {
-            return Base64URL.encode(
-                try Array(text.utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-            )
-        } catch {
-            throw TokenError(.signingFailed, "can't compute the hash: \(error.message)", cause: error)
-        }
+        try NamedHash.sha256.digest(of: Array(text.utf8), failure: .signingFailed)
     }
 }

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// A DPoP proof that a ``DPoPVerifier`` has verified.
 ///
@@ -7,15 +7,15 @@ public struct DPoPProof: Sendable {
     /// The key that signed the proof.
     public let key: VerificationKey
     /// The method of the request, `htm`.
-    public let method: String
+    package let method: String
     /// The URL of the request as the client wrote it, `htu`.
-    public let url: String
+    package let url: String
     /// The time at which the proof was made, `iat`.
-    public let issuedAt: Date
+    package let issuedAt: Date
     /// The proof's ID, `jti`.
-    public let jwtID: String
+    package let jwtID: String
     /// The server's nonce, `nonce`, or `nil`.
-    public let nonce: String?
+    package let nonce: String?
     /// All claims.
     public let claims: JSONObject
 

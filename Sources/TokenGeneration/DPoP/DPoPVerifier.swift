@@ -34,32 +34,17 @@ public import Foundation
 ///
 /// All checks of a proof use a single reading of the clock.
 public struct DPoPVerifier: Sendable {
-    /// The algorithms that proofs may be signed with.
-    ///
-    /// The default is all asymmetric algorithms that the package implements. Symmetric algorithms
-    /// are rejected even if they are in this set.
-    public var algorithms: Set<JWSAlgorithm>
-    /// The maximum time since `iat`, 60 seconds by default.
-    public var maximumAge: Duration
-    /// The tolerated difference between clocks, 60 seconds by default.
-    ///
-    /// It extends both ends of the window.
-    public var leeway: Duration
     /// The size limits of a proof, 8 KiB by default.
     ///
     /// Proofs with ML-DSA-65 or ML-DSA-87 are larger, about 8.2 and 11.1 KB. To accept them, raise
     /// the limit here and the limit for header fields in your server.
     public var limits: JWSLimits
-    /// A closure that returns the current time.
-    public var currentDate: @Sendable () -> Date
 
+    package var algorithms: Set<JWSAlgorithm>
+    package var currentDate: @Sendable () -> Date
+    private let maximumAge: Duration
+    private let leeway: Duration
     private let replayCache: any ReplayCache
-
-    /// The time in seconds for which the replay cache remembers a proof after the verifier stops
-    /// accepting it.
-    ///
-    /// It covers servers whose clocks differ and clocks that are set back slightly.
-    private static let margin: TimeInterval = 60
 
     /// The media type of proofs.
     static let type = "dpop+jwt"
@@ -70,10 +55,11 @@ public struct DPoPVerifier: Sendable {
     ///   - replayCache: The store of used proofs. In a single process, all verifiers share one
     ///     ``InMemoryReplayCache``. Servers behind a load balancer need a shared cache.
     ///   - algorithms: The algorithms that proofs may be signed with. The default, `nil`, allows
-    ///     all asymmetric algorithms that the package implements.
+    ///     all asymmetric algorithms that the package implements. Symmetric ones are always
+    ///     rejected.
     ///   - maximumAge: The maximum time since `iat`. The default is 60 seconds.
-    ///   - leeway: The tolerated difference between clocks. The default is 60 seconds; a negative
-    ///     value counts as zero.
+    ///   - leeway: The tolerated difference between clocks, at both ends of the window. The
+    ///     default is 60 seconds; a negative value counts as zero.
     ///   - currentDate: A closure that returns the current time. The default is the system clock.
     public init(
         replayCache: any ReplayCache,
@@ -99,10 +85,17 @@ public struct DPoPVerifier: Sendable {
     ///   - expectation: The endpoint that received the request, with the request's access token.
     ///   - nonce: The nonces that the server accepts.
     /// - Returns: The verified proof.
-    /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code `replayed`
-    ///   if the proof has been used before or the replay cache can't rule that out;
-    ///   `replayCacheFull` or `replayCacheFailed` if the cache can't answer. `CancellationError` if
-    ///   the cache throws it.
+    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
+    ///   `tooLarge`; `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`;
+    ///   `publicKeyRequired` if the header's key is private or symmetric, or the code for another
+    ///   problem with the key; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`,
+    ///   `nonceMismatch`, `accessTokenMismatch` or `confirmationMismatch`; `replayed` if the proof
+    ///   has been used before or the replay cache can't rule that out; `replayCacheFull` or
+    ///   `replayCacheFailed` if the cache can't answer. `CancellationError` if the cache throws it.
+    ///   The server responds to `nonceMismatch` with `use_dpop_nonce` and a new nonce
+    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), and to the others with
+    ///   `invalid_dpop_proof`.
     public func verify(
         _ proof: String,
         method: String,
@@ -111,48 +104,22 @@ public struct DPoPVerifier: Sendable {
         nonce: NonceRule
     ) async throws -> DPoPProof {
         let now = currentDate()
-        let proof = try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: now)
-        let window = max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1)
-        let isNew = try await replayCache.isNew(
-            try proof.replayIdentifier(),
-            signedBy: proof.thumbprint,
-            until: proof.issuedAt.addingTimeInterval(window + Self.margin),
+        let proof = try verifySkippingReplayCheck(
+            proof,
+            method: method,
+            url: url,
+            for: expectation,
+            nonce: nonce,
             at: now
         )
-        guard isNew else {
-            throw TokenError(.replayed, "the DPoP proof has been used before, or the replay cache can't rule that out")
-        }
+        try await replayCache.record(
+            "the DPoP proof",
+            try proof.replayIdentifier(),
+            signedBy: proof.thumbprint,
+            acceptedUntil: proof.issuedAt + max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1),
+            at: now
+        )
         return proof
-    }
-
-    /// Verifies a proof without checking whether it has been used before.
-    ///
-    /// - Warning: An attacker who sees a request can replay it until its proof is too old.
-    ///
-    /// - Parameters:
-    ///   - proof: The value of the request's only `DPoP` header.
-    ///   - method: The request's method.
-    ///   - url: The request's URL as the client sees it. Behind a proxy, pass the public URL.
-    ///   - expectation: The endpoint that received the request, with the request's access token.
-    ///   - nonce: The nonces that the server accepts.
-    /// - Returns: The verified proof.
-    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
-    ///   `tooLarge`; `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`;
-    ///   `publicKeyRequired` if the header's key is private or symmetric, or the code for another
-    ///   problem with the key; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
-    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`,
-    ///   `nonceMismatch`, `accessTokenMismatch` or `confirmationMismatch`. The server responds to
-    ///   `nonceMismatch` with `use_dpop_nonce` and a new nonce
-    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), and to the others with
-    ///   `invalid_dpop_proof`.
-    package func verifySkippingReplayCheck(
-        _ proof: String,
-        method: String,
-        url: String,
-        for expectation: Expectation,
-        nonce: NonceRule
-    ) throws(TokenError) -> DPoPProof {
-        try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: currentDate())
     }
 }
 
@@ -195,13 +162,13 @@ extension DPoPVerifier {
 
 extension DPoPVerifier {
     /// Performs all checks except the replay check, at one point in time.
-    private func check(
+    package func verifySkippingReplayCheck(
         _ proof: String,
         method: String,
         url: String,
         for expectation: Expectation,
         nonce: NonceRule,
-        at now: Date
+        at now: Date? = nil
     ) throws(TokenError) -> DPoPProof {
         let token = try CompactToken(proof, limits: limits)
         let header = try token.header()
@@ -212,7 +179,7 @@ extension DPoPVerifier {
             throw TokenError(.signatureInvalid, "the proof's signature doesn't verify with the key in its header")
         }
         let claims = try token.claims(in: token.payload())
-        let registered = try policy.check(header, claims, signedBy: key, at: now)
+        let registered = try policy.check(header, claims, signedBy: key, at: now ?? currentDate())
         let found = try DPoPProof(claims, registered, key: key)
         try check(found, method: method, url: url)
         if let accepted = nonce.accepted { try check(found, nonces: accepted) }

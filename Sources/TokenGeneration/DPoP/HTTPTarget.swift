@@ -128,7 +128,7 @@ private struct URIReader {
         if bytes.first == UInt8(ascii: "[") {
             guard bytes.last == UInt8(ascii: "]"), bytes.count > 2,
                 bytes.dropFirst().dropLast().allSatisfy({
-                    $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+                    $0.hexadecimalValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
                 })
             else { return nil }
         } else if bytes.contains(where: { "@[]:".utf8.contains($0) }) {
@@ -159,8 +159,8 @@ private struct URIReader {
         while index < bytes.endIndex {
             let byte = bytes[index]
             if byte == UInt8(ascii: "%") {
-                guard index + 2 < bytes.endIndex, let high = bytes[index + 1].hexValue,
-                    let low = bytes[index + 2].hexValue
+                guard index + 2 < bytes.endIndex, let high = bytes[index + 1].hexadecimalValue,
+                    let low = bytes[index + 2].hexadecimalValue
                 else { return nil }
                 let value = high << 4 | low
                 if value.isUnreserved {
@@ -205,20 +205,7 @@ private struct URIReader {
 }
 
 extension UInt8 {
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-    fileprivate var isHexDigit: Bool { hexValue != nil }
-
-    fileprivate var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
     fileprivate var uppercased: UInt8 { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) ? self & 0xDF : self }
-
-    fileprivate var hexValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
 
     fileprivate var isUnreserved: Bool {
         switch self {

@@ -12,9 +12,9 @@ internal import Synchronization
 /// Each key has a quota, so that a client that floods the server with proofs affects only itself.
 public final class InMemoryReplayCache: ReplayCache {
     /// The maximum number of identifiers in the cache.
-    public let capacity: Int
+    package let capacity: Int
     /// The maximum number of identifiers per key.
-    public let quotaPerKey: Int
+    package let quotaPerKey: Int
 
     /// The number of expired identifiers that one call removes, unless it needs more room.
     ///

@@ -126,6 +126,27 @@ package enum Base64URL {
         return data
     }
 
+    /// Runs the decoding of a part of a token, which errors name.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    static func decoding<Bytes>(
+        _ part: String,
+        _ decode: () throws(TokenError) -> Bytes
+    ) throws(TokenError) -> Bytes {
+        do throws(TokenError) {
+            return try decode()
+        } catch {
+            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
+        }
+    }
+
+    /// Decodes a part of a token, which errors name.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    static func decode(_ text: Span<UInt8>, _ part: String) throws(TokenError) -> [UInt8] {
+        try decoding(part) { () throws(TokenError) in try decode(text) }
+    }
+
     private static func checkSize(_ text: Span<UInt8>) throws(TokenError) {
         guard text.count % 4 != 1 else {
             throw TokenError(.malformedToken, "\(text.count) characters can't be base64url; one is missing or extra")

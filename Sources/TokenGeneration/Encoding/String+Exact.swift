@@ -19,12 +19,6 @@ extension String {
     /// ASCII letters.
     package func isExactlyIgnoringASCIICase(_ other: String) -> Bool {
         utf8.count == other.utf8.count
-            && zip(utf8, other.utf8).allSatisfy { left, right in left.asciiLowercased == right.asciiLowercased }
-    }
-}
-
-extension UInt8 {
-    fileprivate var asciiLowercased: UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+            && zip(utf8, other.utf8).allSatisfy { left, right in left.lowercased == right.lowercased }
     }
 }

@@ -131,7 +131,7 @@ extension JSONNumber {
 
     private static func skipDigits(in bytes: [UInt8], _ index: inout Int) -> Bool {
         let start = index
-        while index < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[index]) { index += 1 }
+        while index < bytes.count, bytes[index].isDigit { index += 1 }
         return index > start
     }
 }

@@ -23,6 +23,8 @@ extension JSONValue {
         // Checks exact types first. Foundation bridges types: a `Bool` is also an `NSNumber`, and
         // an `NSNumber` 1 is also `true`.
         switch value {
+        case let value as any BinaryInteger:
+            self = .number(JSONNumber(value))
         case let value as any DirectlyConvertible:
             guard let converted = value.jsonValue else {
                 throw TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
@@ -97,23 +99,6 @@ extension String: DirectlyConvertible {
 extension Bool: DirectlyConvertible {
     fileprivate var jsonValue: JSONValue? { .bool(self) }
 }
-
-extension BinaryInteger {
-    fileprivate var jsonValue: JSONValue? { .number(JSONNumber(self)) }
-}
-
-extension Int: DirectlyConvertible {}
-extension Int8: DirectlyConvertible {}
-extension Int16: DirectlyConvertible {}
-extension Int32: DirectlyConvertible {}
-extension Int64: DirectlyConvertible {}
-extension Int128: DirectlyConvertible {}
-extension UInt: DirectlyConvertible {}
-extension UInt8: DirectlyConvertible {}
-extension UInt16: DirectlyConvertible {}
-extension UInt32: DirectlyConvertible {}
-extension UInt64: DirectlyConvertible {}
-extension UInt128: DirectlyConvertible {}
 
 extension Double: DirectlyConvertible {
     fileprivate var jsonValue: JSONValue? { JSONNumber(self).map(JSONValue.number) }

@@ -12,39 +12,11 @@ internal import OpenSSLCrypto
 /// ```
 public struct JSONObject: Sendable {
     /// A member of an object: a name and a value.
-    public struct Member: Sendable, Hashable {
+    public struct Member: Sendable {
         /// The member's name.
         public let name: String
         /// The member's value.
-        public var value: JSONValue
-
-        /// Creates a member.
-        ///
-        /// - Parameters:
-        ///   - name: The member's name.
-        ///   - value: The member's value.
-        public init(name: String, value: JSONValue) {
-            self.name = name
-            self.value = value
-        }
-
-        /// Returns a Boolean value that indicates whether two members have the same name and value.
-        ///
-        /// - Parameters:
-        ///   - left: A member to compare.
-        ///   - right: Another member to compare.
-        /// - Returns: `true` if the values and the code points of the names are equal.
-        public static func == (left: Self, right: Self) -> Bool {
-            left.name.isExactly(right.name) && left.value == right.value
-        }
-
-        /// Hashes the name and the value.
-        ///
-        /// - Parameter hasher: The hasher.
-        public func hash(into hasher: inout Hasher) {
-            hasher.combine(ByteComparedString(name))
-            hasher.combine(value)
-        }
+        public internal(set) var value: JSONValue
     }
 
     private var members: [Member]
@@ -156,7 +128,7 @@ extension JSONObject {
     /// indented by two spaces.
     ///
     /// - Returns: The JSON text, without a trailing line break.
-    public func prettyPrinted() -> String {
+    package func prettyPrinted() -> String {
         var writer = JSONWriter(isPretty: true)
         writer.write(self)
         return String(decoding: writer.finished(), as: UTF8.self)
@@ -203,7 +175,14 @@ extension JSONObject: Hashable {
     ///
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
+        hasher.combine(
+            members.reduce(0) { hash, member in
+                var hasher = Hasher()
+                hasher.combine(ByteComparedString(member.name))
+                hasher.combine(member.value)
+                return hash ^ hasher.finalize()
+            }
+        )
     }
 }
 

@@ -112,29 +112,6 @@ struct JSONOutput {
         return all
     }
 
-    /// Writes an integer.
-    mutating func append(integer: Int) {
-        reserve(21)
-        var magnitude = integer.magnitude
-        var digits = 1
-        var limit: UInt = 10
-        while magnitude >= limit, digits < 19 {
-            digits += 1
-            limit *= 10
-        }
-        if digits == 19, magnitude >= limit { digits = 20 }
-        if integer < 0 { append(UInt8(ascii: "-")) }
-        count += digits
-        var index = count
-        var target = storage.mutableSpan
-        repeat {
-            index -= 1
-            let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
-            target[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: remainder)
-            magnitude = quotient
-        } while magnitude > 0
-    }
-
     private mutating func appendEscaped(_ text: Span<UInt8>) {
         append(UInt8(ascii: "\""))
         for place in text.indices {

@@ -26,11 +26,6 @@ struct JSONParser {
         }
     }
 
-    private init(bytes: [UInt8], limits: JSONLimits) {
-        self.bytes = bytes
-        self.limits = limits
-    }
-
     private mutating func parseDocument() throws(Failure) -> JSONValue {
         let value = try parseValue(depth: 0)
         skipWhiteSpace()
@@ -205,13 +200,8 @@ extension JSONParser {
     private mutating func parseHexDigits(from start: Int) throws(Failure) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            let digit: UInt8
-            switch next {
-            case let byte? where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
-                digit = byte - UInt8(ascii: "0")
-            case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20):
-                digit = (byte | 0x20) - UInt8(ascii: "a") + 10
-            default: throw Failure("“\\u” requires four hexadecimal digits", at: start)
+            guard let digit = next?.hexadecimalValue else {
+                throw Failure("“\\u” requires four hexadecimal digits", at: start)
             }
             unit = unit << 4 | UInt16(digit)
             position += 1

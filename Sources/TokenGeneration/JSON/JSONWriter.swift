@@ -67,20 +67,7 @@ struct JSONWriter {
 extension JSONObject {
     /// The members sorted by the UTF-8 bytes of their names.
     fileprivate var inSerializationOrder: [Member] {
-        let isSorted = indices.dropFirst().allSatisfy { self[$0 - 1].name.precedes(self[$0].name) }
-        return isSorted ? Array(self) : sorted { $0.name.precedes($1.name) }
-    }
-}
-
-extension String {
-    /// Returns a Boolean value that indicates whether a name sorts before another in the order of
-    /// UTF-8 bytes.
-    fileprivate func precedes(_ other: String) -> Bool {
-        let left = utf8.span
-        let right = other.utf8.span
-        for index in 0..<Swift.min(left.count, right.count) where left[index] != right[index] {
-            return left[index] < right[index]
-        }
-        return left.count < right.count
+        let areInOrder = { (left: Member, right: Member) in left.name.utf8.lexicographicallyPrecedes(right.name.utf8) }
+        return zip(self, dropFirst()).allSatisfy(areInOrder) ? Array(self) : sorted(by: areInOrder)
     }
 }

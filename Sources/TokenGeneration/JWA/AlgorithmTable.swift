@@ -160,8 +160,6 @@ extension JWSAlgorithm {
     }
 
     /// Returns the description of the algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`.
     func supportedDetails() throws(TokenError) -> AlgorithmDescription {
         guard let details else {
             let known = Self.implemented.map(\.rawValue).joined(separator: ", ")

@@ -57,7 +57,7 @@ struct JWEAlgorithmDescription: Sendable {
     ]
 
     /// The curves for key agreement, by their names in a key's `crv`.
-    static let curves: [String] = KeyAgreementCurve.all.map(\.rawValue)
+    static let curves: [String] = KeyAgreementCurve.implemented.map(\.rawValue)
 
     /// Returns a Boolean value that indicates whether the algorithm supports a key type and curve.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {
@@ -87,24 +87,26 @@ extension JWEAlgorithm {
         // Every value comes from the table.
         JWEAlgorithmDescription.table.first { $0.algorithm == self } ?? JWEAlgorithmDescription.table[0]
     }
+
+    /// Returns the size in bytes of the shared secret that the algorithm needs, or `nil` if its
+    /// keys aren't shared secrets of a fixed size.
+    package func secretSize(for encryption: JWEEncryption) -> Int? {
+        switch details.scheme {
+        case .direct: encryption.cipher.keySize
+        case .keyWrap(let size): size
+        case .gcmKeyWrap(let cipher): cipher.keySize
+        case .agreement, .oaep, .password: nil
+        }
+    }
+
+    /// A Boolean value that indicates whether the keys are passwords.
+    package var usesPassword: Bool { details.usesPassword }
 }
 
 /// A curve for key agreement, identified by its name in a JWK's `crv`.
-public struct KeyAgreementCurve: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct KeyAgreementCurve: RegisteredName {
     /// The name, as in the IANA registry.
     public let rawValue: String
-
-    /// Creates a curve from its name.
-    ///
-    /// - Parameter rawValue: The case-sensitive name. The result is `nil` for a curve without a
-    ///   static member here.
-    public init?(rawValue: String) {
-        guard let known = Self.all.first(where: { rawValue.isExactly($0.rawValue) }) else { return nil }
-        self = known
-    }
-
-    /// The name.
-    public var description: String { rawValue }
 
     /// NIST P-256, which most implementations support.
     public static let p256 = KeyAgreementCurve("P-256")
@@ -117,7 +119,7 @@ public struct KeyAgreementCurve: RawRepresentable, Hashable, Sendable, CustomStr
     /// Curve448 ([RFC 8037 §3.2](https://www.rfc-editor.org/rfc/rfc8037#section-3.2)).
     public static let x448 = KeyAgreementCurve("X448")
 
-    static let all: [KeyAgreementCurve] = [.p256, .p384, .p521, .x25519, .x448]
+    static let implemented: [KeyAgreementCurve] = [.p256, .p384, .p521, .x25519, .x448]
 
     private init(_ name: String) {
         rawValue = name

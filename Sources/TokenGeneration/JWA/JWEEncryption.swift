@@ -5,24 +5,12 @@ internal import OpenSSLCrypto
 ///
 /// All of them authenticate the content and the protected header. The package implements every
 /// value of this type.
-public struct JWEEncryption: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct JWEEncryption: RegisteredName {
     /// The name, as in the IANA registry.
     public let rawValue: String
 
     /// The cipher.
     let cipher: AuthenticatedCipher
-
-    /// Creates an algorithm from its name.
-    ///
-    /// - Parameter rawValue: The case-sensitive name. The result is `nil` for any algorithm that
-    ///   the package doesn't implement.
-    public init?(rawValue: String) {
-        guard let known = Self.implemented.first(where: { rawValue.isExactly($0.rawValue) }) else { return nil }
-        self = known
-    }
-
-    /// The name.
-    public var description: String { rawValue }
 
     /// The algorithms that the package implements, which are all values of this type.
     public static var implemented: [JWEEncryption] {
@@ -48,10 +36,8 @@ extension JWEEncryption {
     /// AES-128 in Galois/Counter Mode
     /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
     public static let a128GCM = JWEEncryption("A128GCM", .aes128GCM)
-    /// AES-192 in Galois/Counter Mode
-    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    /// AES-192 in Galois/Counter Mode.
     public static let a192GCM = JWEEncryption("A192GCM", .aes192GCM)
-    /// AES-256 in Galois/Counter Mode, the default for new tokens
-    /// ([RFC 7518 §5.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.3)).
+    /// AES-256 in Galois/Counter Mode, the default for new tokens.
     public static let a256GCM = JWEEncryption("A256GCM", .aes256GCM)
 }

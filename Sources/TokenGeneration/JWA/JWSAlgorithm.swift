@@ -35,36 +35,30 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
 extension JWSAlgorithm {
     /// HMAC with SHA-256 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
     public static let hs256 = JWSAlgorithm(tableName: "HS256")
-    /// HMAC with SHA-384 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    /// HMAC with SHA-384.
     public static let hs384 = JWSAlgorithm(tableName: "HS384")
-    /// HMAC with SHA-512 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    /// HMAC with SHA-512.
     public static let hs512 = JWSAlgorithm(tableName: "HS512")
     /// RSASSA-PKCS1-v1_5 with SHA-256
     /// ([RFC 7518 §3.3](https://www.rfc-editor.org/rfc/rfc7518#section-3.3)).
     public static let rs256 = JWSAlgorithm(tableName: "RS256")
-    /// RSASSA-PKCS1-v1_5 with SHA-384
-    /// ([RFC 7518 §3.3](https://www.rfc-editor.org/rfc/rfc7518#section-3.3)).
+    /// RSASSA-PKCS1-v1_5 with SHA-384.
     public static let rs384 = JWSAlgorithm(tableName: "RS384")
-    /// RSASSA-PKCS1-v1_5 with SHA-512
-    /// ([RFC 7518 §3.3](https://www.rfc-editor.org/rfc/rfc7518#section-3.3)).
+    /// RSASSA-PKCS1-v1_5 with SHA-512.
     public static let rs512 = JWSAlgorithm(tableName: "RS512")
     /// RSASSA-PSS with SHA-256
     /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
     public static let ps256 = JWSAlgorithm(tableName: "PS256")
-    /// RSASSA-PSS with SHA-384
-    /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+    /// RSASSA-PSS with SHA-384.
     public static let ps384 = JWSAlgorithm(tableName: "PS384")
-    /// RSASSA-PSS with SHA-512
-    /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+    /// RSASSA-PSS with SHA-512.
     public static let ps512 = JWSAlgorithm(tableName: "PS512")
     /// ECDSA on P-256 with SHA-256
     /// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
     public static let es256 = JWSAlgorithm(tableName: "ES256")
-    /// ECDSA on P-384 with SHA-384
-    /// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
+    /// ECDSA on P-384 with SHA-384.
     public static let es384 = JWSAlgorithm(tableName: "ES384")
-    /// ECDSA on P-521 with SHA-512
-    /// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
+    /// ECDSA on P-521 with SHA-512.
     public static let es512 = JWSAlgorithm(tableName: "ES512")
     /// ECDSA on secp256k1 with SHA-256
     /// ([RFC 8812 §3.2](https://www.rfc-editor.org/rfc/rfc8812#section-3.2)).
@@ -72,8 +66,7 @@ extension JWSAlgorithm {
     /// EdDSA on the curve Ed25519
     /// ([RFC 9864 §2.2](https://www.rfc-editor.org/rfc/rfc9864#section-2.2)).
     public static let ed25519 = JWSAlgorithm(tableName: "Ed25519")
-    /// EdDSA on the curve Ed448
-    /// ([RFC 9864 §2.2](https://www.rfc-editor.org/rfc/rfc9864#section-2.2)).
+    /// EdDSA on the curve Ed448.
     public static let ed448 = JWSAlgorithm(tableName: "Ed448")
     /// EdDSA on the curve of the key
     /// ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)).
@@ -88,10 +81,8 @@ extension JWSAlgorithm {
     /// It requires OpenSSL 3.5 or later at run time, as ``mldsa65`` and ``mldsa87`` do. With an
     /// earlier one, keys for it are refused with the code `unsupportedAlgorithm`.
     public static let mldsa44 = JWSAlgorithm(tableName: "ML-DSA-44")
-    /// ML-DSA-65, with signatures of 3309 bytes
-    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    /// ML-DSA-65, with signatures of 3309 bytes.
     public static let mldsa65 = JWSAlgorithm(tableName: "ML-DSA-65")
-    /// ML-DSA-87, with signatures of 4627 bytes
-    /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    /// ML-DSA-87, with signatures of 4627 bytes.
     public static let mldsa87 = JWSAlgorithm(tableName: "ML-DSA-87")
 }

@@ -92,15 +92,13 @@ struct AcceptedJWE: Sendable {
         let size: Int?
         do throws(CryptoError) {
             let key = try contentKey(management, encryption)
-            size = try context.withBytes { context throws(CryptoError) in
-                try encryption.cipher.open(
-                    &bytes,
-                    vector: token.vector,
-                    tag: token.tag,
-                    authenticating: context,
-                    key: key
-                )
-            }
+            size = try encryption.cipher.open(
+                &bytes,
+                vector: token.vector,
+                tag: token.tag,
+                authenticating: context.span.octets,
+                key: key
+            )
         } catch {
             size = nil
         }

@@ -27,42 +27,34 @@ public struct DecryptionPolicy: Sendable {
     /// ([RFC 7518 §4.8.1.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.8.1.2)), and more than
     /// 10,000,000 count as that.
     public var maximumPasswordIterations: Int
-    /// The header parameters that `crit` may name.
+    /// The header parameters that `crit` may name, none by default.
     ///
     /// By naming a parameter here, you confirm that you act on its value in
     /// ``DecryptedJWE/header``.
-    public var understoodExtensions: Set<String>
+    public var understoodExtensions: Set<String> = []
     /// The headers of a JSON serialization in which `alg` and `enc` may be; by default those that
     /// the sender can't leave unprotected.
-    public var headerPlacement: JWEHeaderPlacement
+    public var headerPlacement: JWEHeaderPlacement = .protected
     /// The maximum size of a JWE.
-    public var limits: JWELimits
+    public var limits = JWELimits()
 
     /// Creates a policy.
+    ///
+    /// Properties without a parameter have their default value. You can change them later.
     ///
     /// - Parameters:
     ///   - algorithms: The accepted values of `alg`.
     ///   - encryptions: The accepted values of `enc`.
     ///   - maximumPasswordIterations: The maximum number of PBKDF2 iterations of password-based
     ///     algorithms. The default, 0, rejects these algorithms.
-    ///   - understoodExtensions: The header parameters that `crit` may name. The default is an
-    ///     empty set.
-    ///   - headerPlacement: The headers in which `alg` and `enc` may be.
-    ///   - limits: The maximum size of a JWE.
     public init(
         algorithms: Set<JWEAlgorithm>,
         encryptions: Set<JWEEncryption>,
-        maximumPasswordIterations: Int = 0,
-        understoodExtensions: Set<String> = [],
-        headerPlacement: JWEHeaderPlacement = .protected,
-        limits: JWELimits = JWELimits()
+        maximumPasswordIterations: Int = 0
     ) {
         self.algorithms = algorithms
         self.encryptions = encryptions
         self.maximumPasswordIterations = maximumPasswordIterations
-        self.understoodExtensions = understoodExtensions
-        self.headerPlacement = headerPlacement
-        self.limits = limits
     }
 }
 
@@ -127,14 +119,12 @@ extension DecryptionPolicy {
     }
 
     /// Returns the number of iterations in a header.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `weakKey` or `tooLarge`.
     func iterations(in header: JWEHeader) throws(TokenError) -> Int {
         guard let number = header.members["p2c"]?.number, let count = number.integer else {
             throw TokenError(.malformedToken, "“p2c” of the header must be an integer")
         }
-        guard count >= PasswordIterations.minimum else {
-            throw TokenError(.weakKey, "“p2c” of the header is below \(PasswordIterations.minimum)")
+        guard count >= PasswordDerivation.minimumIterations else {
+            throw TokenError(.weakKey, "“p2c” of the header is below \(PasswordDerivation.minimumIterations)")
         }
         let limit = min(maximumPasswordIterations, PBKDF2.maximumIterations)
         guard count <= limit else {

@@ -71,12 +71,12 @@ struct EncryptedToken: Sendable {
         additionalData = nil
         let encryptedKey = text.extracting(dots[0] + 1..<dots[1])
         try Self.check(encryptedKeyText: encryptedKey.count)
-        recipients = [Recipient(header: [:], encryptedKey: try Self.decode(encryptedKey, "encrypted key"))]
-        vector = try Self.decode(text.extracting(dots[1] + 1..<dots[2]), "initialization vector")
-        ciphertext = try Self.decoding("ciphertext") { () throws(TokenError) in
+        recipients = [Recipient(header: [:], encryptedKey: try Base64URL.decode(encryptedKey, "encrypted key"))]
+        vector = try Base64URL.decode(text.extracting(dots[1] + 1..<dots[2]), "initialization vector")
+        ciphertext = try Base64URL.decoding("ciphertext") { () throws(TokenError) in
             try Base64URL.data(text.extracting(dots[2] + 1..<dots[3]))
         }
-        tag = try Self.decode(text.extracting((dots[3] + 1)...), "tag")
+        tag = try Base64URL.decode(text.extracting((dots[3] + 1)...), "tag")
     }
 
     /// Returns the offsets of the first three periods and of the last one.
@@ -117,7 +117,7 @@ struct EncryptedToken: Sendable {
         sharedHeader = try members.header("unprotected")
         recipients = try Self.recipients(in: members, limits)
         if let text = try members.string("aad") {
-            additionalData = (try JSONTokenSignature.decode(text, "“aad”"), Array(text.utf8))
+            additionalData = (try Base64URL.decode(text.utf8.span, "“aad”"), Array(text.utf8))
         } else {
             additionalData = nil
         }
@@ -159,27 +159,12 @@ struct EncryptedToken: Sendable {
 
     private static func protectedHeader(_ text: [UInt8], _ limits: JWELimits) throws(TokenError) -> JSONObject {
         try limits.header.check(encodedHeaderSize: text.count)
-        return try JSONToken.object(in: decode(text.span, "header"), limits.header.header, "header")
+        return try JSONToken.object(in: Base64URL.decode(text.span, "header"), limits.header.header, "header")
     }
 
     fileprivate static func check(encryptedKeyText count: Int) throws(TokenError) {
         guard count <= Base64URL.encodedSize(JWELimits.encryptedKeySize) else {
             throw TokenError(.tooLarge, "the encrypted key has more than \(JWELimits.encryptedKeySize) bytes")
-        }
-    }
-
-    private static func decode(_ text: Span<UInt8>, _ part: String) throws(TokenError) -> [UInt8] {
-        try decoding(part) { () throws(TokenError) in try Base64URL.decode(text) }
-    }
-
-    private static func decoding<Bytes>(
-        _ part: String,
-        _ decode: () throws(TokenError) -> Bytes
-    ) throws(TokenError) -> Bytes {
-        do throws(TokenError) {
-            return try decode()
-        } catch {
-            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
         }
     }
 
@@ -200,25 +185,16 @@ extension EncryptedToken.Recipient {
         header = try members.header("header")
         let text = try members.string("encrypted_key") ?? ""
         try EncryptedToken.check(encryptedKeyText: text.utf8.count)
-        encryptedKey = try JSONTokenSignature.decode(text, "encrypted key")
+        encryptedKey = try Base64URL.decode(text.utf8.span, "encrypted key")
     }
 }
 
 extension JSONObject {
-    /// Returns an optional member that must be an object.
-    fileprivate func header(_ name: String) throws(TokenError) -> JSONObject {
-        guard let value = self[name] else { return [:] }
-        guard let header = value.object else {
-            throw TokenError(.malformedToken, "“\(name)” must be an object, not \(value.kind)")
-        }
-        return header
-    }
-
     /// Returns a member that must be base64url text.
     fileprivate func octets(_ name: String) throws(TokenError) -> [UInt8] {
         guard let text = try string(name) else {
             throw TokenError(.malformedToken, "the JSON has no “\(name)”")
         }
-        return try JSONTokenSignature.decode(text, "“\(name)”")
+        return try Base64URL.decode(text.utf8.span, "“\(name)”")
     }
 }

@@ -20,7 +20,7 @@ internal import OpenSSLCrypto
 /// ignored. For tokens with a signed token inside, use ``JWTVerifier/verify(encrypted:with:)``.
 public struct JWEDecrypter: Sendable {
     /// The requirements for the encryption.
-    public var policy: DecryptionPolicy
+    package let policy: DecryptionPolicy
 
     private let keys: [DecryptionKey]
     private let identities: [RecipientIdentity]
@@ -77,25 +77,11 @@ public struct JWEDecrypter: Sendable {
 
     /// Decrypts a JSON serialization in UTF-8.
     ///
-    /// It works like ``decrypt(json:)-(String)``.
-    ///
     /// - Parameter json: The JSON text in UTF-8.
     /// - Returns: The content and the headers, with the index of the recipient.
-    /// - Throws: ``TokenError`` as for a string.
+    /// - Throws: ``TokenError`` as ``decrypt(json:)-(String)`` does.
     public func decrypt(json: Data) throws(TokenError) -> DecryptedJWE {
         try decrypt(EncryptedToken(json: Array(json), limits: policy.limits))
-    }
-
-    /// Decrypts a parsed JSON serialization.
-    ///
-    /// It works like ``decrypt(json:)-(String)``.
-    ///
-    /// - Parameter json: The JSON object, general or flattened, such as the output of
-    ///   ``JWEGenerator``.
-    /// - Returns: The content and the headers, with the index of the recipient.
-    /// - Throws: ``TokenError`` as for a string.
-    public func decrypt(json: JSONObject) throws(TokenError) -> DecryptedJWE {
-        try decrypt(EncryptedToken(json: json.serializedBytes(), limits: policy.limits))
     }
 
     private func decrypt(_ token: consuming EncryptedToken) throws(TokenError) -> DecryptedJWE {

@@ -75,15 +75,13 @@ struct PreparedJWE: Sendable {
         )
         let size = cipher.ciphertextSize(plaintext.count)
         return try Base64URL.encode(count: size, into: &output) { output throws(CryptoError) in
-            try context.withBytes { context throws(CryptoError) in
-                try cipher.seal(
-                    plaintext.span.octets,
-                    authenticating: context,
-                    key: contentKey,
-                    vector: vector,
-                    into: &output
-                )
-            }
+            try cipher.seal(
+                plaintext.span.octets,
+                authenticating: context.span.octets,
+                key: contentKey,
+                vector: vector,
+                into: &output
+            )
         }
     }
 
@@ -105,7 +103,7 @@ extension JWEGenerator {
         _ serialize: (PreparedJWE) throws(CryptoError) -> Output
     ) throws(TokenError) -> Output {
         let jwe = try prepared()
-        return try Self.encrypting { () throws(CryptoError) in try serialize(jwe) }
+        return try Self.encrypting(serialize(jwe))
     }
 
     /// Encrypts the content key for each recipient, and makes the headers.
@@ -118,19 +116,19 @@ extension JWEGenerator {
         var headers: [JSONObject] = []
         var wrapped: [WrappedContentKey] = []
         let cipher = encryption.cipher
-        var contentKey = try Self.encrypting { () throws(CryptoError) in
-            if let shared = recipients.first?.key.sharedContentKey { return shared }
-            return try SecureRandom.secret(count: cipher.keySize)
-        }
+        var contentKey: SecretBytes =
+            if let shared = recipients.first?.key.sharedContentKey { shared } else {
+                try Self.encrypting(SecureRandom.secret(count: cipher.keySize))
+            }
         for recipient in recipients {
             // An only recipient's parameters can all be protected.
             var parameters = isOnly ? protectedHeader : recipient.header
             try Self.write("alg", recipient.key.algorithm.rawValue, into: &parameters)
             try writeKeyID(of: recipient, into: &parameters)
             let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
-            let key = try Self.encrypting { () throws(CryptoError) in
-                try recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
-            }
+            let key = try Self.encrypting(
+                recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
+            )
             for member in key.parameters { parameters[member.name] = member.value }
             if isOnly {
                 contentKey = key.contentKey
@@ -145,9 +143,7 @@ extension JWEGenerator {
         var protectedText: [UInt8] = []
         Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
         let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
-        let vector = try Self.encrypting { () throws(CryptoError) in
-            try SecureRandom.bytes(count: cipher.vectorSize)
-        }
+        let vector = try Self.encrypting(SecureRandom.bytes(count: cipher.vectorSize))
         return PreparedJWE(
             protectedText: protectedText,
             unprotectedHeader: unprotectedHeader,
@@ -265,7 +261,7 @@ extension JWEGenerator {
     }
 
     private static func encrypting<Output>(
-        _ body: () throws(CryptoError) -> Output
+        _ body: @autoclosure () throws(CryptoError) -> Output
     ) throws(TokenError) -> Output {
         do throws(CryptoError) {
             return try body()

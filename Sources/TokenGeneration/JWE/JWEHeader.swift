@@ -23,7 +23,7 @@ struct JWEHeader: Sendable {
         _ placement: JWEHeaderPlacement
     ) throws(TokenError) {
         var members = token.protectedHeader
-        for member in recipient.header.members(and: token.sharedHeader) {
+        for member in Array(recipient.header) + Array(token.sharedHeader) {
             guard members[member.name] == nil else {
                 throw TokenError(.malformedToken, "\(TokenError.shown(member.name)) is in two headers of the JWE")
             }
@@ -75,7 +75,7 @@ struct JWEHeader: Sendable {
         guard text.utf8.count <= Base64URL.encodedSize(limit) else {
             throw TokenError(.tooLarge, "“\(name)” of the header has more than \(limit) bytes")
         }
-        return try JSONTokenSignature.decode(text, "“\(name)” of the header")
+        return try Base64URL.decode(text.utf8.span, "“\(name)” of the header")
     }
 
     private static func required(_ name: String, in members: JSONObject) throws(TokenError) -> String {
@@ -93,9 +93,4 @@ struct JWEHeader: Sendable {
             )
         }
     }
-}
-
-extension JSONObject {
-    /// Returns the members of this and another object.
-    fileprivate func members(and other: JSONObject) -> [Member] { Array(self) + Array(other) }
 }

@@ -5,44 +5,27 @@ public struct JWELimits: Sendable, Hashable {
     /// The maximum size of the whole text in bytes, 256 KiB by default.
     public var size: Int
     /// The maximum size of a protected header's JSON in bytes, 8 KiB by default.
-    public var headerSize: Int
+    public var headerSize = 8_192
     /// The maximum number of recipients in a JSON serialization, 16 by default.
     ///
     /// Only one of them is decrypted.
-    public var recipientCount: Int
-    /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most
-    /// ``JWSLimits/maximumDepth``.
+    public var recipientCount = 16
+    /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most 512.
     ///
-    /// A larger number becomes ``JWSLimits/maximumDepth``, because each level uses stack space.
-    public var depth: Int {
+    /// A larger number becomes 512, because each level uses stack space.
+    public var depth = 64 {
         didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
     /// The maximum number of members in one JSON object, 1000 by default.
-    public var memberCount: Int
+    public var memberCount = 1_000
 
     /// Creates limits.
     ///
-    /// - Parameters:
-    ///   - size: The maximum size of the whole text in bytes. The default is 256 KiB.
-    ///   - headerSize: The maximum size of a protected header's JSON in bytes. The default is 8
-    ///     KiB.
-    ///   - recipientCount: The maximum number of recipients in a JSON serialization. The default is
-    ///     16.
-    ///   - depth: The maximum nesting depth of objects and arrays in JSON. The default is 64; more
-    ///     than ``JWSLimits/maximumDepth`` counts as that.
-    ///   - memberCount: The maximum number of members in one JSON object. The default is 1000.
-    public init(
-        size: Int = 262_144,
-        headerSize: Int = 8_192,
-        recipientCount: Int = 16,
-        depth: Int = 64,
-        memberCount: Int = 1_000
-    ) {
+    /// The other limits have their default values. You can change them later.
+    ///
+    /// - Parameter size: The maximum size of the whole text in bytes. The default is 256 KiB.
+    public init(size: Int = 262_144) {
         self.size = size
-        self.headerSize = headerSize
-        self.recipientCount = recipientCount
-        self.depth = min(depth, JWSLimits.maximumDepth)
-        self.memberCount = memberCount
     }
 }
 
@@ -58,5 +41,11 @@ extension JWELimits {
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
     /// The limits for a protected header, which are also those of a JWS.
-    var header: JWSLimits { JWSLimits(size: size, headerSize: headerSize, depth: depth, memberCount: memberCount) }
+    var header: JWSLimits {
+        var limits = JWSLimits(size: size)
+        limits.headerSize = headerSize
+        limits.depth = depth
+        limits.memberCount = memberCount
+        return limits
+    }
 }

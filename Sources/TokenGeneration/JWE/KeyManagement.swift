@@ -116,9 +116,8 @@ extension KeyManagement {
         case (.keyWrap(let wrapped), .secret(let secret)):
             return try AESKeyWrap(key: secret).unwrap(wrapped)
         case (.gcmKeyWrap(let cipher, let sealed), .secret(let secret)):
-            return try [UInt8]().withBytes { nothing throws(CryptoError) in
-                try cipher.openSecret(sealed, authenticating: nothing, key: secret)
-            }
+            let nothing: [UInt8] = []
+            return try cipher.openSecret(sealed, authenticating: nothing.span.octets, key: secret)
         case (.agreement(let agreement, let wrapped), .agreement(_, let recipient)):
             // A random secret replaces that of a point of small order, which takes the same work.
             let secret = try recipient.secret(with: agreement.publicKey) ?? substitute
@@ -144,6 +143,8 @@ struct PasswordDerivation: Sendable {
 
     /// The minimum size of a salt in bytes.
     static let minimumSaltSize = 8
+    /// The minimum number of iterations.
+    static let minimumIterations = 1_000
 
     func key(from password: SecretBytes) throws(CryptoError) -> SecretBytes {
         try PBKDF2.key(

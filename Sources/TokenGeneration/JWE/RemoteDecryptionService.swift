@@ -122,7 +122,7 @@ extension RemoteDecryptionService {
         guard let data, !data.isEmpty else { return nil }
         var octets = Array(data)
         defer { octets.clear() }
-        return octets.withBytes { SecretBytes(copying: $0) }
+        return SecretBytes(copying: octets.span.octets)
     }
 
     private static func contentKey(

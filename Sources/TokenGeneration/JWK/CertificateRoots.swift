@@ -11,7 +11,7 @@ public struct CertificateRoots: Sendable {
     /// - Parameter pem: A text with at least one `CERTIFICATE` block.
     /// - Throws: ``TokenError`` with the code `malformedKey` or `unsupportedKey`.
     public init(pem: String) throws(TokenError) {
-        certificates = try TokenError.refusingKey { () throws(CryptoError) in try Certificate.list(pem: pem) }
+        certificates = try TokenError.refusingKey(Certificate.list(pem: pem))
     }
 
     /// Parses certificates from DER.
@@ -19,10 +19,8 @@ public struct CertificateRoots: Sendable {
     /// - Parameter der: The bytes of at least one certificate.
     /// - Throws: ``TokenError`` with the code `malformedKey`.
     public init(der: [some Sequence<UInt8>]) throws(TokenError) {
-        certificates = try TokenError.refusingKey { () throws(CryptoError) in
-            var certificates: [Certificate] = []
-            for octets in der { certificates.append(try Certificate(der: Array(octets))) }
-            return certificates
+        certificates = try der.map { octets throws(TokenError) in
+            try TokenError.refusingKey(Certificate(der: Array(octets)))
         }
     }
 }

@@ -42,13 +42,15 @@ public struct DecryptionKey: Sendable {
         case .gcmKeyWrap(let cipher):
             return try DecryptionKey(generated(cipher.keySize), details, nil)
         case .agreement:
-            let pair = try generating { () throws(CryptoError) -> PrivateKey in
-                if let curve = MontgomeryCurve(name: curve.rawValue) { return .montgomery(try .generate(curve)) }
-                return .ellipticCurve(try .generate(EllipticCurve(name: curve.rawValue) ?? .p256))
-            }
+            let pair: PrivateKey =
+                if let curve = MontgomeryCurve(name: curve.rawValue) {
+                    .montgomery(try generating(.generate(curve)))
+                } else {
+                    .ellipticCurve(try generating(.generate(EllipticCurve(name: curve.rawValue) ?? .p256)))
+                }
             return try DecryptionKey(pair, named: algorithm)
         case .oaep:
-            let pair = try generating { () throws(CryptoError) in try RSAPrivateKey.generate(bitCount: rsaKeySize) }
+            let pair = try generating(RSAPrivateKey.generate(bitCount: rsaKeySize))
             return try DecryptionKey(.rsa(pair), named: algorithm)
         case .password:
             throw TokenError(.algorithmMismatch, "\(algorithm) needs an EncryptionPassword, which isn't generated")
@@ -103,7 +105,7 @@ public struct DecryptionKey: Sendable {
         guard algorithm.details.keyTypes == [.oct] else {
             throw TokenError(mismatched: algorithm.rawValue, "a secret")
         }
-        try self.init(octets.withBytes { SecretBytes(copying: $0) }, algorithm.details, encryption)
+        try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption)
     }
 
     /// Creates a key from a password.
@@ -128,7 +130,7 @@ public struct DecryptionKey: Sendable {
         }
         var octets = try jwk.octets(of: "k", limit: 1_024)
         defer { octets.clear() }
-        try self.init(octets.withBytes { SecretBytes(copying: $0) }, algorithm.details, encryption, from: jwk)
+        try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption, from: jwk)
     }
 
     init(_ key: PrivateKey, named algorithm: JWEAlgorithm?) throws(TokenError) {
@@ -169,10 +171,12 @@ public struct DecryptionKey: Sendable {
     }
 
     private static func generated(_ size: Int) throws(TokenError) -> SecretBytes {
-        try generating { () throws(CryptoError) in try SecureRandom.secret(count: size) }
+        try generating(SecureRandom.secret(count: size))
     }
 
-    private static func generating<Key>(_ makeKey: () throws(CryptoError) -> Key) throws(TokenError) -> Key {
+    private static func generating<Key>(
+        _ makeKey: @autoclosure () throws(CryptoError) -> Key
+    ) throws(TokenError) -> Key {
         do throws(CryptoError) {
             return try makeKey()
         } catch {
@@ -221,7 +225,7 @@ extension DecryptionKey {
             if let encryption { members["alg"] = .string(encryption.rawValue) }
         case .rsa, .agreement:
             let pair = material.keyPair
-            let others = try TokenError.refusingKey { () throws(CryptoError) in try pair?.jwkPrivateMembers() ?? [:] }
+            let others = try TokenError.refusingKey(pair?.jwkPrivateMembers() ?? [:])
             for member in others { members[member.name] = member.value }
         case .password:
             throw TokenError(.unsupportedKey, "a password has no JWK")
@@ -230,15 +234,7 @@ extension DecryptionKey {
     }
 }
 
-extension DecryptionKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension DecryptionKey: Redacted {
     /// The algorithm, without anything private.
     public var description: String { "DecryptionKey(\(algorithm), private part not shown)" }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["encryptionKey": encryptionKey], displayStyle: .struct)
-    }
 }

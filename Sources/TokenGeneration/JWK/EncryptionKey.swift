@@ -11,19 +11,14 @@ internal import OpenSSLCrypto
 /// let token = try key.encrypt(claims)
 /// ```
 public struct EncryptionKey: Sendable {
-    private let storage: Storage
+    /// The key as a JWK for publication, with `alg` and `use`.
+    ///
+    /// It has the other public members of the JWK that the key was created from. The JWK of a
+    /// secret or a password doesn't contain it.
+    public private(set) var jwk: JWK
 
-    private final class Storage: Sendable {
-        let choice: EncryptionChoice
-        let jwk: JWK
-        let material: EncryptionMaterial
-
-        init(_ choice: EncryptionChoice, _ jwk: JWK, _ material: EncryptionMaterial) {
-            self.choice = choice
-            self.jwk = jwk
-            self.material = material
-        }
-    }
+    let material: EncryptionMaterial
+    private let choice: EncryptionChoice
 
     /// Creates a key from a JWK.
     ///
@@ -106,8 +101,9 @@ public struct EncryptionKey: Sendable {
         let choice = try EncryptionChoice(password: algorithm)
         var count = iterations ?? 0
         if case .password(_, _, let recommended) = choice.details.scheme { count = iterations ?? recommended }
-        guard count >= PasswordIterations.minimum else {
-            throw TokenError(.weakKey, "\(count) iterations are too few; use at least \(PasswordIterations.minimum)")
+        let minimum = PasswordDerivation.minimumIterations
+        guard count >= minimum else {
+            throw TokenError(.weakKey, "\(count) iterations are too few; use at least \(minimum)")
         }
         guard count <= PBKDF2.maximumIterations else {
             throw TokenError(.tooLarge, "\(count) iterations exceed the limit of \(PBKDF2.maximumIterations)")
@@ -129,40 +125,24 @@ public struct EncryptionKey: Sendable {
         // The operations depend on the algorithm and add nothing to `use`.
         members["key_ops"] = nil
         for member in material.publicKey?.jwkMembers ?? [:] { members[member.name] = member.value }
-        storage = Storage(choice, try JWK(members), material)
+        jwk = try JWK(members)
+        self.material = material
+        self.choice = choice
     }
-
-    private init(_ storage: Storage) {
-        self.storage = storage
-    }
-}
-
-/// The limits on the iterations of password-based algorithms.
-enum PasswordIterations {
-    /// The minimum
-    /// ([RFC 7518 §4.8.1.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.8.1.2)).
-    static let minimum = 1_000
 }
 
 extension EncryptionKey {
     /// The algorithm that the key is for.
-    public var algorithm: JWEAlgorithm { storage.choice.algorithm }
+    public var algorithm: JWEAlgorithm { choice.algorithm }
 
     /// The content encryption of a key for `dir`, or `nil` for other keys, which any content
     /// encryption can use.
-    public var encryption: JWEEncryption? { storage.choice.encryption }
-
-    /// The key as a JWK for publication, with `alg` and `use`.
-    ///
-    /// It has the other public members of the JWK that the key was created from. The JWK of a
-    /// secret or a password doesn't contain it.
-    public var jwk: JWK { storage.jwk }
+    public var encryption: JWEEncryption? { choice.encryption }
 
     /// The `kid` of the JWK that the key was created from, or `nil`.
     public var keyID: String? { jwk.keyID }
 
-    var details: JWEAlgorithmDescription { storage.choice.details }
-    var material: EncryptionMaterial { storage.material }
+    var details: JWEAlgorithmDescription { choice.details }
 
     /// Returns the same key with another ID.
     ///
@@ -171,18 +151,13 @@ extension EncryptionKey {
     /// - Returns: The key.
     public func identified(by keyID: String?) -> EncryptionKey {
         guard let keyID else { return self }
-        var document = jwk
-        document.keyID = keyID
-        return EncryptionKey(Storage(storage.choice, document, storage.material))
+        var key = self
+        key.jwk.keyID = keyID
+        return key
     }
 }
 
-extension EncryptionKey: CustomStringConvertible, CustomReflectable {
+extension EncryptionKey: Redacted {
     /// The algorithm.
     public var description: String { "EncryptionKey(\(algorithm))" }
-
-    /// The JWK.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["jwk": jwk], displayStyle: .struct)
-    }
 }

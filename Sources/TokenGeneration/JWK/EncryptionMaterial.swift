@@ -14,7 +14,7 @@ indirect enum EncryptionMaterial: Sendable {
     init(_ key: PublicKey, _ details: JWEAlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.rsa(let key), .oaep(let hash)):
-            self = .rsa(key, try TokenError.refusingKey { () throws(CryptoError) in try key.encrypter(hash: hash) })
+            self = .rsa(key, try TokenError.refusingKey(key.encrypter(hash: hash)))
         case (.ellipticCurve, .agreement), (.montgomery, .agreement):
             self = .agreement(key)
         default:
@@ -46,9 +46,9 @@ indirect enum DecryptionMaterial: Sendable {
     init(_ key: PrivateKey, _ details: JWEAlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.rsa(let key), .oaep(let hash)):
-            self = .rsa(key, try TokenError.refusingKey { () throws(CryptoError) in try key.decrypter(hash: hash) })
+            self = .rsa(key, try TokenError.refusingKey(key.decrypter(hash: hash)))
         case (.ellipticCurve, .agreement), (.montgomery, .agreement):
-            let agreement = try TokenError.refusingKey { () throws(CryptoError) in try SecretAgreement(key) }
+            let agreement = try TokenError.refusingKey(SecretAgreement(key))
             self = .agreement(key, agreement)
         default:
             throw TokenError(mismatched: details.algorithm.rawValue, key.kind)

@@ -14,33 +14,21 @@ public struct EncryptionPassword: Sendable {
     /// - Parameter text: The password, 1 to 1024 bytes in UTF-8 and not blank.
     /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
     public init(_ text: String) throws(TokenError) {
-        try self.init(bytes: text.utf8)
-    }
-
-    /// Creates a password from bytes.
-    ///
-    /// - Parameter bytes: The password, 1 to 1024 bytes and not blank.
-    /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
-    public init(bytes: some Sequence<UInt8>) throws(TokenError) {
-        var octets = Array(bytes)
+        var octets = Array(text.utf8)
         defer { octets.clear() }
-        guard !octets.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) else {
+        guard !octets.allSatisfy(\.isBlank) else {
             throw TokenError(.weakKey, "the password is empty or blank; check that its variable is set")
         }
         guard octets.count <= Self.maximumSize else {
             throw TokenError(.tooLarge, "the password has \(octets.count) bytes, but the limit is \(Self.maximumSize)")
         }
-        self.bytes = octets.withBytes { SecretBytes(copying: $0) }
+        bytes = SecretBytes(copying: octets.span.octets)
     }
 
     private static let maximumSize = 1_024
 }
 
-extension EncryptionPassword: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EncryptionPassword: Redacted {
     /// A fixed text without the password.
     public var description: String { "EncryptionPassword(not shown)" }
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-    /// A mirror without children.
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }

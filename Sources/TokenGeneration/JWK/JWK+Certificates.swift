@@ -97,12 +97,10 @@ extension JWK {
         guard let chain = try certificateChain, !chain.isEmpty else {
             throw TokenError(.malformedKey, "the JWK has no certificate (“x5c”)")
         }
-        let certificates = try TokenError.refusingKey { () throws(CryptoError) in
-            var certificates: [Certificate] = []
-            for der in chain { certificates.append(try Certificate(der: Array(der))) }
-            return certificates
+        let certificates = try chain.map { der throws(TokenError) in
+            try TokenError.refusingKey(Certificate(der: Array(der)))
         }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try certificates[0].publicKey() }
+        let key = try TokenError.refusingKey(certificates[0].publicKey())
         guard try isKey(key) else {
             throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is for another key")
         }
@@ -129,7 +127,7 @@ extension JWK {
     }
 
     private static func thumbprint(of certificate: Certificate, _ hash: HashFunction) throws(TokenError) -> String {
-        try TokenError.refusingKey { () throws(CryptoError) in Base64URL.encode(try certificate.fingerprint(hash)) }
+        try TokenError.refusingKey(Base64URL.encode(certificate.fingerprint(hash)))
     }
 }
 
@@ -142,13 +140,10 @@ extension JWK {
     /// - Throws: ``TokenError`` with the code `keyMismatch`, `malformedKey` or `tooLarge`.
     func checkCertificate(isFor publicKey: PublicKey?) throws(TokenError) {
         guard let leaf = try leafCertificate() else { return }
-        let isOfKey = try TokenError.refusingKey { () throws(CryptoError) in
-            let certificate = try Certificate(der: leaf)
-            // The encodings are usually equal, so that the key needn't be imported again.
-            if certificate.subjectPublicKeyInfo == publicKey?.spkiDER() { return true }
-            return try certificate.publicKey() == publicKey
-        }
-        guard isOfKey else {
+        let certificate = try TokenError.refusingKey(Certificate(der: leaf))
+        // The encodings are usually equal, so that the key needn't be imported again.
+        if certificate.subjectPublicKeyInfo == publicKey?.spkiDER() { return }
+        guard try TokenError.refusingKey(certificate.publicKey()) == publicKey else {
             throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is for another key")
         }
     }

@@ -13,33 +13,25 @@ extension JWK {
             let curve = try ellipticCurve()
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .ellipticCurve(try ECPublicKey(curve: curve, x: x, y: y))
-            }
+            return try TokenError.refusingKey(.ellipticCurve(ECPublicKey(curve: curve, x: x, y: y)))
         case .rsa:
             let modulus = try number("n")
             let exponent = try number("e")
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .rsa(try RSAPublicKey(modulus: modulus, exponent: exponent, maximumBitCount: maximumRSAKeySize))
-            }
+            return try TokenError.refusingKey(
+                .rsa(RSAPublicKey(modulus: modulus, exponent: exponent, maximumBitCount: maximumRSAKeySize))
+            )
         case .okp:
             if let curve = montgomeryCurve {
                 let octets = try octets(of: "x", count: curve.keySize)
-                return try TokenError.refusingKey { () throws(CryptoError) in
-                    .montgomery(try MontgomeryPublicKey(curve: curve, octets: octets))
-                }
+                return try TokenError.refusingKey(.montgomery(MontgomeryPublicKey(curve: curve, octets: octets)))
             }
             let curve = try edwardsCurve()
             let octets = try octets(of: "x", count: curve.keySize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .edwards(try EdwardsPublicKey(curve: curve, octets: octets))
-            }
+            return try TokenError.refusingKey(.edwards(EdwardsPublicKey(curve: curve, octets: octets)))
         case .akp:
             let parameters = try mldsaParameters()
             let octets = try octets(of: "pub", count: parameters.keySize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .mldsa(try MLDSAPublicKey(parameters: parameters, octets: octets))
-            }
+            return try TokenError.refusingKey(.mldsa(MLDSAPublicKey(parameters: parameters, octets: octets)))
         default:
             throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) has no public part")
         }
@@ -57,45 +49,41 @@ extension JWK {
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
             let scalar = try secretOctets(of: "d", count: curve.coordinateSize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .ellipticCurve(try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y))
-            }
+            return try TokenError.refusingKey(.ellipticCurve(ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y)))
         case .rsa:
             let modulus = try number("n")
             let exponent = try number("e")
             let privateExponent = try secretNumber("d")
             let factors = try rsaFactors()
-            return try TokenError.refusingKey { () throws(CryptoError) in
+            return try TokenError.refusingKey(
                 .rsa(
-                    try RSAPrivateKey(
+                    RSAPrivateKey(
                         modulus: modulus,
                         exponent: exponent,
                         privateExponent: privateExponent,
                         factors: factors
                     )
                 )
-            }
+            )
         case .okp:
             if let curve = montgomeryCurve {
                 let octets = try octets(of: "x", count: curve.keySize)
                 let seed = try secretOctets(of: "d", count: curve.keySize)
-                return try TokenError.refusingKey { () throws(CryptoError) in
-                    .montgomery(try MontgomeryPrivateKey(curve: curve, seed: seed, expecting: octets))
-                }
+                return try TokenError.refusingKey(
+                    .montgomery(MontgomeryPrivateKey(curve: curve, seed: seed, expecting: octets))
+                )
             }
             let curve = try edwardsCurve()
             let octets = try octets(of: "x", count: curve.keySize)
             let seed = try secretOctets(of: "d", count: curve.keySize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .edwards(try EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets))
-            }
+            return try TokenError.refusingKey(.edwards(EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets)))
         case .akp:
             let parameters = try mldsaParameters()
             let octets = try octets(of: "pub", count: parameters.keySize)
             let seed = try secretOctets(of: "priv", count: MLDSAParameters.seedSize)
-            return try TokenError.refusingKey { () throws(CryptoError) in
-                .mldsa(try MLDSAPrivateKey(parameters: parameters, seed: seed, expecting: octets))
-            }
+            return try TokenError.refusingKey(
+                .mldsa(MLDSAPrivateKey(parameters: parameters, seed: seed, expecting: octets))
+            )
         default:
             throw TokenError(.unsupportedKey, "a key of kty \(TokenError.shown(keyType)) isn't a key pair")
         }

@@ -7,6 +7,7 @@ internal import OpenSSLCrypto
 /// A `JWK` is a document, not yet a key: it can have any `kty`, and keeps members that this package
 /// doesn't know. The numbers are checked when you create a ``SigningKey`` or a ``VerificationKey``
 /// from it. Descriptions and reflections show only the public part; ``members`` has everything.
+/// A property that is set to `nil` removes its member.
 public struct JWK: Sendable, Hashable {
     /// All members, including private ones.
     public var members: JSONObject
@@ -43,40 +44,26 @@ extension JWK {
     /// The curve, `crv`, for the key types that have one.
     public var curve: String? { members["crv"]?.string }
     /// The key's ID, `kid`.
-    ///
-    /// Set it to `nil` to remove the member.
     public var keyID: String? {
         get { members["kid"]?.string }
         set { members["kid"] = newValue.map(JSONValue.string) }
     }
     /// The algorithm that the key is for, `alg`.
     ///
-    /// It can be any algorithm, not only a signature algorithm. Set it to `nil` to remove the
-    /// member.
+    /// It can be any algorithm, not only a signature algorithm.
     public var algorithm: String? {
         get { members["alg"]?.string }
         set { members["alg"] = newValue.map(JSONValue.string) }
     }
     /// The use of the key, `use`: `sig` or `enc`.
-    ///
-    /// Set it to `nil` to remove the member.
     public var use: String? {
         get { members["use"]?.string }
         set { members["use"] = newValue.map(JSONValue.string) }
     }
     /// The operations that the key is for, `key_ops`.
-    ///
-    /// Set it to `nil` to remove the member.
     package var keyOperations: [String]? {
         get { members["key_ops"]?.array?.compactMap(\.string) }
         set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
-    }
-    /// The SHA-256 thumbprint of the certificate in base64url, `x5t#S256`.
-    ///
-    /// Set it to `nil` to remove the member.
-    public var certificateThumbprint: String? {
-        get { members["x5t#S256"]?.string }
-        set { members["x5t#S256"] = newValue.map(JSONValue.string) }
     }
 
     /// A Boolean value that indicates whether the key has a private member or is symmetric.
@@ -156,17 +143,9 @@ extension JWK {
     }
 }
 
-extension JWK: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension JWK: Redacted {
     /// The public part as JSON, with a note if there is a private part.
     public var description: String {
         isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["public members": publicPart.members], displayStyle: .struct)
     }
 }

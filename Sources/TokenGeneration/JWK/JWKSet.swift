@@ -26,14 +26,14 @@ public struct JWKSet: Sendable {
     }
 
     /// The maximum number of keys in a set, 1000.
-    public static let maximumCount = 1_000
+    package static let maximumCount = 1_000
 
     /// The keys, in order.
     public let keys: [JWK]
     /// The entries that were rejected when the set was parsed.
     public let rejections: [Rejection]
     /// The maximum RSA modulus size in bits for keys that verify, from 2048 to 8192.
-    public let maximumRSAKeySize: Int
+    package let maximumRSAKeySize: Int
 
     /// The keys in the form that verifiers use, in the same order.
     let entries: [KeySetEntry]
@@ -111,15 +111,6 @@ extension JWKSet {
     /// - Returns: The keys in order; more than one if the set repeats the ID.
     public func keys(withID keyID: String) -> [JWK] {
         keys.filter { $0.keyID?.isExactly(keyID) ?? false }
-    }
-
-    /// Accesses the only key with an ID.
-    ///
-    /// - Parameter keyID: The `kid` to find.
-    /// - Returns: The key, or `nil` if no key or more than one key has the ID.
-    public subscript(keyID: String) -> JWK? {
-        let matches = keys(withID: keyID)
-        return matches.count == 1 ? matches.first : nil
     }
 
     /// Returns the keys that a verifier with the given selection ignores, with the reasons.

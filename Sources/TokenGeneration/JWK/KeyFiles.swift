@@ -13,7 +13,7 @@ extension PrivateKey {
             throw isPublic
         }
         let secret = password.map(SecretBytes.init(password:))
-        return try TokenError.refusingKey { () throws(CryptoError) in try PrivateKey(pem: pem, password: secret) }
+        return try TokenError.refusingKey(PrivateKey(pem: pem, password: secret))
     }
 
     /// Reads a key pair from DER.
@@ -34,13 +34,12 @@ extension PrivateKey {
     /// - Throws: ``TokenError`` as ``SigningKey/pem(_:)`` does.
     func exportedPEM(_ format: PrivateKeyFormat) throws(TokenError) -> String {
         try check(format)
-        let pem = try TokenError.refusingKey { () throws(CryptoError) -> String? in
+        let pem: String? =
             switch format.wrapped {
-            case .pkcs8: try pkcs8PEM()
-            case .encryptedPKCS8(let password): try encryptedPKCS8PEM(password: password)
-            case .traditional: try traditionalPEM()
+            case .pkcs8: try TokenError.refusingKey(pkcs8PEM())
+            case .encryptedPKCS8(let password): try TokenError.refusingKey(encryptedPKCS8PEM(password: password))
+            case .traditional: try TokenError.refusingKey(traditionalPEM())
             }
-        }
         guard let pem else { throw TokenError(noOlderForm: kind) }
         return pem
     }
@@ -50,13 +49,12 @@ extension PrivateKey {
     /// - Throws: ``TokenError`` as ``SigningKey/pem(_:)`` does.
     func exportedDER(_ format: PrivateKeyFormat) throws(TokenError) -> Data {
         try check(format)
-        let der = try TokenError.refusingKey { () throws(CryptoError) -> Data? in
+        let der: Data? =
             switch format.wrapped {
-            case .pkcs8: Data(try pkcs8DER())
-            case .encryptedPKCS8(let password): Data(try encryptedPKCS8DER(password: password))
-            case .traditional: try traditionalDER().map { Data($0) }
+            case .pkcs8: Data(try TokenError.refusingKey(pkcs8DER()))
+            case .encryptedPKCS8(let password): Data(try TokenError.refusingKey(encryptedPKCS8DER(password: password)))
+            case .traditional: try TokenError.refusingKey(traditionalDER()).map { Data($0) }
             }
-        }
         guard let der else { throw TokenError(noOlderForm: kind) }
         return der
     }
@@ -79,7 +77,7 @@ extension PublicKey {
     /// - Throws: ``TokenError`` as ``VerificationKey/init(pem:algorithm:)`` does.
     static func imported(pem: String) throws(TokenError) -> PublicKey {
         if Array(pem.utf8).containsRun(of: "PRIVATE KEY-----") { throw isPrivate }
-        return try TokenError.refusingKey { () throws(CryptoError) in try PublicKey(pem: pem) }
+        return try TokenError.refusingKey(PublicKey(pem: pem))
     }
 
     /// Reads a public key from DER.

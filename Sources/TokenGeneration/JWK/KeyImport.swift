@@ -93,8 +93,6 @@ extension JWK {
     }
 
     /// Returns the curve of an EC key.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func ellipticCurve() throws(TokenError) -> EllipticCurve {
         guard let curve = curve.flatMap(EllipticCurve.init(name:)) else {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
@@ -103,8 +101,6 @@ extension JWK {
     }
 
     /// Returns the curve of an OKP key.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func edwardsCurve() throws(TokenError) -> EdwardsCurve {
         guard let curve = curve.flatMap(EdwardsCurve.init(name:)) else {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
@@ -113,8 +109,6 @@ extension JWK {
     }
 
     /// Returns the parameter set of an AKP key.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func mldsaParameters() throws(TokenError) -> MLDSAParameters {
         guard let parameters = algorithm.flatMap(MLDSAParameters.init(name:)) else {
             throw TokenError(.unsupportedKey, "“alg” of the JWK isn't supported for the type “AKP”")
@@ -159,8 +153,6 @@ extension JWK {
     private static let maximumNumberSize = RSAKeyLimit.configuration / 8 + 1
 
     /// Returns the bytes of a base64url member of any length.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` or `tooLarge`.
     func octets(of name: String, limit: Int = 65_536) throws(TokenError) -> [UInt8] {
         guard let text = members[name]?.string else {
             throw TokenError(.malformedKey, "the JWK must have “\(name)” as a base64url string")
@@ -176,8 +168,6 @@ extension JWK {
     }
 
     /// Returns the bytes of a base64url member of an exact length.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`.
     func octets(of name: String, count: Int) throws(TokenError) -> [UInt8] {
         guard let text = members[name]?.string else {
             throw TokenError(.malformedKey, "the JWK must have “\(name)” as a base64url string")
@@ -224,7 +214,9 @@ extension JWK {
 
 extension TokenError {
     /// Runs an import and converts its error to a ``TokenError``.
-    static func refusingKey<Key>(_ makeKey: () throws(CryptoError) -> Key) throws(TokenError) -> Key {
+    static func refusingKey<Key>(
+        _ makeKey: @autoclosure () throws(CryptoError) -> Key
+    ) throws(TokenError) -> Key {
         do throws(CryptoError) {
             return try makeKey()
         } catch {

@@ -7,28 +7,6 @@
 /// Duplicate entries in a set count as one key. If more than 16 different keys could have signed a
 /// token, the token is rejected without preparing any of them.
 public struct KeySelection: Sendable {
-    /// The number of keys that may be tried for one token.
-    public struct CandidateLimit: Hashable, Sendable {
-        let maximum: Int
-
-        /// One key: if several keys could match the token, the token is rejected.
-        public static let one = CandidateLimit(maximum: 1)
-
-        /// The maximum number of keys that are prepared and tried for one token, 16.
-        static let limit = 16
-
-        /// All keys that could match the token, up to a limit; beyond it, the token is rejected.
-        ///
-        /// Use it for issuers that rotate keys without a `kid` or with the same `kid` for several
-        /// keys. Each attempt costs one verification.
-        ///
-        /// - Parameter limit: The maximum number of keys to try, from 1 to 16.
-        /// - Returns: The setting.
-        public static func all(upTo limit: Int) -> CandidateLimit {
-            CandidateLimit(maximum: min(max(limit, 1), Self.limit))
-        }
-    }
-
     /// The treatment of the symmetric keys (`oct`) in a set.
     public struct SymmetricKeys: Hashable, Sendable {
         private enum Wrapped { case ignored, used }
@@ -52,8 +30,14 @@ public struct KeySelection: Sendable {
         var areUsed: Bool { wrapped == .used }
     }
 
-    /// The number of keys that may be tried for one token, 1 by default.
-    public var candidates: CandidateLimit
+    /// The maximum number of keys that are tried for one token, from 1, the default, to 16.
+    ///
+    /// If more keys could match a token, it's rejected. Use a higher number for issuers that rotate
+    /// keys without a `kid` or with the same `kid` for several keys. Each attempt costs one
+    /// verification.
+    public var maximumCandidates: Int {
+        didSet { maximumCandidates = Self.limited(maximumCandidates) }
+    }
     /// The treatment of symmetric keys, which are ignored by default.
     public var symmetricKeys: SymmetricKeys
     /// The algorithms of keys that don't state `alg`.
@@ -70,22 +54,28 @@ public struct KeySelection: Sendable {
     /// Creates the rules.
     ///
     /// - Parameters:
-    ///   - candidates: The number of keys that may be tried for one token. The default is 1.
+    ///   - maximumCandidates: The maximum number of keys that are tried for one token, from 1, the
+    ///     default, to 16.
     ///   - symmetricKeys: The treatment of symmetric keys, which are ignored by default.
     ///   - assumedAlgorithms: The algorithms of keys that don't state `alg`. The default is an
     ///     empty array.
     public init(
-        candidates: CandidateLimit = .one,
+        maximumCandidates: Int = 1,
         symmetricKeys: SymmetricKeys = .ignored,
         assumedAlgorithms: [JWSAlgorithm] = []
     ) {
-        self.candidates = candidates
+        self.maximumCandidates = Self.limited(maximumCandidates)
         self.symmetricKeys = symmetricKeys
         self.assumedAlgorithms = assumedAlgorithms
     }
 }
 
 extension KeySelection {
+    /// The maximum number of keys that are prepared and tried for one token.
+    static let candidateLimit = 16
+
+    private static func limited(_ candidates: Int) -> Int { min(max(candidates, 1), candidateLimit) }
+
     /// Returns the algorithms of the keys in a set, or the reasons why keys are ignored, without
     /// reading the keys' numbers.
     func choices(for jwks: [JWK]) -> [Result<AlgorithmChoice, TokenError>] {
@@ -111,8 +101,6 @@ extension KeySelection {
     }
 
     /// Returns a key without the `use` that the selection requires.
-    ///
-    /// - Throws: ``TokenError`` with the code `keyMismatch`.
     private func usable(_ jwk: JWK) throws(TokenError) -> JWK {
         guard let use else { return jwk }
         guard let found = jwk.use, found.isExactly(use) else {

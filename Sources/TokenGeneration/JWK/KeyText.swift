@@ -139,16 +139,3 @@ extension KeyText {
         return result
     }
 }
-
-extension UInt8 {
-    fileprivate var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
-
-    fileprivate var hexadecimalValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-}

@@ -14,13 +14,11 @@ struct SharedSecret {
     let bytes: SecretBytes
 
     /// Checks a secret.
-    ///
-    /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey`.
     init(_ octets: [UInt8], for details: AlgorithmDescription, length: Length) throws(TokenError) {
         guard !octets.isEmpty else {
             throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")
         }
-        guard !octets.allSatisfy(Self.isBlank) else {
+        guard !octets.allSatisfy(\.isBlank) else {
             throw TokenError(.weakKey, "the secret is blank; check that its variable is set")
         }
         guard octets.count <= Self.maximumSize else {
@@ -36,7 +34,7 @@ struct SharedSecret {
         guard octets.contains(where: { $0 != 0 }) else {
             throw TokenError(.weakKey, "the secret is all zeros, so anyone could sign with it")
         }
-        let size = octets.withBytes { HMAC.keySize(of: $0) }
+        let size = HMAC.keySize(of: octets.span.octets)
         let minimum = details.minimumKeySize / 8
         guard length == .any || size >= minimum else {
             let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
@@ -45,7 +43,7 @@ struct SharedSecret {
                 "the secret has \(size) bytes\(padding), but \(details.algorithm) needs at least \(minimum) (RFC 7518 §3.2)"
             )
         }
-        bytes = octets.withBytes { SecretBytes(copying: $0) }
+        bytes = SecretBytes(copying: octets.span.octets)
     }
 
     /// Generates a secret that is as long as the hash.
@@ -56,8 +54,4 @@ struct SharedSecret {
     }
 
     private static let maximumSize = 65_536
-
-    private static func isBlank(_ octet: UInt8) -> Bool {
-        octet == 0x20 || (0x09...0x0D).contains(octet)
-    }
 }

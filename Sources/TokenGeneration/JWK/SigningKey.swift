@@ -151,7 +151,7 @@ extension SigningKey {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     func signature(for message: [UInt8]) throws(TokenError) -> [UInt8] {
-        try message.withBytes { bytes throws(TokenError) in try signature(for: bytes) }
+        try signature(for: message.span.octets)
     }
 
     /// Signs a message with the key's algorithm.
@@ -170,19 +170,11 @@ extension SigningKey {
     }
 }
 
-extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SigningKey: Redacted {
     /// The algorithm and the thumbprint of the public part, without anything private.
     public var description: String {
         algorithm.isSymmetric
             ? "SigningKey(\(algorithm), secret not shown)"
             : "SigningKey(\(algorithm), thumbprint \(verificationKey.thumbprint), private part not shown)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// The public part.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["verificationKey": verificationKey], displayStyle: .struct)
     }
 }

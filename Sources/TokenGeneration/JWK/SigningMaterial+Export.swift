@@ -14,10 +14,8 @@ extension SigningMaterial {
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't export the key.
     func privateMembers() throws(TokenError) -> JSONObject {
-        try TokenError.refusingKey { () throws(CryptoError) in
-            if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
-            return try keyPair?.jwkPrivateMembers() ?? [:]
-        }
+        if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
+        return try TokenError.refusingKey(keyPair?.jwkPrivateMembers() ?? [:])
     }
 
     /// Returns the thumbprint of a secret, which can't be computed from public members, or `nil`

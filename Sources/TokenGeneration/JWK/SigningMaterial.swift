@@ -54,7 +54,7 @@ indirect enum SigningMaterial: Sendable {
     init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
         guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details, "a secret") }
         self = .hmac(
-            try TokenError.refusingKey { () throws(CryptoError) in try HMAC(hash, key: secret.bytes) },
+            try TokenError.refusingKey(HMAC(hash, key: secret.bytes)),
             secret
         )
     }
@@ -68,7 +68,7 @@ indirect enum SigningMaterial: Sendable {
         case (.ellipticCurve(let key), .ecdsa(let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
-            let signer = try TokenError.refusingKey { () throws(CryptoError) in try key.signer(padding, hash: hash) }
+            let signer = try TokenError.refusingKey(key.signer(padding, hash: hash))
             self = .rsa(key, signer)
         case (.edwards(let key), .edwards):
             self = .edwards(key)

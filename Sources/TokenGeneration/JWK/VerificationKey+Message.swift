@@ -1,7 +1,5 @@
 extension ProtectedHeader {
     /// Returns the header's algorithm, which must be asymmetric and accepted.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`.
     func asymmetricAlgorithm(
         among accepted: Set<JWSAlgorithm>,
         for purpose: String

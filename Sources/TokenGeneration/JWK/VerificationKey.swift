@@ -133,9 +133,6 @@ extension VerificationKey {
     /// The `kid` of the JWK that the key was created from, or `nil`.
     public var keyID: String? { jwk.keyID }
 
-    /// The thumbprint as a URI ([RFC 9278](https://www.rfc-editor.org/rfc/rfc9278)).
-    public var thumbprintURI: String { JWK.thumbprintURI(thumbprint) }
-
     /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? { storage.material.publicKey }
 
@@ -166,16 +163,11 @@ extension VerificationKey {
     }
 }
 
-extension VerificationKey: CustomStringConvertible, CustomReflectable {
+extension VerificationKey: Redacted {
     /// The algorithm and the thumbprint, or only the algorithm for a secret.
     public var description: String {
         algorithm.isSymmetric
             ? "VerificationKey(\(algorithm), secret not shown)"
             : "VerificationKey(\(algorithm), thumbprint \(thumbprint))"
-    }
-
-    /// The JWK.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["jwk": jwk], displayStyle: .struct)
     }
 }

@@ -35,9 +35,7 @@ indirect enum VerificationMaterial: Sendable {
         case (.ellipticCurve(let key), .ecdsa(let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
-            let verifier = try TokenError.refusingKey { () throws(CryptoError) in
-                try key.verifier(padding, hash: hash)
-            }
+            let verifier = try TokenError.refusingKey(key.verifier(padding, hash: hash))
             self = .rsa(key, verifier)
         case (.edwards(let key), .edwards):
             self = .edwards(key)

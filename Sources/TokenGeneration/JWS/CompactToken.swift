@@ -38,7 +38,7 @@ struct CompactToken {
     func header() throws(TokenError) -> ProtectedHeader {
         try limits.check(encodedHeaderSize: headerEnd)
         let json = try decode(0..<headerEnd, "header")
-        return try ProtectedHeader(parse(json, limits: limits.header, "header"))
+        return try ProtectedHeader(JSONToken.object(in: json, limits.header, "header"))
     }
 
     /// The encoded header, as in the token.
@@ -57,8 +57,6 @@ struct CompactToken {
     }
 
     /// Returns the payload's bytes for either encoding.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload(_ encoding: JWSPayloadEncoding) throws(TokenError) -> [UInt8] {
         switch encoding {
         case .base64url: return try payload()
@@ -91,7 +89,7 @@ struct CompactToken {
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
         let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
-        return try parse(payload, limits: limits, "payload")
+        return try JSONToken.object(in: payload, limits, "payload")
     }
 
     /// Decodes the signature.
@@ -108,11 +106,7 @@ struct CompactToken {
     /// Returns a Boolean value that indicates whether a key verifies a signature over the first two
     /// segments ([RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2)).
     func isSigned(by key: VerificationKey, with signature: [UInt8]) -> Bool {
-        signature.withBytes { signature in
-            bytes.withBytes { bytes in
-                key.isValidSignature(signature, for: bytes.extracting(first: payloadEnd))
-            }
-        }
+        key.isValidSignature(signature.span.octets, for: bytes.span.octets.extracting(first: payloadEnd))
     }
 
     /// Returns the index of the first key that verifies the token's signature, or `nil` if none
@@ -138,20 +132,7 @@ struct CompactToken {
     }
 
     private func decode(_ range: Range<Int>, _ part: String) throws(TokenError) -> [UInt8] {
-        do throws(TokenError) {
-            return try Base64URL.decode(bytes.span.extracting(range))
-        } catch {
-            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
-        }
-    }
-
-    private func parse(_ json: [UInt8], limits: JSONLimits, _ part: String) throws(TokenError) -> JSONObject {
-        do throws(TokenError) {
-            return try JSONObject(parsing: json, limits: limits)
-        } catch {
-            let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedToken
-            throw TokenError(code, "the \(part) isn't a valid JSON object: \(error.message)", cause: error)
-        }
+        try Base64URL.decode(bytes.span.extracting(range), part)
     }
 }
 

@@ -49,8 +49,6 @@ struct CriticalExtensions {
     }
 
     /// Rejects names that the verifier doesn't understand.
-    ///
-    /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`.
     func check(areIn understood: Set<String>) throws(TokenError) {
         let understood = Set(understood.map(ByteComparedString.init))
         let unknown = names.filter { !understood.contains(ByteComparedString($0)) }

@@ -47,14 +47,14 @@ struct JSONToken {
     }
 
     /// Returns the payload's bytes, or `nil` if the payload is detached.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payloadOctets() throws(TokenError) -> [UInt8]? {
         guard let payload else { return nil }
         switch payloadEncoding {
-        case .base64url: return try JSONTokenSignature.decode(payload, "payload")
+        case .base64url: return try Base64URL.decode(payload.utf8.span, "payload")
         case .unencoded:
-            guard UnencodedText.isReadable(payload) else {
+            // A code point that is unassigned in this Unicode version may be assigned in the
+            // sender's newer version. Only noncharacters are never assigned (RFC 7797 §5.3).
+            guard payload.unicodeScalars.allSatisfy({ $0.isASCII || !$0.properties.isNoncharacterCodePoint }) else {
                 throw TokenError(.malformedToken, "an unencoded payload contains noncharacters")
             }
             return Array(payload.utf8)
@@ -100,9 +100,16 @@ struct JSONToken {
 }
 
 extension JSONObject {
+    /// Returns an optional member that must be an object.
+    func header(_ name: String) throws(TokenError) -> JSONObject {
+        guard let value = self[name] else { return [:] }
+        guard let header = value.object else {
+            throw TokenError(.malformedToken, "“\(name)” must be an object, not \(value.kind)")
+        }
+        return header
+    }
+
     /// Returns an optional member that must be a string.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func string(_ name: String) throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }
         guard let string = value.string else {

@@ -20,12 +20,12 @@ struct JSONTokenSignature {
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
         protectedText = try entry.string("protected") ?? ""
         protectedHeader = try Self.protectedHeader(in: entry, protectedText, limits)
-        unprotectedHeader = try Self.unprotectedHeader(in: entry)
+        unprotectedHeader = try entry.header("header")
         payloadEncoding = try JWSPayloadEncoding(protectedHeader)
         guard let text = try entry.string("signature") else {
             throw TokenError(.malformedToken, "the JSON has no “signature”")
         }
-        signature = try Self.decode(text, "signature")
+        signature = try Base64URL.decode(text.utf8.span, "signature")
         for member in unprotectedHeader where protectedHeader[member.name] != nil {
             throw TokenError(
                 .malformedToken,
@@ -52,17 +52,6 @@ struct JSONTokenSignature {
         return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
     }
 
-    /// Decodes the base64url text of a member.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
-    static func decode(_ text: String, _ part: String) throws(TokenError) -> [UInt8] {
-        do throws(TokenError) {
-            return try Base64URL.decode(text)
-        } catch {
-            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
-        }
-    }
-
     private static func protectedHeader(
         in entry: JSONObject,
         _ text: String,
@@ -76,14 +65,6 @@ struct JSONTokenSignature {
             )
         }
         try limits.check(encodedHeaderSize: text.utf8.count)
-        return try JSONToken.object(in: decode(text, "header"), limits.header, "header")
-    }
-
-    private static func unprotectedHeader(in entry: JSONObject) throws(TokenError) -> JSONObject {
-        guard let value = entry["header"] else { return [:] }
-        guard let header = value.object else {
-            throw TokenError(.malformedToken, "“header” must be an object, not \(value.kind)")
-        }
-        return header
+        return try JSONToken.object(in: Base64URL.decode(text.utf8.span, "header"), limits.header, "header")
     }
 }

@@ -8,46 +8,30 @@ public struct JWSLimits: Sendable, Hashable {
     /// A detached payload doesn't count, because it comes from the caller.
     public var size: Int
     /// The maximum size of a header's JSON in bytes, 8 KiB by default.
-    public var headerSize: Int
+    public var headerSize = 8_192
     /// The maximum number of signatures in a JSON serialization, 100 by default.
     ///
     /// Each signature costs a verification. Use a low limit with slow keys.
-    public var signatureCount: Int
-    /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most
-    /// ``maximumDepth``.
+    public var signatureCount = 100
+    /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most 512.
     ///
-    /// A larger number becomes ``maximumDepth``, because each level uses stack space.
-    public var depth: Int {
+    /// A larger number becomes 512, because each level uses stack space.
+    public var depth = 64 {
         didSet { depth = min(depth, Self.maximumDepth) }
     }
     /// The maximum number of members in one JSON object, 1000 by default.
-    public var memberCount: Int
+    public var memberCount = 1_000
 
-    /// The maximum nesting depth that any limit allows, 512.
-    public static let maximumDepth = 512
+    /// The maximum nesting depth that any limit allows.
+    package static let maximumDepth = 512
 
     /// Creates limits.
     ///
-    /// - Parameters:
-    ///   - size: The maximum size of the whole text in bytes. The default is 64 KiB.
-    ///   - headerSize: The maximum size of a header's JSON in bytes. The default is 8 KiB.
-    ///   - signatureCount: The maximum number of signatures in a JSON serialization. The default is
-    ///     100.
-    ///   - depth: The maximum nesting depth of objects and arrays in JSON. The default is 64; more
-    ///     than ``maximumDepth`` counts as that.
-    ///   - memberCount: The maximum number of members in one JSON object. The default is 1000.
-    public init(
-        size: Int = 65_536,
-        headerSize: Int = 8_192,
-        signatureCount: Int = 100,
-        depth: Int = 64,
-        memberCount: Int = 1_000
-    ) {
+    /// The other limits have their default values. You can change them later.
+    ///
+    /// - Parameter size: The maximum size of the whole text in bytes. The default is 64 KiB.
+    public init(size: Int = 65_536) {
         self.size = size
-        self.headerSize = headerSize
-        self.signatureCount = signatureCount
-        self.depth = min(depth, Self.maximumDepth)
-        self.memberCount = memberCount
     }
 }
 
@@ -58,8 +42,6 @@ extension JWSLimits {
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
     /// Rejects a header by the length of its base64url text, before decoding it.
-    ///
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(encodedHeaderSize size: Int) throws(TokenError) {
         guard size / 4 * 3 + size % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")

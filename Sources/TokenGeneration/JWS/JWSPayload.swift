@@ -28,21 +28,57 @@ struct JWSPayload: Sendable {
         unprotectedHeader: JSONObject,
         signedBy signer: SignerIdentity
     ) throws(TokenError) -> UnsignedPart {
-        let headers = try JWSSignatureHeaders(header, unprotected: unprotectedHeader, of: signer, encoding)
+        let protectedHeader = try protectedHeader(header, unprotectedHeader, of: signer)
         var text: [UInt8] = []
-        Base64URL.encode(headers.protectedHeader.serializedBytes().span, into: &text)
+        Base64URL.encode(protectedHeader.serializedBytes().span, into: &text)
         return UnsignedPart(
             protectedText: text,
-            unprotectedHeader: headers.unprotectedHeader,
+            unprotectedHeader: unprotectedHeader,
             input: SigningInput.make(text, octets, encoding)
         )
+    }
+
+    /// Completes the caller's protected header, and checks both headers.
+    private func protectedHeader(
+        _ header: JSONObject,
+        _ unprotectedHeader: JSONObject,
+        of signer: SignerIdentity
+    ) throws(TokenError) -> JSONObject {
+        var header = header
+        try signer.writeAlgorithm(into: &header)
+        if unprotectedHeader["kid"] == nil {
+            try signer.writeKeyID(into: &header)
+        } else {
+            // The key ID is already in the unprotected header. Only check that it's the right one.
+            var other = unprotectedHeader
+            try signer.writeKeyID(into: &other)
+        }
+        guard header["b64"] == nil else {
+            throw TokenError(.unencodableContent, "the header has “b64”; set the payload's encoding instead")
+        }
+        if encoding == .unencoded {
+            header["b64"] = false
+            header["crit"] = .array((header["crit"]?.array ?? []) + ["b64"])
+        }
+        do throws(TokenError) {
+            _ = try ProtectedHeader(header)
+            _ = try CriticalExtensions(of: header)
+        } catch {
+            throw TokenError(.unencodableContent, error.message, cause: error)
+        }
+        for name in ["alg", "crit", "b64"] where unprotectedHeader[name] != nil {
+            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the unprotected header")
+        }
+        for member in unprotectedHeader where header[member.name] != nil {
+            let name = TokenError.shown(member.name)
+            throw TokenError(.unencodableContent, "\(name) is in both the protected and the unprotected header")
+        }
+        return header
     }
 }
 
 extension JWSPayload {
     /// Rejects content that the compact serialization can't represent.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
         guard unprotectedHeader.isEmpty else {
             throw TokenError(.unencodableContent, "a compact JWS has no unprotected header")
@@ -64,14 +100,15 @@ extension JWSPayload {
 
     /// Returns the member `payload` of the JSON serializations, or `nil` if the payload is
     /// detached.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
         switch (placement, encoding) {
         case (.detached, _): return nil
         case (.attached, .base64url): return .string(Base64URL.encode(octets))
         case (.attached, .unencoded):
-            guard let text = String(validating: octets, as: UTF8.self), UnencodedText.isWritable(text) else {
+            // RFC 7797 §5.3 requires assigned code points.
+            guard let text = String(validating: octets, as: UTF8.self),
+                text.unicodeScalars.allSatisfy({ $0.isASCII || $0.properties.generalCategory != .unassigned })
+            else {
                 throw TokenError(
                     .unencodableContent,
                     "an unencoded payload in JSON must be UTF-8 text of assigned code points; detach it"

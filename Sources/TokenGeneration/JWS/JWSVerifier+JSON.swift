@@ -1,13 +1,17 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 extension JWSVerifier {
-    /// Verifies a general or flattened JSON serialization that contains its payload.
+    /// Verifies a general or flattened JSON serialization.
     ///
     /// A malformed signature makes the whole text malformed. A well-formed but invalid signature is
     /// rejected on its own, and the policy decides about the JWS.
     ///
     /// - Parameters:
     ///   - json: The JSON text.
+    ///   - detachedPayload: The payload, if the JSON doesn't contain it
+    ///     ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)). The default,
+    ///     `nil`, requires `payload` in the JSON.
     ///   - policy: The signatures that must be valid.
     /// - Returns: The payload and its valid signatures.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`;
@@ -15,106 +19,50 @@ extension JWSVerifier {
     ///   only one signature, the reason why it isn't valid: `unprotectedParameter`,
     ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, the code
     ///   for a problem with the matching key, or `signatureInvalid`.
-    public func verify(json: String, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
-        try verify(attached: JSONToken(Array(json.utf8), limits: limits), policy)
+    public func verify(
+        json: String,
+        detachedPayload: Data? = nil,
+        requiring policy: JWSSignaturePolicy
+    ) throws(TokenError) -> VerifiedJWS {
+        try verify(JSONToken(Array(json.utf8), limits: limits), detachedPayload, policy)
     }
 
-    /// Verifies a JSON serialization in UTF-8 that contains its payload.
-    ///
-    /// It works like ``verify(json:requiring:)-(String,_)``.
+    /// Verifies a general or flattened JSON serialization in UTF-8.
     ///
     /// - Parameters:
     ///   - json: The JSON text in UTF-8.
+    ///   - detachedPayload: The payload, if the JSON doesn't contain it. The default is `nil`.
     ///   - policy: The signatures that must be valid.
     /// - Returns: The payload and its valid signatures.
-    /// - Throws: ``TokenError`` as for a string.
-    public func verify(json: Data, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
-        try verify(attached: JSONToken(Array(json), limits: limits), policy)
-    }
-
-    /// Verifies a parsed JSON serialization that contains its payload.
-    ///
-    /// It works like ``verify(json:requiring:)-(String,_)``.
-    ///
-    /// - Parameters:
-    ///   - json: The JSON object, general or flattened, such as the output of ``JWSGenerator``.
-    ///   - policy: The signatures that must be valid.
-    /// - Returns: The payload and its valid signatures.
-    /// - Throws: ``TokenError`` as for a string.
-    public func verify(json: JSONObject, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
-        try verify(attached: JSONToken(json.serializedBytes(), limits: limits), policy)
-    }
-
-    /// Verifies a JSON serialization with a detached payload
-    /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
-    ///
-    /// - Parameters:
-    ///   - json: The JSON text, without `payload`.
-    ///   - detachedPayload: The payload.
-    ///   - policy: The signatures that must be valid.
-    /// - Returns: The payload and its valid signatures.
-    /// - Throws: ``TokenError`` as ``verify(json:requiring:)-(String,_)`` does, and
-    ///   `malformedToken` also if the JSON has a payload.
-    public func verify(
-        json: String,
-        detachedPayload: Data,
-        requiring policy: JWSSignaturePolicy
-    ) throws(TokenError) -> VerifiedJWS {
-        try verify(detached: JSONToken(Array(json.utf8), limits: limits), detachedPayload, policy)
-    }
-
-    /// Verifies a JSON serialization in UTF-8 with a detached payload.
-    ///
-    /// - Parameters:
-    ///   - json: The JSON text in UTF-8, without `payload`.
-    ///   - detachedPayload: The payload.
-    ///   - policy: The signatures that must be valid.
-    /// - Returns: The payload and its valid signatures.
-    /// - Throws: ``TokenError`` as for a string.
+    /// - Throws: ``TokenError`` as ``verify(json:detachedPayload:requiring:)-(String,_,_)`` does.
     public func verify(
         json: Data,
-        detachedPayload: Data,
+        detachedPayload: Data? = nil,
         requiring policy: JWSSignaturePolicy
     ) throws(TokenError) -> VerifiedJWS {
-        try verify(detached: JSONToken(Array(json), limits: limits), detachedPayload, policy)
-    }
-
-    /// Verifies a parsed JSON serialization with a detached payload.
-    ///
-    /// - Parameters:
-    ///   - json: The JSON object, without `payload`.
-    ///   - detachedPayload: The payload.
-    ///   - policy: The signatures that must be valid.
-    /// - Returns: The payload and its valid signatures.
-    /// - Throws: ``TokenError`` as for a string.
-    public func verify(
-        json: JSONObject,
-        detachedPayload: Data,
-        requiring policy: JWSSignaturePolicy
-    ) throws(TokenError) -> VerifiedJWS {
-        try verify(detached: JSONToken(json.serializedBytes(), limits: limits), detachedPayload, policy)
+        try verify(JSONToken(Array(json), limits: limits), detachedPayload, policy)
     }
 }
 
 extension JWSVerifier {
     /// Verifies a parsed JSON serialization.
-    func verify(attached token: JSONToken, _ policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
+    func verify(
+        _ token: JSONToken,
+        _ detachedPayload: Data?,
+        _ policy: JWSSignaturePolicy
+    ) throws(TokenError) -> VerifiedJWS {
+        if let detachedPayload {
+            guard token.payload == nil else {
+                throw TokenError(.malformedToken, "a detached payload was given, but the JSON also contains a payload")
+            }
+            let signed = Array(detachedPayload)
+            return try verify(token, detachedPayload, signed: signed, token.payloadEncoding, policy)
+        }
         guard let payload = try token.payloadOctets(), let signed = token.payload else {
             throw TokenError(.malformedToken, "the JSON has no “payload”; if it's detached, pass it to the verifier")
         }
         // The text of the member is the signed form of the payload.
         return try verify(token, Data(payload), signed: Array(signed.utf8), .unencoded, policy)
-    }
-
-    private func verify(
-        detached token: JSONToken,
-        _ payload: Data,
-        _ policy: JWSSignaturePolicy
-    ) throws(TokenError) -> VerifiedJWS {
-        guard token.payload == nil else {
-            throw TokenError(.malformedToken, "a detached payload was given, but the JSON also contains a payload")
-        }
-        return try verify(token, payload, signed: Array(payload), token.payloadEncoding, policy)
     }
 
     private func verify(
@@ -170,7 +118,9 @@ extension JWSVerifier {
     ) throws(TokenError) -> VerificationKey {
         let header = try signature.header(understanding: criticalExtensions)
         let input = SigningInput.make(signature.protectedText.utf8, payload, encoding)
-        return try key(for: header) { key in key.isValidSignature(signature.signature, over: input) }
+        return try key(for: header) { key in
+            key.isValidSignature(signature.signature.span.octets, for: input.span.octets)
+        }
     }
 
     private func isSatisfied(

@@ -15,11 +15,11 @@ internal import OpenSSLCrypto
 /// ``JWTVerifier``, which also validates the claims.
 public struct JWSVerifier: Sendable {
     /// The maximum size of a JWS.
-    public var limits: JWSLimits
-    /// The header parameters that `crit` may name, in addition to `b64`.
+    public var limits = JWSLimits()
+    /// The header parameters that `crit` may name, in addition to `b64`; none by default.
     ///
     /// By naming a parameter here, you confirm that you act on its value in ``VerifiedJWS/header``.
-    public var understoodExtensions: Set<String>
+    public var understoodExtensions: Set<String> = []
 
     let keys: VerificationKeySource
 
@@ -27,12 +27,9 @@ public struct JWSVerifier: Sendable {
     ///
     /// A `kid` in the header is ignored; the signature is conclusive.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(key: VerificationKey, understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
-        self.init(keys: [key], understoodExtensions: understoodExtensions, limits: limits)
+    /// - Parameter key: The key.
+    public init(key: VerificationKey) {
+        self.init(keys: [key])
     }
 
     /// Creates a verifier for several keys, each of which you trust for any content.
@@ -40,14 +37,9 @@ public struct JWSVerifier: Sendable {
     /// The verifier tries a signature with the keys that have its algorithm and its `kid`. If none
     /// has that `kid`, it tries the keys of that algorithm that have no `kid`.
     ///
-    /// - Parameters:
-    ///   - keys: The keys. An empty array rejects every signature.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(keys: [VerificationKey], understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
+    /// - Parameter keys: The keys. An empty array rejects every signature.
+    public init(keys: [VerificationKey]) {
         self.keys = .list(keys)
-        self.understoodExtensions = understoodExtensions
-        self.limits = limits
     }
 
     /// Creates a verifier for a key set.
@@ -58,53 +50,43 @@ public struct JWSVerifier: Sendable {
     /// - Parameters:
     ///   - keys: The keys.
     ///   - selection: Exceptions from the rules of key selection.
-    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
-    ///   - limits: The maximum size of a JWS.
-    public init(
-        keys: JWKSet,
-        selection: KeySelection = KeySelection(),
-        understoodExtensions: Set<String> = [],
-        limits: JWSLimits = JWSLimits()
-    ) {
+    public init(keys: JWKSet, selection: KeySelection = KeySelection()) {
         self.keys = .set(KeySelector(keys, selection))
-        self.understoodExtensions = understoodExtensions
-        self.limits = limits
     }
 
-    /// Verifies a compact JWS that contains its payload.
+    /// Verifies a compact JWS.
     ///
-    /// - Parameter compact: The compact JWS.
+    /// - Parameters:
+    ///   - compact: The compact JWS.
+    ///   - detachedPayload: The payload, if the JWS doesn't contain it
+    ///     ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)): its second
+    ///     segment must be empty. The default is `nil`.
     /// - Returns: The verified JWS.
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
     ///   `tooLarge`; `criticalHeaderUnsupported`; `algorithmMismatch`, `unknownKey`,
     ///   `ambiguousKey`, or the code for a problem with the matching key; `signatureInvalid`.
-    public func verify(compact: String) throws(TokenError) -> VerifiedJWS {
+    public func verify(compact: String, detachedPayload: Data? = nil) throws(TokenError) -> VerifiedJWS {
         let token = try CompactToken(compact, limits: limits)
-        let (header, encoding) = try header(of: token)
-        let signature = try token.signature()
-        let key = try key(for: header) { key in token.isSigned(by: key, with: signature) }
-        return Self.verified(Data(try token.payload(encoding)), encoding, header, key)
-    }
-
-    /// Verifies a compact JWS with a detached payload
-    /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
-    ///
-    /// - Parameters:
-    ///   - compact: The compact JWS, whose second segment must be empty.
-    ///   - detachedPayload: The payload.
-    /// - Returns: The verified JWS.
-    /// - Throws: ``TokenError`` as ``verify(compact:)`` does, and `malformedToken` also if the JWS
-    ///   contains a payload.
-    public func verify(compact: String, detachedPayload: Data) throws(TokenError) -> VerifiedJWS {
-        let token = try CompactToken(compact, limits: limits)
-        guard token.hasEmptyPayload else {
+        guard detachedPayload == nil || token.hasEmptyPayload else {
             throw TokenError(.malformedToken, "a detached payload was given, but the JWS also contains a payload")
         }
-        let (header, encoding) = try header(of: token)
+        let header = try token.header()
+        try header.checkCriticalMembers(understanding: criticalExtensions)
+        let encoding = try JWSPayloadEncoding(header.members)
         let signature = try token.signature()
-        let input = token.signingInput(with: Array(detachedPayload), encoding)
-        let key = try key(for: header) { key in key.isValidSignature(signature, over: input) }
-        return Self.verified(detachedPayload, encoding, header, key)
+        let input = detachedPayload.map { token.signingInput(with: Array($0), encoding) }
+        let key = try key(for: header) { key in
+            input.map { key.isValidSignature(signature.span.octets, for: $0.span.octets) }
+                ?? token.isSigned(by: key, with: signature)
+        }
+        let payload = if let detachedPayload { detachedPayload } else { Data(try token.payload(encoding)) }
+        let verified = VerifiedJWS.Signature(
+            index: 0,
+            protectedHeader: header.members,
+            unprotectedHeader: [:],
+            key: key
+        )
+        return VerifiedJWS(payload: payload, payloadEncoding: encoding, first: verified)
     }
 }
 
@@ -113,9 +95,6 @@ extension JWSVerifier {
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
 
     /// Returns the matching key that made a signature.
-    ///
-    /// - Throws: ``TokenError`` with the code `signatureInvalid`, or the reason why no key matches
-    ///   the header.
     func key(
         for header: ProtectedHeader,
         _ madeSignature: (VerificationKey) -> Bool
@@ -124,35 +103,5 @@ extension JWSVerifier {
             throw TokenError(.signatureInvalid, "the signature doesn't verify with any of the verifier's matching keys")
         }
         return key
-    }
-
-    private func header(of token: CompactToken) throws(TokenError) -> (ProtectedHeader, JWSPayloadEncoding) {
-        let header = try token.header()
-        try header.checkCriticalMembers(understanding: criticalExtensions)
-        return (header, try JWSPayloadEncoding(header.members))
-    }
-
-    private static func verified(
-        _ payload: Data,
-        _ encoding: JWSPayloadEncoding,
-        _ header: ProtectedHeader,
-        _ key: VerificationKey
-    ) -> VerifiedJWS {
-        let signature = VerifiedJWS.Signature(
-            index: 0,
-            protectedHeader: header.members,
-            unprotectedHeader: [:],
-            key: key
-        )
-        return VerifiedJWS(payload: payload, payloadEncoding: encoding, first: signature)
-    }
-}
-
-extension VerificationKey {
-    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
-    func isValidSignature(_ signature: [UInt8], over message: [UInt8]) -> Bool {
-        signature.withBytes { signature in
-            message.withBytes { message in isValidSignature(signature, for: message) }
-        }
     }
 }

@@ -14,7 +14,6 @@ struct ProtectedHeader {
     /// The value of `typ`, or `nil`.
     let type: String?
 
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     init(_ members: JSONObject) throws(TokenError) {
         guard let algorithm = try Self.string("alg", in: members) else {
             throw TokenError(.malformedToken, "the header has no “alg”")

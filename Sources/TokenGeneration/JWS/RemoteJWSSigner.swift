@@ -2,11 +2,8 @@
 ///
 /// Use it with ``JWSGenerator/makeGeneralJSON(payload:payloadEncoding:placement:signers:)``.
 public struct RemoteJWSSigner: Sendable {
-    /// Members of the protected header in addition to `alg` and `kid`.
-    public let header: JSONObject
-    /// Members of the unprotected header, as in ``JWSSigner/unprotectedHeader``.
-    public let unprotectedHeader: JSONObject
-
+    let header: JSONObject
+    let unprotectedHeader: JSONObject
     private let service: Service
 
     private enum Service: Sendable {
@@ -19,8 +16,7 @@ public struct RemoteJWSSigner: Sendable {
     /// - Parameters:
     ///   - remoteSigningService: The service that signs.
     ///   - header: Members of the protected header in addition to `alg` and `kid`.
-    ///   - unprotectedHeader: Members of the unprotected header. If it has `kid`, the protected
-    ///     header doesn't.
+    ///   - unprotectedHeader: Members of the unprotected header, as for a ``JWSSigner``.
     public init(
         remoteSigningService: any RemoteSigningService,
         header: JSONObject = [:],

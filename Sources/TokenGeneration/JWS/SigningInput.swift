@@ -9,25 +9,14 @@ enum SigningInput {
         _ payload: [UInt8],
         _ encoding: JWSPayloadEncoding
     ) -> [UInt8] {
-        switch encoding {
-        case .unencoded: return make(header, payloadText: payload)
-        case .base64url:
-            var input: [UInt8] = []
-            input.reserveCapacity(header.count + 1 + payload.count / 3 * 4 + 4)
-            input.append(contentsOf: header)
-            input.append(UInt8(ascii: "."))
-            Base64URL.encode(payload.span, into: &input)
-            return input
-        }
-    }
-
-    /// Returns the signing input for a payload that is already encoded.
-    static func make(_ header: some Collection<UInt8>, payloadText: some Collection<UInt8>) -> [UInt8] {
         var input: [UInt8] = []
-        input.reserveCapacity(header.count + 1 + payloadText.count)
+        input.reserveCapacity(header.count + 1 + Base64URL.encodedSize(payload.count))
         input.append(contentsOf: header)
         input.append(UInt8(ascii: "."))
-        input.append(contentsOf: payloadText)
+        switch encoding {
+        case .unencoded: input.append(contentsOf: payload)
+        case .base64url: Base64URL.encode(payload.span, into: &input)
+        }
         return input
     }
 }

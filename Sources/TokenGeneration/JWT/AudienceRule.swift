@@ -4,7 +4,7 @@
 /// policy.audience = "orders"
 /// policy.audience = .containsAny(of: ["orders", "https://orders.example"])
 /// ```
-public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct AudienceRule: Sendable, Hashable {
     private enum Wrapped: Hashable {
         case any([String])
         case all([String])
@@ -63,11 +63,9 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// - Warning: The policy accepts tokens that the issuer made for other services, so each of
     ///   those services can act as its users here.
     public static let skipAudienceCheck = AudienceRule(wrapped: .unchecked)
+}
 
-    private init(wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
-
+extension AudienceRule: ExpressibleByStringLiteral {
     /// Creates the rule that `aud` must be or contain a name.
     ///
     /// - Parameter value: The name.

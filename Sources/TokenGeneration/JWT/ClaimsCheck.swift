@@ -27,9 +27,7 @@ public struct ClaimsCheck: Sendable {
         let key: VerificationKey?
     }
 
-    /// The name of the check, for the error if it fails.
-    public let name: String
-
+    private let name: String
     private let isSatisfied: @Sendable (Subject) throws -> Bool
 
     /// Creates a check.

@@ -6,7 +6,7 @@
 /// ```
 ///
 /// Issuers are compared code point by code point. An empty name matches nothing.
-public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct IssuerRule: Sendable, Hashable {
     private enum Wrapped: Hashable {
         case oneOf([String])
         case absent
@@ -39,11 +39,9 @@ public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// - Warning: The policy accepts the tokens of every issuer whose keys the verifier has. If
     ///   issuers share keys, one can act as another.
     public static let skipIssuerCheck = IssuerRule(wrapped: .unchecked)
+}
 
-    private init(wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
-
+extension IssuerRule: ExpressibleByStringLiteral {
     /// Creates the rule that `iss` must be the given issuer.
     ///
     /// - Parameter value: The issuer identifier.

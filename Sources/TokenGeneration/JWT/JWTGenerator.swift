@@ -34,7 +34,12 @@ public struct JWTGenerator: Sendable {
     ///   - jwtRepresentation: The header and the payload.
     ///   - signingService: The service that signs.
     public init(jwtRepresentation: any JWTContent, signingService: any SigningService) {
-        content = Self.content(of: jwtRepresentation)
+        content = Result { () throws(TokenError) in
+            Content(
+                header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
+                payload: SerializedClaims(try JSONObject(converting: jwtRepresentation.payload, path: "payload"))
+            )
+        }
         self.signingService = signingService
     }
 
@@ -61,13 +66,8 @@ public struct JWTGenerator: Sendable {
     ///   - claimsJSON: The claims, a JSON object in UTF-8.
     ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
-        self.init(header: header, claimsOctets: Array(claimsJSON), signingService: signingService)
-    }
-
-    /// Creates a generator for claims as JSON text in an array of bytes.
-    package init(header: JSONObject, claimsOctets: [UInt8], signingService: any SigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try SerializedClaims(checking: claimsOctets))
+            Content(header: Self.typed(header), payload: try SerializedClaims(checking: Array(claimsJSON)))
         }
         self.signingService = signingService
     }
@@ -123,15 +123,6 @@ public struct JWTGenerator: Sendable {
 extension JWTGenerator {
     /// The header of a token without caller-defined members.
     static let plainHeader: JSONObject = ["typ": "JWT"]
-
-    static func content(of jwt: any JWTContent) -> Result<Content, TokenError> {
-        Result { () throws(TokenError) in
-            Content(
-                header: try JSONObject(converting: jwt.header, path: "header"),
-                payload: SerializedClaims(try JSONObject(converting: jwt.payload, path: "payload"))
-            )
-        }
-    }
 
     static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
         Result { () throws(TokenError) in

@@ -22,23 +22,6 @@ extension JWTVerifier {
         try verify(contentOf: decrypter.decrypt(compact: token))
     }
 
-    /// Decrypts and verifies a nested token, and decodes its claims.
-    ///
-    /// - Parameters:
-    ///   - token: The encrypted token, a compact JWE.
-    ///   - decrypter: The decrypter with the keys and the policy for the encryption.
-    ///   - type: The type to decode. Its dates are decoded from seconds since 1970.
-    /// - Returns: The claims.
-    /// - Throws: ``TokenError`` as ``verify(encrypted:with:)`` does, and with the code
-    ///   `malformedClaim` if the claims don't match the type.
-    public func verify<Claims: Decodable>(
-        encrypted token: String,
-        with decrypter: JWEDecrypter,
-        as type: Claims.Type
-    ) throws(TokenError) -> Claims {
-        try verify(encrypted: token, with: decrypter).decode(as: type)
-    }
-
     /// Verifies the signed token inside a decrypted JWE, for example one that a
     /// ``RemoteDecryptionService`` decrypted.
     ///

@@ -54,7 +54,7 @@ struct KeySelector: Sendable {
     /// - Returns: The keys; `nil` if an entry can't verify, or if the set has more entries than
     ///   there are signatures and more than 16.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
-        guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.CandidateLimit.limit),
+        guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.candidateLimit),
             candidates.allSatisfy({ $0.refusal == nil })
         else { return nil }
         var keys: [VerificationKey] = []
@@ -127,7 +127,7 @@ struct KeySelector: Sendable {
             case .success(let key): keys.append(key)
             case .failure(let reason): refusals.append((candidate, reason))
             }
-            guard keys.count <= selection.candidates.maximum else { throw Self.ambiguous(selection.candidates.maximum) }
+            guard keys.count <= selection.maximumCandidates else { throw Self.ambiguous(selection.maximumCandidates) }
         }
         return (keys, refusals)
     }
@@ -139,8 +139,8 @@ struct KeySelector: Sendable {
         var different: [Candidate] = []
         for candidate in candidates {
             if let identity = candidate.entry.identity, !identities.insert(identity).inserted { continue }
-            guard different.count < KeySelection.CandidateLimit.limit else {
-                throw Self.ambiguous(KeySelection.CandidateLimit.limit)
+            guard different.count < KeySelection.candidateLimit else {
+                throw Self.ambiguous(KeySelection.candidateLimit)
             }
             different.append(candidate)
         }

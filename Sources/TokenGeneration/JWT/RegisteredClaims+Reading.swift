@@ -44,7 +44,7 @@ extension JSONObject {
     /// - Returns: The claims. Absent claims are `nil`.
     /// - Throws: ``TokenError`` with the code `malformedClaim` if a claim has the wrong JSON type,
     ///   including `null`, or is a time outside the years 1 to 9999.
-    public func registeredClaims() throws(TokenError) -> RegisteredClaims {
+    package func registeredClaims() throws(TokenError) -> RegisteredClaims {
         try RegisteredClaims.read(self).0
     }
 

@@ -10,16 +10,12 @@ package final class SingleUse: Sendable {
     private struct Token: Sendable {
         let identifier: String
         let signer: String
-        let rememberedUntil: Date
+        let acceptedUntil: Date
         let date: Date
     }
 
     /// The maximum time to remember a token, if the policy doesn't limit its lifetime: a day.
     private static let maximumLifetime = Duration.seconds(86_400)
-    /// The time in seconds for which a token is remembered after its last use could be accepted.
-    ///
-    /// It covers servers whose clocks differ and clocks that are set back slightly.
-    private static let margin: TimeInterval = 60
 
     private let token = Mutex<Token?>(nil)
 
@@ -86,7 +82,7 @@ package final class SingleUse: Sendable {
         let found = Token(
             identifier: try Self.identifier(claims.issuer, signer, name),
             signer: signer,
-            rememberedUntil: expiration.addingTimeInterval(leeway + Self.margin),
+            acceptedUntil: expiration + leeway,
             date: date
         )
         token.withLock { $0 = found }
@@ -96,20 +92,19 @@ package final class SingleUse: Sendable {
     ///
     /// - Parameter cache: The store of used tokens.
     /// - Throws: ``TokenError`` with the code `replayed` if the token has been used before, or the
-    ///   cache can't rule that out; as ``ReplayCache/isNew(_:signedBy:until:at:)`` does.
+    ///   cache can't rule that out; `replayCacheFailed`, or the cache's own ``TokenError``;
+    ///   `CancellationError`.
     package func record(in cache: any ReplayCache) async throws {
         guard let token = token.withLock({ $0 }) else {
             throw TokenError(.replayCacheFailed, "the token wasn't read, so its use can't be recorded")
         }
-        let isNew = try await cache.isNew(
+        try await cache.record(
+            "the token",
             token.identifier,
             signedBy: token.signer,
-            until: token.rememberedUntil,
+            acceptedUntil: token.acceptedUntil,
             at: token.date
         )
-        guard isNew else {
-            throw TokenError(.replayed, "the token has been used before, or the replay cache can't rule that out")
-        }
     }
 
     /// Returns a hash of the issuer, the key and `jti`.
@@ -128,22 +123,27 @@ package final class SingleUse: Sendable {
     }
 }
 
+/// The time in seconds for which a token is remembered after its last use could be accepted.
+///
+/// It covers servers whose clocks differ and clocks that are set back slightly.
+private let replayMargin: TimeInterval = 60
+
 extension ReplayCache {
-    /// Remembers an identifier, with the cache's own errors as the cause of a ``TokenError``.
+    /// Remembers a token, with the cache's own errors as the cause of a ``TokenError``.
     ///
-    /// - Throws: ``TokenError`` with the code `replayCacheFailed`, or the cache's own
+    /// - Throws: ``TokenError`` with the code `replayed` or `replayCacheFailed`, or the cache's own
     ///   ``TokenError`` such as `replayCacheFull`; `CancellationError`.
-    func isNew(
+    func record(
+        _ name: String,
         _ identifier: String,
         signedBy signer: String,
-        until expiration: Date,
+        acceptedUntil expiration: Date,
         at date: Date
-    ) async throws -> Bool {
+    ) async throws {
+        let isNew: Bool
         do {
-            return try await remember(identifier, signedBy: signer, until: expiration, at: date)
-        } catch let error as TokenError {
-            throw error
-        } catch let error as CancellationError {
+            isNew = try await remember(identifier, signedBy: signer, until: expiration + replayMargin, at: date)
+        } catch let error where error is TokenError || error is CancellationError {
             throw error
         } catch {
             throw TokenError(
@@ -151,6 +151,9 @@ extension ReplayCache {
                 "the replay cache failed, so it's unknown whether the token has been used before",
                 cause: error
             )
+        }
+        guard isNew else {
+            throw TokenError(.replayed, "\(name) has been used before, or the replay cache can't rule that out")
         }
     }
 }

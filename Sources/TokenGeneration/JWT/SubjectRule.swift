@@ -5,7 +5,7 @@
 /// ```
 ///
 /// Subjects are compared code point by code point. Every rule rejects an empty `sub`.
-public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct SubjectRule: Sendable, Hashable {
     private enum Wrapped: Hashable {
         case any
         case exactly(String)
@@ -21,11 +21,9 @@ public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// - Parameter subject: The subject. An empty one rejects every token.
     /// - Returns: The rule.
     public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(wrapped: .exactly(subject)) }
+}
 
-    private init(wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
-
+extension SubjectRule: ExpressibleByStringLiteral {
     /// Creates the rule that `sub` must be the given subject.
     ///
     /// - Parameter value: The subject.

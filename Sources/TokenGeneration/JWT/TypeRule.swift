@@ -7,7 +7,7 @@
 /// Media types are compared as in
 /// [RFC 7515 §4.1.9](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.9): case-insensitively, and
 /// `at+jwt` equals `application/at+jwt`.
-public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct TypeRule: Sendable, Hashable {
     private enum Wrapped: Hashable {
         case any
         case oneOf([String], orAbsent: Bool)
@@ -38,11 +38,9 @@ public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
 
     /// `typ` isn't checked.
     public static let any = TypeRule(wrapped: .any)
+}
 
-    private init(wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
-
+extension TypeRule: ExpressibleByStringLiteral {
     /// Creates the rule that `typ` must be the given media type.
     ///
     /// - Parameter value: The media type.
@@ -52,7 +50,6 @@ public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension TypeRule {
-    /// - Throws: ``TokenError`` with the code `typeMismatch`.
     func check(_ found: String?) throws(TokenError) {
         guard case .oneOf(let types, let orAbsent) = wrapped else { return }
         guard let found else {
@@ -79,8 +76,6 @@ extension TypeRule {
     }
 
     /// Rejects a type other than those of SD-JWTs.
-    ///
-    /// - Throws: ``TokenError`` with the code `typeMismatch`.
     static func checkIsSDJWT(_ found: String?) throws(TokenError) {
         guard let found, isSDJWT(found) else {
             throw TokenError(

@@ -38,8 +38,6 @@ extension ValidationPolicy {
     }
 
     /// Rejects a token that is signed with an algorithm that the policy doesn't accept.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`.
     func checkAlgorithm(of header: ProtectedHeader) throws(TokenError) {
         guard let algorithms, !algorithms.contains(where: { $0.rawValue.isExactly(header.algorithm) }) else { return }
         let names = algorithms.map(\.rawValue).sorted().joined(separator: ", ")

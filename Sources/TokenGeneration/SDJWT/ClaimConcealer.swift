@@ -19,7 +19,7 @@ struct ClaimConcealer {
     /// The disclosures of all concealed claims.
     private(set) var disclosures: [String] = []
 
-    let hash: SDJWTHashAlgorithm
+    let hash: NamedHash
     let decoys: ClosedRange<Int>
     let limits: SDJWTLimits
     /// The source of random bytes.
@@ -32,7 +32,7 @@ struct ClaimConcealer {
     private static let saltSize = 16
 
     init(
-        hash: SDJWTHashAlgorithm,
+        hash: NamedHash,
         decoys: ClosedRange<Int>,
         limits: SDJWTLimits,
         random: @escaping @Sendable (Int) throws -> [UInt8]

@@ -39,7 +39,7 @@ public struct ClaimPath: Sendable, Hashable {
     }
 
     /// The steps, from the outermost claim.
-    public let elements: [Element]
+    package let elements: [Element]
 
     /// Creates a path.
     ///

@@ -9,11 +9,9 @@ struct Disclosure {
     let value: JSONValue
 
     /// The names that SD-JWTs reserve, which can't be names of claims.
-    static let reservedNames = ["_sd", "...", SDJWTHashAlgorithm.claim]
+    static let reservedNames = ["_sd", "...", NamedHash.claim]
 
     /// Decodes a disclosure.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedDisclosure` or `tooLarge`.
     init(_ text: String, limits: SDJWTLimits) throws(TokenError) {
         let content: JSONValue
         do throws(TokenError) {
@@ -51,5 +49,27 @@ struct Disclosure {
         var writer = JSONWriter()
         writer.write(.array(elements))
         return Base64URL.encode(writer.finished())
+    }
+}
+
+extension NamedHash {
+    /// The claim that names the algorithm of an SD-JWT.
+    static let claim = "_sd_alg"
+
+    /// Reads the algorithm of an issuer-signed payload.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedClaim` or `unsupportedAlgorithm`.
+    init(in payload: JSONObject) throws(TokenError) {
+        guard let name = try payload.stringClaim(Self.claim) else {
+            self = .sha256
+            return
+        }
+        guard let algorithm = NamedHash(rawValue: name) else {
+            throw TokenError(
+                .unsupportedAlgorithm,
+                "“_sd_alg” is \(TokenError.shown(name)), but only sha-256, sha-384 and sha-512 are supported"
+            )
+        }
+        self = algorithm
     }
 }

@@ -20,7 +20,7 @@ struct DisclosureFinder {
     ///   - disclosures: The texts of the disclosures.
     ///   - hash: The hash algorithm, or `nil` if it isn't supported.
     ///   - limits: The maximum size of the SD-JWT.
-    init(_ disclosures: [String], hash: SDJWTHashAlgorithm?, limits: SDJWTLimits) {
+    init(_ disclosures: [String], hash: NamedHash?, limits: SDJWTLimits) {
         self.limits = limits
         digests = disclosures.map { text in try? hash?.digest(of: Array(text.utf8)) }
         contents = disclosures.map { text in try? Disclosure(text, limits: limits) }

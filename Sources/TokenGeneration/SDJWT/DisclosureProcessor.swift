@@ -23,8 +23,7 @@ struct DisclosureProcessor {
     private var digests: Set<ByteComparedString> = []
     private var path: [ClaimPath.Element] = []
 
-    /// - Throws: ``TokenError`` with the code `disclosureMismatch` if a disclosure is repeated.
-    init(_ disclosures: [String], hash: SDJWTHashAlgorithm, limits: SDJWTLimits) throws(TokenError) {
+    init(_ disclosures: [String], hash: NamedHash, limits: SDJWTLimits) throws(TokenError) {
         self.disclosures = disclosures
         self.limits = limits
         for (index, text) in disclosures.enumerated() {
@@ -68,7 +67,7 @@ extension DisclosureProcessor {
         for member in object {
             if member.name.isExactly("_sd") {
                 digests = try Self.digests(in: member.value)
-            } else if member.name.isExactly(SDJWTHashAlgorithm.claim) {
+            } else if member.name.isExactly(NamedHash.claim) {
                 guard depth == 1 else {
                     throw TokenError(.malformedClaim, "“_sd_alg” is allowed only at the top of the payload")
                 }

@@ -11,9 +11,6 @@ enum KeyBindingJWT {
     private static let limits = JWSLimits(size: 8_192)
 
     /// Returns the members of the holder's key in processed claims.
-    ///
-    /// - Throws: ``TokenError`` with the code `confirmationMismatch` without a key, or
-    ///   `malformedClaim`.
     static func holderKey(in claims: JSONObject) throws(TokenError) -> JSONObject {
         guard let confirmation = claims["cnf"] else {
             throw TokenError(.confirmationMismatch, "the SD-JWT isn't bound to a key: it has no “cnf”")
@@ -70,7 +67,7 @@ enum KeyBindingJWT {
         _ text: String,
         _ requirement: KeyBindingRule.Requirement,
         boundText: String,
-        hash: SDJWTHashAlgorithm,
+        hash: NamedHash,
         processed claims: JSONObject,
         algorithms: Set<JWSAlgorithm>,
         leeway: Duration,

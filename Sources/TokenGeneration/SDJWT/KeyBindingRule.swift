@@ -40,8 +40,6 @@ public struct KeyBindingRule: Sendable, Hashable {
 extension KeyBindingRule {
     /// Rejects a presentation without a required key binding
     /// ([RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 2).
-    ///
-    /// - Throws: ``TokenError`` with the code `keyBindingMismatch`.
     func checkPresence(in token: SDJWT) throws(TokenError) {
         guard requirement == nil || token.keyBindingJWT != nil else {
             throw TokenError(

@@ -47,14 +47,11 @@ public struct SDJWT: Sendable {
     }
 }
 
-extension SDJWT: CustomStringConvertible, CustomReflectable {
+extension SDJWT: Redacted {
     /// The number of disclosures, but no content.
     public var description: String {
         "SDJWT(\(disclosures.count) disclosures\(keyBindingJWT == nil ? "" : ", key binding"))"
     }
-
-    /// A mirror without content.
-    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }
 
 extension SDJWT {

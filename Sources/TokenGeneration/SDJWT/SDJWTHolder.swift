@@ -174,10 +174,7 @@ public struct SDJWTHolder: Sendable {
     }
 }
 
-extension SDJWTHolder: CustomStringConvertible, CustomReflectable {
+extension SDJWTHolder: Redacted {
     /// The number of claims that can be hidden, but no content.
     public var description: String { "SDJWTHolder(\(disclosablePaths.count) disclosable claims)" }
-
-    /// A mirror without content.
-    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

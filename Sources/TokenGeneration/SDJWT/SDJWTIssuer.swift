@@ -21,7 +21,7 @@ public struct SDJWTIssuer: Sendable {
     /// For a signature algorithm with a longer hash, such as ES512, choose one of the same strength
     /// if the verifiers support it
     /// ([RFC 9901 §9.4](https://www.rfc-editor.org/rfc/rfc9901#section-9.4)).
-    public var hashAlgorithm: SDJWTHashAlgorithm = .sha256
+    public var hashAlgorithm: NamedHash = .sha256
     /// The number of decoy digests in each object and array with disclosable claims, none by
     /// default.
     ///
@@ -135,7 +135,7 @@ extension SDJWTIssuer {
         }
         var concealer = ClaimConcealer(hash: hashAlgorithm, decoys: decoys, limits: limits, random: random)
         var payload = try concealer.conceal(claims, choice)
-        payload[SDJWTHashAlgorithm.claim] = .string(hashAlgorithm.rawValue)
+        payload[NamedHash.claim] = .string(hashAlgorithm.rawValue)
         return (payload, concealer.disclosures)
     }
 

@@ -7,75 +7,55 @@ public struct SDJWTLimits: Sendable, Hashable {
     /// The maximum size of the whole text in bytes, 256 KiB by default.
     public var size: Int
     /// The maximum number of disclosures, 256 by default.
-    public var disclosureCount: Int
+    public var disclosureCount = 256
     /// The maximum size of one disclosure's text in bytes, 16 KiB by default.
-    public var disclosureSize: Int
+    public var disclosureSize = 16_384
     /// The maximum number of digests in the payload and the disclosures, including decoys, 1024 by
     /// default.
-    public var digestCount: Int
+    public var digestCount = 1_024
     /// The maximum nesting depth of objects and arrays in the processed claims, 16 by default and
-    /// at most ``JWSLimits/maximumDepth``.
+    /// at most 512.
     ///
-    /// A larger number becomes ``JWSLimits/maximumDepth``, because each level uses stack space.
-    public var depth: Int {
+    /// A larger number becomes 512, because each level uses stack space.
+    public var depth = 16 {
         didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
 
     /// Creates limits.
     ///
-    /// - Parameters:
-    ///   - size: The maximum size of the whole text in bytes. The default is 256 KiB.
-    ///   - disclosureCount: The maximum number of disclosures. The default is 256.
-    ///   - disclosureSize: The maximum size of one disclosure's text in bytes. The default is 16
-    ///     KiB.
-    ///   - digestCount: The maximum number of digests, including decoys. The default is 1024.
-    ///   - depth: The maximum nesting depth of objects and arrays in the processed claims. The
-    ///     default is 16; more than ``JWSLimits/maximumDepth`` counts as that.
-    public init(
-        size: Int = 262_144,
-        disclosureCount: Int = 256,
-        disclosureSize: Int = 16_384,
-        digestCount: Int = 1_024,
-        depth: Int = 16
-    ) {
+    /// The other limits have their default values. You can change them later.
+    ///
+    /// - Parameter size: The maximum size of the whole text in bytes. The default is 256 KiB.
+    public init(size: Int = 262_144) {
         self.size = size
-        self.disclosureCount = disclosureCount
-        self.disclosureSize = disclosureSize
-        self.digestCount = digestCount
-        self.depth = min(depth, JWSLimits.maximumDepth)
     }
 }
 
 extension SDJWTLimits {
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(size: Int) throws(TokenError) {
         guard size <= self.size else {
             throw TokenError(.tooLarge, "the SD-JWT has \(size) bytes, but the limit is \(self.size)")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(disclosureCount count: Int) throws(TokenError) {
         guard count <= disclosureCount else {
             throw TokenError(.tooLarge, "the SD-JWT has more than \(disclosureCount) disclosures")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(disclosureSize size: Int) throws(TokenError) {
         guard size <= disclosureSize else {
             throw TokenError(.tooLarge, "a disclosure has \(size) bytes, but the limit is \(disclosureSize)")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(digestCount count: Int) throws(TokenError) {
         guard count <= digestCount else {
             throw TokenError(.tooLarge, "the SD-JWT has more than \(digestCount) digests")
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(depth: Int) throws(TokenError) {
         guard depth <= self.depth else {
             throw TokenError(.tooLarge, "the claims of the SD-JWT have more than \(self.depth) levels")

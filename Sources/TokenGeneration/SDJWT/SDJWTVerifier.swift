@@ -42,7 +42,7 @@ public struct SDJWTVerifier: Sendable {
     ///   - key: The issuer's key.
     ///   - policy: The policy for the processed claims.
     public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
-        signatures = JWSVerifier(key: key, limits: policy.limits)
+        signatures = JWSVerifier(key: key)
         self.policy = policy
     }
 
@@ -60,7 +60,7 @@ public struct SDJWTVerifier: Sendable {
         selection: KeySelection = KeySelection(),
         policy: ValidationPolicy = ValidationPolicy()
     ) {
-        signatures = JWSVerifier(keys: keys, selection: selection, limits: policy.limits)
+        signatures = JWSVerifier(keys: keys, selection: selection)
         self.policy = policy
     }
 
@@ -72,10 +72,11 @@ public struct SDJWTVerifier: Sendable {
     /// - Returns: The processed claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken`,
     ///   `malformedDisclosure` or `tooLarge`; `keyBindingMismatch` if a required key binding is
-    ///   missing; for the issuer's signature the codes of ``JWSVerifier/verify(compact:)``, and
-    ///   `unsupportedAlgorithm` if the key is a shared secret; `typeMismatch`; for `_sd_alg`
-    ///   `malformedClaim` or `unsupportedAlgorithm`; `disclosureMismatch`, `malformedDisclosure`
-    ///   or `malformedClaim` while processing the disclosures; the codes of the policy, as
+    ///   missing; for the issuer's signature the codes of
+    ///   ``JWSVerifier/verify(compact:detachedPayload:)``, and `unsupportedAlgorithm` if the key is
+    ///   a shared secret; `typeMismatch`; for `_sd_alg` `malformedClaim` or
+    ///   `unsupportedAlgorithm`; `disclosureMismatch`, `malformedDisclosure` or `malformedClaim`
+    ///   while processing the disclosures; the codes of the policy, as
     ///   ``JWTVerifier/verify(_:)`` has them; for the key binding `confirmationMismatch`,
     ///   `unsupportedAlgorithm`, `publicKeyRequired` or the code for another problem with the
     ///   holder's key, `signatureInvalid`, `typeMismatch`, `missingClaim`, `malformedClaim`,
@@ -95,12 +96,12 @@ public struct SDJWTVerifier: Sendable {
     ///   - rule: The rule about key bindings.
     /// - Returns: The processed claims.
     /// - Throws: ``TokenError`` as ``verify(_:keyBinding:)`` does, and for the signatures the codes
-    ///   of ``JWSVerifier/verify(json:requiring:)-(String,_)``.
+    ///   of ``JWSVerifier/verify(json:detachedPayload:requiring:)-(String,_,_)``.
     public func verify(json: Data, keyBinding rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
         let token = try jsonToken(json)
         let presented = try SDJWT(token, limits: limits)
         try rule.checkPresence(in: presented)
-        return try verified(presented, issuerSignatures.verify(attached: token, .any), rule)
+        return try verified(presented, issuerSignatures.verify(token, nil, .any), rule)
     }
 }
 
@@ -108,7 +109,7 @@ extension SDJWTVerifier {
     /// An SD-JWT whose issuer's signature and disclosures have been verified.
     struct Processed {
         let claims: JSONObject
-        let hash: SDJWTHashAlgorithm
+        let hash: NamedHash
         let found: [DisclosureProcessor.Found]
     }
 
@@ -189,6 +190,7 @@ extension SDJWTVerifier {
     /// The limit of the SD-JWT's size is also that of the issuer-signed JWT, in every form.
     private var issuerSignatures: JWSVerifier {
         var verifier = signatures
+        verifier.limits = policy.limits
         verifier.limits.size = limits.size
         return verifier
     }
@@ -210,7 +212,7 @@ extension SDJWTVerifier {
     func received(json: Data) throws(TokenError) -> (SDJWT, Processed) {
         let token = try jsonToken(json)
         try SDJWT(token, limits: limits).checkHasNoKeyBinding()
-        let jws = try issuerSignatures.verify(attached: token, .any)
+        let jws = try issuerSignatures.verify(token, nil, .any)
         let received = try SDJWT(token, signature: jws.signatures[0].index, limits: limits)
         return (received, try check(received, jws, at: policy.currentDate()).0)
     }
@@ -229,7 +231,7 @@ extension SDJWTVerifier.Processed {
     ) throws(TokenError) {
         let json = JSONLimits(size: payload.count, depth: jwsLimits.depth, members: jwsLimits.memberCount)
         let payload = try JSONToken.object(in: payload, json, "payload")
-        hash = try SDJWTHashAlgorithm(in: payload)
+        hash = try NamedHash(in: payload)
         var processor = try DisclosureProcessor(token.disclosures, hash: hash, limits: limits)
         claims = try processor.process(payload)
         found = processor.found
@@ -239,8 +241,6 @@ extension SDJWTVerifier.Processed {
 extension SDJWT {
     /// Rejects an SD-JWT that isn't directly from its issuer
     /// ([RFC 9901 §7.2](https://www.rfc-editor.org/rfc/rfc9901#section-7.2)).
-    ///
-    /// - Throws: ``TokenError`` with the code `keyBindingMismatch`.
     func checkHasNoKeyBinding() throws(TokenError) {
         guard keyBindingJWT == nil else {
             throw TokenError(

@@ -89,7 +89,7 @@ public struct UnverifiedSDJWT: Sendable {
         }
         var finder = DisclosureFinder(
             token.disclosures,
-            hash: try? SDJWTHashAlgorithm(in: payload),
+            hash: try? NamedHash(in: payload),
             limits: limits
         )
         finder.visit(payload)
@@ -108,10 +108,7 @@ public struct UnverifiedSDJWT: Sendable {
     }
 }
 
-extension UnverifiedSDJWT: CustomStringConvertible, CustomReflectable {
+extension UnverifiedSDJWT: Redacted {
     /// The number of disclosures, but no content.
     public var description: String { "UnverifiedSDJWT(\(disclosures.count) disclosures)" }
-
-    /// A mirror without content.
-    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

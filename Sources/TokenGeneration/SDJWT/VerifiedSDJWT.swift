@@ -24,16 +24,4 @@ public struct VerifiedSDJWT: Sendable {
     public let disclosedPaths: [ClaimPath]
     /// The key binding, or `nil` if the verifier doesn't require one.
     public let keyBinding: KeyBinding?
-
-    /// Decodes the claims.
-    ///
-    /// Dates are decoded from seconds since 1970.
-    ///
-    /// - Parameter type: The type to decode.
-    /// - Returns: The claims.
-    /// - Throws: ``TokenError`` with the code `malformedClaim`, whose cause is the type's own
-    ///   error.
-    public func decode<Claims: Decodable>(as type: Claims.Type = Claims.self) throws(TokenError) -> Claims {
-        try claims.decode(as: type)
-    }
 }

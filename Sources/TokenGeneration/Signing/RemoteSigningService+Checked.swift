@@ -19,10 +19,7 @@ extension RemoteSigningService {
         let message = try messageForm.isDigest ? Self.digest(of: input, for: algorithm) : input
         let signature = try Self.jwsForm(of: try await sign(Data(message)), for: algorithm)
         guard let verificationKey else { return signature }
-        let isValid = signature.withBytes { signature in
-            input.withBytes { verificationKey.isValidSignature(signature, for: $0) }
-        }
-        guard isValid else {
+        guard verificationKey.isValidSignature(signature.span.octets, for: input.span.octets) else {
             throw TokenError(
                 .signingFailed,
                 "the signature of the remote service doesn't verify with its public key; check the key and the form of "
@@ -40,7 +37,7 @@ extension RemoteSigningService {
             )
         }
         do throws(CryptoError) {
-            return try input.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
+            return try hash.hash(input.span.octets)
         } catch {
             throw TokenError(.signingFailed, "can't compute the digest: \(error.message)", cause: error)
         }
@@ -63,9 +60,7 @@ extension RemoteSigningService {
                 )
             }
             do throws(CryptoError) {
-                octets = try der.withBytes { bytes throws(CryptoError) in
-                    try ECDSASignature.raw(fromDER: bytes, coordinateSize: size / 2)
-                }
+                octets = try ECDSASignature.raw(fromDER: der.span.octets, coordinateSize: size / 2)
             } catch {
                 throw TokenError(.signingFailed, "malformed remote signature: \(error.message)", cause: error)
             }

@@ -92,7 +92,6 @@ extension StatusList.Bits {
     /// The bits of one status at the low end of a byte.
     fileprivate var mask: UInt8 { UInt8(1 << rawValue - 1) }
 
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     fileprivate func check(_ status: TokenStatus) throws(TokenError) {
         guard status.rawValue <= mask else {
             throw TokenError(

@@ -20,9 +20,6 @@ public struct TokenStatus: RawRepresentable, Sendable, Hashable {
     public static let invalid = Self(rawValue: 0x01)
     /// The token is temporarily invalid.
     public static let suspended = Self(rawValue: 0x02)
-
-    /// A Boolean value that indicates whether the number is reserved for applications to define.
-    public var isApplicationSpecific: Bool { rawValue == 0x03 || (0x0C...0x0F).contains(rawValue) }
 }
 
 extension TokenStatus: CustomStringConvertible {

@@ -118,7 +118,7 @@ struct KeyCommandTests {
             result.output == """
                 \(try jwk.thumbprint)
                 \(try jwk.thumbprint(.sha512))
-                {"thumbprint":"\(try jwk.thumbprintURI)"}
+                {"thumbprint":"\(try jwk.thumbprintURI())"}
 
                 """
         )

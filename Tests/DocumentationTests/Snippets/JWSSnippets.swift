@@ -111,10 +111,8 @@ struct JWSSnippets {
             ],
             signingService: service
         )
-        let verifier = JWSVerifier(
-            key: key,
-            understoodExtensions: ["https://id.example/seal"]
-        )
+        var verifier = JWSVerifier(key: key)
+        verifier.understoodExtensions = ["https://id.example/seal"]
         let verified = try verifier.verify(compact: generator.compact())
         guard verified.header["https://id.example/seal"] == 7 else { return }
         #expect(verified.payload == document)

@@ -62,7 +62,7 @@ struct KeySnippets {
 
         let (set, policy) = (try JWKSet(parsing: published), ValidationPolicy())
         let selection = KeySelection(
-            candidates: .all(upTo: 4),
+            maximumCandidates: 4,
             assumedAlgorithms: [.rs256]
         )
         let verifier = JWTVerifier(keys: set, selection: selection, policy: policy)

@@ -24,14 +24,14 @@ extension Seeds {
     }()
 
     /// A decrypter for those keys.
-    static let jweDecrypter = JWEDecrypter(
-        keys: jweKeys,
-        policy: DecryptionPolicy(
+    static let jweDecrypter: JWEDecrypter = {
+        var policy = DecryptionPolicy(
             algorithms: [.ecdhES, .a128KW, .a128GCMKW, .dir],
-            encryptions: [.a128GCM, .a128CBCHS256],
-            understoodExtensions: ["ext"]
+            encryptions: [.a128GCM, .a128CBCHS256]
         )
-    )
+        policy.understoodExtensions = ["ext"]
+        return JWEDecrypter(keys: jweKeys, policy: policy)
+    }()
 
     /// A compact token for each key, made once per process.
     private static let jweTokens: [String] = {

@@ -15,7 +15,11 @@ extension Seeds {
     }()
 
     /// A verifier for that key.
-    static let jwsVerifier = JWSVerifier(key: jwsKey.verificationKey, understoodExtensions: ["ext"])
+    static let jwsVerifier: JWSVerifier = {
+        var verifier = JWSVerifier(key: jwsKey.verificationKey)
+        verifier.understoodExtensions = ["ext"]
+        return verifier
+    }()
 
     /// All signed payloads: those of RFC 7515 A.1, RFC 7797 and the seeds.
     static let payloads: [Data] = {

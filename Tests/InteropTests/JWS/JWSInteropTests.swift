@@ -28,7 +28,7 @@ struct JWSInteropTests {
                         switch form {
                         case .compact: try one.compact(placement)
                         case .flattened: try one.flattenedJSON(placement).serialized()
-                        case .general: try two.generalJSON(placement).prettyPrinted()
+                        case .general: try two.generalJSON(placement).serialized()
                         }
                     samples.append(
                         JWSPeer.Sample(text: text, form: form, encoding: encoding, placement: placement)

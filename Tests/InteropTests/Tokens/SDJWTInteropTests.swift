@@ -22,7 +22,7 @@ struct SDJWTInteropTests {
         )
     }
 
-    private func issue(_ item: SDJWTPeer.Case, _ hash: SDJWTHashAlgorithm = .sha256) throws -> SDJWT {
+    private func issue(_ item: SDJWTPeer.Case, _ hash: NamedHash = .sha256) throws -> SDJWT {
         var issuer = try SDJWTIssuer(type: "example+sd-jwt", signingService: issuerKey)
         issuer.decoys = 1...3
         issuer.hashAlgorithm = hash
@@ -52,7 +52,7 @@ struct SDJWTInteropTests {
     private func check(
         _ presentation: String,
         _ item: SDJWTPeer.Case,
-        hash: SDJWTHashAlgorithm = .sha256,
+        hash: NamedHash = .sha256,
         form: SDJWTPeer.Form = .compact
     ) async throws {
         let found = try verify(presentation, form, binding.rule)
@@ -96,8 +96,8 @@ struct SDJWTInteropTests {
         #expect(claims.map(Self.withoutKey) == item.expected)
     }
 
-    @Test("Both compute every hash", arguments: [SDJWTHashAlgorithm.sha384, .sha512])
-    func hashes(hash: SDJWTHashAlgorithm) async throws {
+    @Test("Both compute every hash", arguments: [NamedHash.sha384, .sha512])
+    func hashes(hash: NamedHash) async throws {
         let item = SDJWTPeer.Case.all[2]
         let ours = try issue(item, hash).compact
         let theirs = try await Peer.issue(item, key: issuerKey, holder: holderKey.verificationKey, hash: hash)

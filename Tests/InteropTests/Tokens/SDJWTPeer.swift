@@ -34,7 +34,7 @@ enum SDJWTPeer {
         _ item: Case,
         key: SigningKey,
         holder: VerificationKey?,
-        hash: SDJWTHashAlgorithm = .sha256,
+        hash: NamedHash = .sha256,
         as form: Form = .compact
     ) async throws -> String {
         let answer = try await ask([
@@ -50,7 +50,7 @@ enum SDJWTPeer {
         _ token: String,
         disclosing paths: [[JSONValue]],
         binding: Binding? = nil,
-        hash: SDJWTHashAlgorithm = .sha256,
+        hash: NamedHash = .sha256,
         as form: Form = .compact
     ) async throws -> String {
         let answer = try await ask([
@@ -71,7 +71,7 @@ enum SDJWTPeer {
         _ token: String,
         key: VerificationKey,
         binding: Binding? = nil,
-        hash: SDJWTHashAlgorithm = .sha256,
+        hash: NamedHash = .sha256,
         as form: Form = .compact
     ) async throws -> JSONObject? {
         let answer = try await ask([

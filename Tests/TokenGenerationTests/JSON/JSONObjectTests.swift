@@ -17,7 +17,7 @@ struct JSONObjectTests {
         #expect(object["m"]?.array == [true, nil, 1.5])
         #expect(object["n"] == .some(.null))
         #expect(object["z"] == nil)
-        #expect(object[0] == JSONObject.Member(name: "a", value: ["b": 2]))
+        #expect(object[0].name == "a" && object[0].value == ["b": 2])
     }
 
     @Test("A literal keeps the last of several members with the same name")

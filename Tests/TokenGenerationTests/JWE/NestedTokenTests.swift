@@ -32,7 +32,7 @@ struct NestedTokenTests {
         let verified = try verifier().verify(encrypted: token, with: decrypter)
         #expect(verified.claims == claims)
         #expect(verified.header["alg"]?.string == "ES256")
-        let decoded = try verifier().verify(encrypted: token, with: decrypter, as: RegisteredClaims.self)
+        let decoded = try verifier().verify(encrypted: token, with: decrypter).decode(as: RegisteredClaims.self)
         #expect(decoded.subject == "alice")
         // A token that's already signed.
         let other = try decryption.encryptionKey.encrypt(signedToken: signing.sign(claims))

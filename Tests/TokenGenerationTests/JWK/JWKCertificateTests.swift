@@ -26,7 +26,7 @@ struct JWKCertificateTests {
     func verified() throws {
         let jwk = try Self.certified()
         #expect(try jwk.certificateChain == [Self.der(TestCertificates.leaf)])
-        #expect(jwk.certificateThumbprint?.utf8.count == 43)
+        #expect(jwk.members["x5t#S256"]?.string?.utf8.count == 43)
         #expect(throws: Never.self) {
             try jwk.verifyCertificates(roots: CertificateRoots(pem: TestCertificates.root), at: Self.date)
         }

@@ -99,7 +99,7 @@ struct ThumbprintTests {
             let vector = try Vector.object(name)
             let jwk = try JWK(parsing: JSONSerialization.data(withJSONObject: #require(vector["jwk"])))
             #expect(try jwk.thumbprint == #require(vector["thumbprint_b64u"] as? String))
-            if let uri = vector["uri"] as? String { #expect(try jwk.thumbprintURI == uri) }
+            if let uri = vector["uri"] as? String { #expect(try jwk.thumbprintURI() == uri) }
         }
     }
 
@@ -120,14 +120,15 @@ struct ThumbprintTests {
         let key = try SigningKey(jwk: jwk)
         #expect(key.verificationKey.thumbprint == thumbprint)
         #expect(try VerificationKey(pem: key.verificationKey.pem()).thumbprint == thumbprint)
-        #expect(key.verificationKey.thumbprintURI == "urn:ietf:params:oauth:jwk-thumbprint:sha-256:\(thumbprint)")
+        let uri = try key.verificationKey.jwk.thumbprintURI()
+        #expect(uri == "urn:ietf:params:oauth:jwk-thumbprint:sha-256:\(thumbprint)")
     }
 
     @Test("Rejects a missing member and an unknown key type")
     func refused() throws {
         #expect(code { try JWK(["kty": "EC", "crv": "P-256", "x": "a"]).thumbprint } == .malformedKey)
         #expect(code { try JWK(["kty": "RSA", "n": 1, "e": "AQAB"]).thumbprint } == .malformedKey)
-        #expect(code { try JWK(["kty": "XYZ", "x": "a"]).thumbprintURI } == .unsupportedKey)
+        #expect(code { try JWK(["kty": "XYZ", "x": "a"]).thumbprintURI() } == .unsupportedKey)
     }
 }
 
@@ -141,15 +142,14 @@ struct JWKSetTests {
         #expect(set.rejections.map(\.index) == [0, 2])
         #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
         #expect(set.rejections[1].reason.message.contains("a number"))
-        #expect(set["good"]?.keyType == "EC")
-        #expect(set["GOOD"] == nil)
+        #expect(set.keys(withID: "good").map(\.keyType) == ["EC"])
+        #expect(set.keys(withID: "GOOD").isEmpty)
     }
 
-    @Test("An ID of several keys returns all of them, or no single key")
+    @Test("An ID of several keys returns all of them")
     func repeatedIDs() throws {
         let set = JWKSet(keys: [try Fixture.jwk(["kid": "a"]), try Fixture.jwk(["kid": "a", "alg": "ES256"])])
         #expect(set.keys(withID: "a").count == 2)
-        #expect(set["a"] == nil)
         #expect(set.keys(withID: "b").isEmpty)
     }
 

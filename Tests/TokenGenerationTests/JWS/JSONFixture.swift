@@ -42,6 +42,8 @@ enum JSONFixture {
     }
 
     static func verifier(understanding extensions: Set<String> = []) throws -> JWSVerifier {
-        JWSVerifier(key: try Fixture.signingKey().verificationKey, understoodExtensions: extensions)
+        var verifier = JWSVerifier(key: try Fixture.signingKey().verificationKey)
+        verifier.understoodExtensions = extensions
+        return verifier
     }
 }

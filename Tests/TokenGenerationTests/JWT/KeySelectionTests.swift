@@ -139,12 +139,12 @@ struct KeySelectionTests {
         let third = try SigningKey.generate(.es256)
         let header = #"{"alg":"ES256"}"#
         let keys = JWKSet(keys: [try jwk(first, [:]), try jwk(second, [:]), try jwk(third, ["kid": "3"])])
-        let selection = KeySelection(candidates: .all(upTo: 3))
+        let selection = KeySelection(maximumCandidates: 3)
         for key in [first, second, third] {
             let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
             #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
             #expect(code { try JWTVerifier(keys: keys).verify(token) } == .ambiguousKey)
-            let tooFew = KeySelection(candidates: .all(upTo: 2))
+            let tooFew = KeySelection(maximumCandidates: 2)
             #expect(code { try JWTVerifier(keys: keys, selection: tooFew).verify(token) } == .ambiguousKey)
         }
         let stranger = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: .generate(.es256))
@@ -155,8 +155,8 @@ struct KeySelectionTests {
             key: first
         )
         #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(unknown) } == .unknownKey)
-        #expect(KeySelection.CandidateLimit.all(upTo: 1_000) == .all(upTo: 16))
-        #expect(KeySelection.CandidateLimit.all(upTo: -1) == .one)
+        #expect(KeySelection(maximumCandidates: 1_000).maximumCandidates == 16)
+        #expect(KeySelection(maximumCandidates: -1).maximumCandidates == 1)
     }
 
     @Test("Uses a symmetric key of a set only if the caller opts in, and never publishes it")

@@ -78,7 +78,7 @@ struct KeySetWorkTests {
     @Test("A token that more than 16 keys could have signed prepares none", arguments: [nil, "1"])
     func manyCandidates(keyID: String?) throws {
         let key = try SigningKey.generate(.es256)
-        let selection = KeySelection(candidates: .all(upTo: 16))
+        let selection = KeySelection(maximumCandidates: 16)
         let good = try jwk(key, ["kid": keyID.map(JSONValue.string)])
         let many = JWKSet(keys: [good] + (try damagedKeys(16, keyID: keyID)))
         let verifier = JWTVerifier(keys: many, selection: selection)

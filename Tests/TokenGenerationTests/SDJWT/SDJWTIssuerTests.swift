@@ -71,10 +71,10 @@ struct SDJWTIssuerTests {
     @Test(
         "Issues and verifies with every hash algorithm",
         arguments: [
-            SDJWTHashAlgorithm.sha256, .sha384, .sha512,
+            NamedHash.sha256, .sha384, .sha512,
         ]
     )
-    func hashes(hash: SDJWTHashAlgorithm) throws {
+    func hashes(hash: NamedHash) throws {
         let token = try Make.issued { $0.hashAlgorithm = hash }
         #expect(try Self.payload(token)["_sd_alg"]?.string == hash.rawValue)
         let holder = try SDJWTHolder(token.compact, verifiedBy: Make.verifier())
@@ -87,8 +87,8 @@ struct SDJWTIssuerTests {
         )
         let rule = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
         #expect(try Make.verifier().verify(presentation.compact, keyBinding: rule).claims["name"] == "Alice")
-        #expect(SDJWTHashAlgorithm(rawValue: hash.rawValue) == hash)
-        #expect(SDJWTHashAlgorithm(rawValue: "sha-1") == nil)
+        #expect(NamedHash(rawValue: hash.rawValue) == hash)
+        #expect(NamedHash(rawValue: "sha-1") == nil)
     }
 
     @Test("Signs with every asymmetric algorithm", arguments: JWSAlgorithm.implemented.filter { !$0.isSymmetric })

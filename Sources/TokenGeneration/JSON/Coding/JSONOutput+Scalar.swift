@@ -4,7 +4,6 @@ extension JSONOutput {
         switch scalar {
         case .null: append(literal: "null")
         case .bool(let bool): append(literal: bool ? "true" : "false")
-        case .integer(let integer): append(integer: integer)
         case .number(let number): append(literal: number.literal)
         case .string(let string): append(quoted: string)
         case .strings(let strings):

@@ -9,12 +9,8 @@ struct JSONPathKey: CodingKey {
     }
 
     init(intValue: Int) {
-        self.init(index: intValue)
-    }
-
-    init(index: Int) {
         name = nil
-        intValue = index
+        self.intValue = intValue
     }
 
     var stringValue: String { name ?? "Index \(intValue ?? 0)" }

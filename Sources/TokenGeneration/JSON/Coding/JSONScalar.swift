@@ -5,32 +5,20 @@ internal import OpenSSLCrypto
 enum JSONScalar {
     case null
     case bool(Bool)
-    case integer(Int)
     case number(JSONNumber)
     case string(String)
     case strings([String])
     case json(JSONValue)
 
-    init(integer: some FixedWidthInteger) {
-        if let word = Int(exactly: integer) { self = .integer(word) } else { self = .number(JSONNumber(integer)) }
-    }
+    init(integer: some FixedWidthInteger) { self = .number(JSONNumber(integer)) }
 
     /// Creates a number, or returns `nil` for infinity and not-a-number.
-    init?(_ double: Double) {
-        if let whole = Int(exactly: double), whole.magnitude <= 1 << 53, whole != 0 || double.sign == .plus {
-            self = .integer(whole)
-        } else if let number = JSONNumber(double) {
-            self = .number(number)
-        } else {
+    init?<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ number: Number) {
+        // Converts via text, so that the `Float` 0.1 doesn't become 0.10000000149011612.
+        guard let double = number as? Double ?? Double(number.description), let number = JSONNumber(double) else {
             return nil
         }
-    }
-
-    /// Creates a number, or returns `nil` for infinity and not-a-number.
-    init?(_ float: Float) {
-        // Converts via text, so that 0.1 doesn't become 0.10000000149011612.
-        guard float.isFinite, let double = Double(float.description) else { return nil }
-        self.init(double)
+        self = .number(number)
     }
 
     /// Returns the scalar for a value of a JSON type or of a type that Foundation's coder also
@@ -42,7 +30,7 @@ enum JSONScalar {
     ///   9999.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
         if let string = exactly(String.self, value) { return .string(string) }
-        if let integer = exactly(Int.self, value) { return .integer(integer) }
+        if let integer = exactly(Int.self, value) { return JSONScalar(integer: integer) }
         if let date = exactly(Date.self, value) { return try seconds(date) }
         if let strings = exactly([String].self, value) { return .strings(strings) }
         if let data = exactly(Data.self, value) { return .string(data.base64EncodedString()) }

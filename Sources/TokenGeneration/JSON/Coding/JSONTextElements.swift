@@ -10,29 +10,18 @@ struct JSONTextElements: UnkeyedEncodingContainer {
     func encode(_ value: Bool) throws { try put(.bool(value)) }
     func encode(_ value: String) throws { try put(.string(value)) }
 
-    func encode(_ value: Double) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
-        try put(scalar)
-    }
-
-    func encode(_ value: Float) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
         try put(scalar)
     }
 
     func encode<Value: Encodable>(_ value: Value) throws { try node.write(ticket, nil, value, key) }
 
-    func encode(_ value: Int) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int8) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int16) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int32) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: Int64) throws { try put(JSONScalar(integer: value)) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value) throws { try put(JSONScalar(integer: value)) }
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt8) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt16) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt32) throws { try put(JSONScalar(integer: value)) }
-    func encode(_ value: UInt64) throws { try put(JSONScalar(integer: value)) }
     func encode(_ value: UInt128) throws { try put(JSONScalar(integer: value)) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy keyType: Nested.Type) -> KeyedEncodingContainer<Nested> {
@@ -45,7 +34,7 @@ struct JSONTextElements: UnkeyedEncodingContainer {
 
     func superEncoder() -> any Encoder { node.startChild(ticket, nil, key) }
 
-    private var key: JSONPathKey { JSONPathKey(index: count) }
+    private var key: JSONPathKey { JSONPathKey(intValue: count) }
 
     private func put(_ scalar: JSONScalar) throws {
         try node.write(ticket, nil, scalar)

@@ -32,28 +32,20 @@ private struct JSONTextSingleValue: SingleValueEncodingContainer {
     func encode(_ value: Bool) throws { try node.writeSingle(ticket, JSONScalar.bool(value)) }
     func encode(_ value: String) throws { try node.writeSingle(ticket, JSONScalar.string(value)) }
 
-    func encode(_ value: Double) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
-        try node.writeSingle(ticket, scalar)
-    }
-
-    func encode(_ value: Float) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
         try node.writeSingle(ticket, scalar)
     }
 
     func encode<Value: Encodable>(_ value: Value) throws { try node.writeSingle(ticket, value) }
 
-    func encode(_ value: Int) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: Int64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value) throws {
+        try node.writeSingle(ticket, JSONScalar(integer: value))
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
-    func encode(_ value: UInt64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
     func encode(_ value: UInt128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
 }

@@ -9,12 +9,10 @@ struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: Bool, forKey key: Key) throws { try put(.bool(value), key) }
     func encode(_ value: String, forKey key: Key) throws { try put(.string(value), key) }
 
-    func encode(_ value: Double, forKey key: Key) throws {
-        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
-        try put(scalar, key)
-    }
-
-    func encode(_ value: Float, forKey key: Key) throws {
+    func encode<Value: BinaryFloatingPoint & LosslessStringConvertible & Encodable>(
+        _ value: Value,
+        forKey key: Key
+    ) throws {
         guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
         try put(scalar, key)
     }
@@ -23,17 +21,12 @@ struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try node.write(ticket, key.stringValue, value, key)
     }
 
-    func encode(_ value: Int, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int8, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int16, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int32, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: Int64, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
+    func encode<Value: FixedWidthInteger & Encodable>(_ value: Value, forKey key: Key) throws {
+        try put(JSONScalar(integer: value), key)
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func encode(_ value: Int128, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt8, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt16, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt32, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
-    func encode(_ value: UInt64, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
     func encode(_ value: UInt128, forKey key: Key) throws { try put(JSONScalar(integer: value), key) }
 
     func nestedContainer<Nested: CodingKey>(

@@ -64,7 +64,7 @@ extension JSONTreeDecoder {
         for (index, element) in array.enumerated() {
             guard case .string(let string) = element else {
                 let decoder = key.map { JSONTreeDecoder(value, parent: self, key: $0) } ?? self
-                throw decoder.mismatch(element, String.self, JSONPathKey(index: index))
+                throw decoder.mismatch(element, String.self, JSONPathKey(intValue: index))
             }
             strings.append(string)
         }

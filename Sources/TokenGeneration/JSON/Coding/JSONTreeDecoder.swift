@@ -64,16 +64,11 @@ private struct JSONTreeSingleValue: SingleValueDecodingContainer {
         try decoder.decode(type, from: decoder.value, nil)
     }
 
-    func decode(_ type: Int.Type) throws -> Int { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: Int8.Type) throws -> Int8 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: Int16.Type) throws -> Int16 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: Int32.Type) throws -> Int32 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: Int64.Type) throws -> Int64 { try decoder.integer(decoder.value, nil) }
+    func decode<Value: FixedWidthInteger & Decodable>(_ type: Value.Type) throws -> Value {
+        try decoder.integer(decoder.value, nil)
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func decode(_ type: Int128.Type) throws -> Int128 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt.Type) throws -> UInt { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt8.Type) throws -> UInt8 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt16.Type) throws -> UInt16 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt32.Type) throws -> UInt32 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt64.Type) throws -> UInt64 { try decoder.integer(decoder.value, nil) }
     func decode(_ type: UInt128.Type) throws -> UInt128 { try decoder.integer(decoder.value, nil) }
 }

@@ -4,11 +4,6 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
     let elements: [JSONValue]
     private(set) var currentIndex = 0
 
-    init(decoder: JSONTreeDecoder, elements: [JSONValue]) {
-        self.decoder = decoder
-        self.elements = elements
-    }
-
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex >= elements.count }
@@ -27,17 +22,12 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
         try read { try $0.decode(type, from: $1, $2) }
     }
 
-    mutating func decode(_ type: Int.Type) throws -> Int { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: Int8.Type) throws -> Int8 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: Int16.Type) throws -> Int16 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: Int32.Type) throws -> Int32 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: Int64.Type) throws -> Int64 { try read { try $0.integer($1, $2) } }
+    mutating func decode<Value: FixedWidthInteger & Decodable>(_ type: Value.Type) throws -> Value {
+        try read { try $0.integer($1, $2) }
+    }
+
+    // Without these two, the standard library's implementations would throw.
     mutating func decode(_ type: Int128.Type) throws -> Int128 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: UInt.Type) throws -> UInt { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: UInt8.Type) throws -> UInt8 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: UInt16.Type) throws -> UInt16 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: UInt32.Type) throws -> UInt32 { try read { try $0.integer($1, $2) } }
-    mutating func decode(_ type: UInt64.Type) throws -> UInt64 { try read { try $0.integer($1, $2) } }
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try read { try $0.integer($1, $2) } }
 
     mutating func nestedContainer<Nested: CodingKey>(
@@ -58,7 +48,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
     private mutating func read<Value>(
         _ body: (JSONTreeDecoder, JSONValue, JSONPathKey) throws -> Value
     ) throws -> Value {
-        let value = try body(decoder, try next(Value.self), JSONPathKey(index: currentIndex))
+        let value = try body(decoder, try next(Value.self), JSONPathKey(intValue: currentIndex))
         currentIndex += 1
         return value
     }
@@ -67,7 +57,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
         guard currentIndex < elements.count else {
             throw DecodingError.valueNotFound(
                 type,
-                decoder.context("The array has ended.", JSONPathKey(index: currentIndex))
+                decoder.context("The array has ended.", JSONPathKey(intValue: currentIndex))
             )
         }
         return elements[currentIndex]

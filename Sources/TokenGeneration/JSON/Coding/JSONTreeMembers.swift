@@ -19,17 +19,12 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decoder.decode(type, from: value(key), key)
     }
 
-    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try decoder.integer(value(key), key) }
-    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try decoder.integer(value(key), key) }
-    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try decoder.integer(value(key), key) }
-    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try decoder.integer(value(key), key) }
-    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try decoder.integer(value(key), key) }
+    func decode<Value: FixedWidthInteger & Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try decoder.integer(value(key), key)
+    }
+
+    // Without these two, the standard library's implementations would throw.
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try decoder.integer(value(key), key) }
-    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try decoder.integer(value(key), key) }
-    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try decoder.integer(value(key), key) }
-    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try decoder.integer(value(key), key) }
-    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try decoder.integer(value(key), key) }
-    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try decoder.integer(value(key), key) }
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try decoder.integer(value(key), key) }
 
     func nestedContainer<Nested: CodingKey>(

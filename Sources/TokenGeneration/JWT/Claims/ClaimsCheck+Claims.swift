@@ -50,8 +50,6 @@ extension ClaimsCheck {
 extension JSONObject {
     /// Returns an optional claim that must be a Boolean, or its name as a string, as Apple writes
     /// it.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func flagClaim(_ name: String) throws(TokenError) -> Bool? {
         switch self[name] {
         case nil: return nil

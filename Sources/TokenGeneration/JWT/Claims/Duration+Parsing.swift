@@ -60,7 +60,7 @@ private struct DurationParser {
     private mutating func parseNumber() throws(TokenError) -> Int64 {
         let start = position
         var number: Int64 = 0
-        while position < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[position]) {
+        while position < text.count, text[position].isDigit {
             let (product, productOverflow) = number.multipliedReportingOverflow(by: 10)
             let (sum, sumOverflow) = product.addingReportingOverflow(Int64(text[position] - UInt8(ascii: "0")))
             guard !productOverflow, !sumOverflow else { throw failure("the number is too large", at: start) }

@@ -8,8 +8,6 @@ struct SerializedClaims: Sendable {
     }
 
     /// Uses JSON unchanged, if it's a strict JSON object.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(checking json: [UInt8]) throws(TokenError) {
         bytes = json
         do throws(TokenError) {
@@ -20,8 +18,6 @@ struct SerializedClaims: Sendable {
     }
 
     /// Encodes a value as a JSON object: sorted, without white space, with dates as NumericDate.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(encoding value: some Encodable) throws(TokenError) {
         let json: [UInt8]
         let hasUnusualNames: Bool

@@ -89,15 +89,6 @@ struct EntraTenants: Sendable {
 
     /// Returns a Boolean value that indicates whether a text is a GUID in lower case.
     private static func isTenant(_ text: String) -> Bool {
-        let bytes = Array(text.utf8)
-        return bytes.count == 36
-            && bytes.indices.allSatisfy { index in
-                switch index {
-                case 8, 13, 18, 23: bytes[index] == UInt8(ascii: "-")
-                default: Self.hexadecimal.contains(bytes[index])
-                }
-            }
+        UUID(uuidString: text)?.uuidString.lowercased().isExactly(text) ?? false
     }
-
-    private static let hexadecimal = Array("0123456789abcdef".utf8)
 }

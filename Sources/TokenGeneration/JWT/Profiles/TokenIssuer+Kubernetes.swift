@@ -64,7 +64,6 @@ extension TokenIssuer {
 private struct KubernetesClaims {
     private let members: JSONObject
 
-    /// - Throws: ``TokenError`` with the code `malformedClaim`.
     init(_ claims: JSONObject) throws(TokenError) {
         guard let members = claims["kubernetes.io"]?.object else {
             throw TokenError(.malformedClaim, "the claim “kubernetes.io” must be an object")

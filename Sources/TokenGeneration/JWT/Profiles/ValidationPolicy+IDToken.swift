@@ -232,9 +232,7 @@ extension VerificationKey {
     /// - Throws: `CryptoError` if OpenSSL doesn't support the hash function.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
-        let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in
-            try algorithm.details?.hash(bytes, on: curve)
-        }
+        let digest = try algorithm.details?.hash(text.utf8.span.octets, on: curve)
         return digest.map { Base64URL.encode(Array($0.prefix($0.count / 2))) }
     }
 }

@@ -98,13 +98,13 @@ struct DecryptionOptions {
         _ console: Console
     ) throws(CommandFailure) -> JWEDecrypter {
         let keys = try keys(console)
-        let policy = DecryptionPolicy(
+        var policy = DecryptionPolicy(
             algorithms: Set(algorithms ?? keys.map(\.algorithm)),
             encryptions: Set(encryptions),
-            maximumPasswordIterations: password == nil ? 0 : maximumIterations,
-            understoodExtensions: understood,
-            limits: limits
+            maximumPasswordIterations: password == nil ? 0 : maximumIterations
         )
+        policy.understoodExtensions = understood
+        policy.limits = limits
         // A single remaining key is used even if its kid differs, as for verification.
         let headers = [token.unverifiedProtectedHeader, token.unprotectedHeader] + token.recipientHeaders
         let stated = { (name: String) in headers.compactMap { $0[name]?.string } }

@@ -76,13 +76,13 @@ struct JWSVerifyCommand {
     }
 
     private func run(on console: Console) throws {
-        let limits = JWSLimits(size: TokenInput.sizeLimit)
-        let verifier =
+        var verifier =
             switch try keys.keys(console) {
-            case .one(let key): JWSVerifier(key: key, understoodExtensions: understood, limits: limits)
-            case .set(let set, let selection):
-                JWSVerifier(keys: set, selection: selection, understoodExtensions: understood, limits: limits)
+            case .one(let key): JWSVerifier(key: key)
+            case .set(let set, let selection): JWSVerifier(keys: set, selection: selection)
             }
+        verifier.understoodExtensions = understood
+        verifier.limits.size = TokenInput.sizeLimit
         let text = try token.read()
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
         let verified = try CommandFailure.reporting(.rejected) {
@@ -101,17 +101,13 @@ struct JWSVerifyCommand {
     private func verify(_ text: String, _ detached: Data?, _ verifier: JWSVerifier) throws(TokenError) -> VerifiedJWS {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
         if !isJSON, let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
-        switch (isJSON, detached) {
-        case (false, nil):
-            do throws(TokenError) {
-                return try verifier.verify(compact: text)
-            } catch  where error.code == .signatureInvalid && text.contains("..") {
-                throw TokenError(error.code, error.message + "; if the payload is detached, pass it with --payload")
-            }
-        case (false, let payload?): return try verifier.verify(compact: text, detachedPayload: payload)
-        case (true, nil): return try verifier.verify(json: text, requiring: required.policy)
-        case (true, let payload?):
-            return try verifier.verify(json: text, detachedPayload: payload, requiring: required.policy)
+        guard !isJSON else {
+            return try verifier.verify(json: text, detachedPayload: detached, requiring: required.policy)
+        }
+        do throws(TokenError) {
+            return try verifier.verify(compact: text, detachedPayload: detached)
+        } catch  where error.code == .signatureInvalid && detached == nil && text.contains("..") {
+            throw TokenError(error.code, error.message + "; if the payload is detached, pass it with --payload")
         }
     }
 }

@@ -5,7 +5,7 @@ struct KeyThumbprintCommand {
     enum Hash: String, CaseIterable, NamedValue {
         case sha256, sha384, sha512
 
-        var function: ThumbprintHash {
+        var function: NamedHash {
             switch self {
             case .sha256: .sha256
             case .sha384: .sha384

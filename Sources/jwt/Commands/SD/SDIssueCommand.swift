@@ -21,7 +21,7 @@ struct SDIssueCommand {
         verifiers don't learn how many claims are hidden (default: 0)
         """
     )
-    private static let hash = Option<SDJWTHashAlgorithm>(
+    private static let hash = Option<NamedHash>(
         "hash",
         value: "sha-256|sha-384|sha-512",
         "The hash algorithm of the digests (default: sha-256)"
@@ -81,7 +81,7 @@ struct SDIssueCommand {
     private let holder: InputFile?
     private let paths: [ClaimPath]
     private let decoyCount: DecoyCount?
-    private let hashAlgorithm: SDJWTHashAlgorithm
+    private let hashAlgorithm: NamedHash
     private let header: HeaderOptions
     private let type: String
     private let claims: ClaimOptions
@@ -165,6 +165,6 @@ struct SDIssueCommand {
     }
 }
 
-extension SDJWTHashAlgorithm: NamedValue {
+extension NamedHash: NamedValue {
     static let names = ["sha-256", "sha-384", "sha-512"]
 }

@@ -157,7 +157,7 @@ struct SignCommand {
             let others = try BatchRun.object(in: line)
             if isVerbatim {
                 try ClaimOptions.check(others)
-                let generator = JWTGenerator(header: parameters, claimsOctets: line, signingService: service)
+                let generator = JWTGenerator(header: parameters, claimsJSON: Data(line), signingService: service)
                 return .token(try generator.token())
             }
             let claims = try self.claims.claims(adding: others, from: "the line", now: ClaimOptions.now)
