@@ -80,7 +80,7 @@ struct JSONSplitter: Sendable {
 
     /// Returns the value that ends with the stream, if any.
     mutating func finish() throws(Failure) -> [UInt8]? {
-        switch framing.wrapped {
+        switch framing {
         case .lines: return value.allSatisfy(\.isJSONWhitespace) ? nil : takeValue()
         case .concatenated:
             guard isInValue else { return nil }
@@ -145,7 +145,7 @@ struct JSONSplitter: Sendable {
 
     /// Returns the expectation after a byte that separates values, or `nil` for any other byte.
     private func expectation(after byte: UInt8) -> Expectation? {
-        switch (framing.wrapped, expectation, byte) {
+        switch (framing, expectation, byte) {
         case (.textSequence, _, .recordSeparator): .valueOrEnd
         case (.textSequence, .resumption, _): .resumption
         case (.arrayElements, .opening, UInt8(ascii: "[")): .valueOrEnd

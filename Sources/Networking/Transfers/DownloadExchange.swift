@@ -55,7 +55,7 @@ final class DownloadExchange: Sendable {
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         let preference = HTTPDigest.Field.representation.preferenceName
-        if digest.isOfferRequired, request.value(forHTTPHeaderField: preference) == nil {
+        if digest == .required, request.value(forHTTPHeaderField: preference) == nil {
             let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
             request.setValue(wanted.fieldValue, forHTTPHeaderField: preference)
         }

@@ -99,7 +99,7 @@ struct DownloadRun: Sendable {
     }
 
     private func expectedDigests(_ part: PartFile, _ response: HTTPResponse) throws -> [HTTPDigest] {
-        if let known = options.digest.known { return [known] }
+        if case .known(let digest) = options.digest { return [digest] }
         guard options.digest.usesOffers else { return [] }
         if let offer = try OfferedDigest(response) {
             guard offer.isVerifiable else {
@@ -112,7 +112,7 @@ struct DownloadRun: Sendable {
             return offer.digests
         }
         if let first = try part.record?.digest.flatMap({ try HTTPDigest(parsing: [$0]) }) { return [first] }
-        guard !options.digest.isOfferRequired else {
+        guard options.digest != .required else {
             throw NetworkError(
                 .digestMissing,
                 "the server offers no SHA-256 or SHA-512 digest of “\(part.name)”, which is required; "
