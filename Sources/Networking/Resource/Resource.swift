@@ -18,7 +18,7 @@ public struct Resource: Sendable {
     public typealias RequestMaker = @Sendable () async throws -> URLRequest
 
     /// Creates the base request, with a body that doesn't fit in a `URLRequest`.
-    let makeBase: @Sendable () async throws -> AttemptLoop.Base
+    var makeBase: @Sendable () async throws -> AttemptLoop.Base
     /// The interceptors that run after the client's for every attempt, in order.
     public var interceptors: [any RequestInterceptor]
     /// The decoding of error bodies; with `nil`, the client's options decide.

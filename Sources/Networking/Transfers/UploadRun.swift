@@ -7,7 +7,7 @@ struct UploadRun<Value: Sendable>: Sendable {
     let resource: Resource
     let source: UploadSource
     let options: UploadOptions
-    let decode: @Sendable (HTTPResponse) throws -> Value
+    let decoding: ModelDecoding<Value>
     let monitor: TransferMonitor<Value>
 
     func run() async throws -> Value {
@@ -17,7 +17,7 @@ struct UploadRun<Value: Sendable>: Sendable {
             let loop = AttemptLoop(client: client, resource: prepared())
             let response = try await loop.run { try await urlRequest() }
             monitor.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
-            return try decode(response)
+            return try decoding.model(of: response)
         }
     }
 
