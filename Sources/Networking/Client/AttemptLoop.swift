@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 
 /// The attempt loop of one operation; nothing else sends requests.
-struct AttemptLoop {
+struct AttemptLoop: Sendable {
     /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
     typealias Base = (request: URLRequest, body: HTTPBody?)
 
@@ -11,11 +11,11 @@ struct AttemptLoop {
     let chain: InterceptorChain
     /// The observers of the client and of the request.
     let observers: [any ClientObserver]
-    let requestOptions: RequestOptions
+    var requestOptions: RequestOptions
     let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
     /// The background operations of the client; `nil` within one of them.
-    let renewals: Renewals?
+    var renewals: Renewals?
     private let compressionRefusals: CompressionRefusals
     /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
@@ -23,7 +23,7 @@ struct AttemptLoop {
     /// deadline applies until the header arrives, and the client's maximum size doesn't apply.
     var isEndless = false
     /// Receives the body of an accepted response; an error fails the attempt.
-    var receiver: ((HTTPResponse) async throws -> Void)?
+    var receiver: (@Sendable (HTTPResponse) async throws -> Void)?
 
     init(
         client: NetworkClient,
@@ -41,25 +41,6 @@ struct AttemptLoop {
         self.requestOptions = requestOptions
         self.traits = traits
         self.errorDecoding = errorDecoding
-    }
-
-    /// Creates a loop that renews a stored response in the background, without a client.
-    init(
-        renewingWith transport: any HTTPTransport,
-        _ options: NetworkClient.Options,
-        chain: InterceptorChain,
-        options requestOptions: RequestOptions,
-        traits: RequestTraits
-    ) {
-        self.transport = transport
-        self.options = options
-        self.chain = chain
-        observers = options.observers.merging(requestOptions.additionalObservers)
-        self.requestOptions = requestOptions
-        self.traits = traits
-        renewals = nil
-        compressionRefusals = CompressionRefusals()
-        errorDecoding = nil
     }
 
     /// Makes attempts until one succeeds or the operation fails.
