@@ -17,7 +17,7 @@ extension UserAgent {
         /// The values of the process and the machine, read once.
         static let process = {
             var sources = Self()
-            // Foundation finds the main bundle through this link. Without /proc, `Bundle.main` traps.
+            // Foundation finds the main bundle through this link. Without it, `Bundle.main` traps.
             let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
             let bundle = (program == nil ? nil : Bundle.main.infoDictionary) ?? [:]
             sources.applicationName = bundle["CFBundleName"] as? String ?? ProcessInfo.processInfo.processName
