@@ -31,7 +31,14 @@ public struct URLQuery: Sendable, Hashable {
     ///   - name: The name.
     ///   - value: The value. `nil` adds nothing; an array adds one parameter per element.
     public mutating func append(_ name: String, _ value: (any URLQueryValue)?) {
-        value?.append(to: &self, name: name)
+        guard let texts = value?.queryTexts, !texts.isEmpty else { return }
+        // The cast also unwraps optional formatted values.
+        switch (value as? URLQueryFormattedValue)?.format {
+        case nil: items += texts.map { (name, .text($0)) }
+        case .commaSeparated: items.append((name, .list(texts)))
+        case .bracketed: items += texts.map { ("\(name)[]", .text($0)) }
+        case .percentEncoded: items += texts.map { (name, .encoded($0)) }
+        }
     }
 
     /// Appends a name without a value and without `=`, which some APIs require.
@@ -41,18 +48,14 @@ public struct URLQuery: Sendable, Hashable {
         items.append((name, .absent))
     }
 
-    mutating func append(_ name: String, value: Content) {
-        items.append((name, value))
-    }
-
     /// Returns elements in one comma-separated parameter, as in `id=1,2,3`.
     ///
     /// Commas in elements are escaped.
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryList {
-        URLQueryList(style: .commaSeparated, elements: elements)
+    public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .commaSeparated, queryTexts: elements.queryTexts)
     }
 
     /// Returns elements in parameters with bracketed names, as in `id[]=1&id[]=2`.
@@ -61,8 +64,8 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryList {
-        URLQueryList(style: .bracketed, elements: elements)
+    public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .bracketed, queryTexts: elements.queryTexts)
     }
 
     /// Returns a value that is already percent-encoded and is sent unchanged.
@@ -72,8 +75,8 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter value: The encoded value. A `&` in it starts another parameter.
     /// - Returns: The value.
-    public static func percentEncoded(_ value: String) -> URLQueryRawValue {
-        URLQueryRawValue(encoded: value)
+    public static func percentEncoded(_ value: String) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .percentEncoded, queryTexts: [value])
     }
 
     /// The query, percent-encoded, without the question mark.
