@@ -16,21 +16,13 @@ public import FoundationNetworking
 public struct LoggingInterceptor: RequestInterceptor {
     /// The amount of detail.
     @nonexhaustive
-    public enum Level: Int, Sendable, Comparable {
+    public enum Level: Sendable, Comparable {
         /// One line for each request and one for its outcome.
         case line
         /// Also the header fields.
         case headers
         /// Also the bodies, if they're text.
         case body
-
-        /// Returns whether a level logs less than another.
-        ///
-        /// - Parameters:
-        ///   - left: A level.
-        ///   - right: Another level.
-        /// - Returns: `true` if the left level logs less.
-        public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// Receives an event on the request's thread; must return at once.
