@@ -14,9 +14,6 @@ public import FoundationNetworking
 ///
 /// In each step of ``RequestInterceptor``, the client's interceptors run before the resource's.
 public struct Resource: Sendable {
-    /// A closure that creates the base request; the client calls it for each attempt.
-    public typealias RequestMaker = @Sendable () async throws -> URLRequest
-
     /// Creates the base request, with a body that doesn't fit in a `URLRequest`.
     var makeBase: @Sendable () async throws -> AttemptLoop.Base
     /// The interceptors that run after the client's for every attempt, in order.
@@ -73,7 +70,7 @@ public struct Resource: Sendable {
         traits: RequestTraits = RequestTraits(),
         requiresAuthentication: Bool = true,
         options: RequestOptions = RequestOptions(),
-        urlRequest: @escaping RequestMaker
+        urlRequest: @escaping @Sendable () async throws -> URLRequest
     ) {
         self.init(
             interceptors: interceptors,

@@ -1,9 +1,8 @@
 extension Retry.Action {
     /// Returns the action with the higher priority.
     ///
-    /// From highest to lowest: `noRetry`, `retryAfter` (the longer delay), `retry`, `none`. If both
-    /// are
-    /// `noRetry`, the first wins.
+    /// From highest to lowest: `noRetry` (the first), `retryAfter` (the longer delay), `retry`,
+    /// `none`.
     ///
     /// - Parameters:
     ///   - first: The earlier action.

@@ -44,15 +44,5 @@ public struct TransferUpdates: AsyncSequence, Sendable {
             defer { withExtendedLifetime(owner) {} }
             return await base.next(isolation: #isolation)
         }
-
-        /// Waits for the next progress.
-        ///
-        /// - Parameter actor: The caller's actor.
-        /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
-        ///   canceled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
-            defer { withExtendedLifetime(owner) {} }
-            return await base.next(isolation: actor)
-        }
     }
 }

@@ -33,8 +33,8 @@ struct MultipartFormDataTests {
     func octets() async throws {
         var form = try MultipartFormData(boundary: "AaB03x")
         form.append("Ada", name: "who")
-        try form.append(Data("{}".utf8), name: "model", fileName: "model.json")
-        try form.append(Data([0, 13, 10, 255]), name: "raw", contentType: "application/x-raw")
+        try form.append(.data(Data("{}".utf8)), name: "model", fileName: "model.json")
+        try form.append(.data(Data([0, 13, 10, 255])), name: "raw", contentType: "application/x-raw")
         let expected =
             Data(
                 """
@@ -91,7 +91,7 @@ struct MultipartFormDataTests {
         var form = try MultipartFormData(boundary: "AaB03x")
         for name in Self.names {
             form.append(Self.content(name), name: name)
-            try form.append(Data(Self.content(name).utf8), name: name, fileName: name, contentType: "text/plain")
+            try form.append(.data(Data(Self.content(name).utf8)), name: name, fileName: name, contentType: "text/plain")
         }
         let parsed = try ParsedForm(try await Self.octets(of: form), contentType: form.contentType)
         try #require(parsed.parts.count == 2 * Self.names.count)
@@ -116,7 +116,7 @@ struct MultipartFormDataTests {
                     let name = "part \(index)"
                     switch index % 5 {
                     case 0:
-                        try form.append(large, name: name)
+                        try form.append(.data(large), name: name)
                         expected.append(.init(name: name, content: large))
                     case 1:
                         try form.append(file: file, name: name)
@@ -218,7 +218,7 @@ struct MultipartFormDataTests {
             #expect(await failure { try form.append(file: url, name: "a") }?.code == .invalidRequest)
         }
         for type in ["", "text", "text/plain\r\nX-Evil: 1", "text/plain\u{7F}", "a b/c", "text/plain; a=\"\n\""] {
-            let error = await failure { try form.append(Data(), name: "a", contentType: type) }
+            let error = await failure { try form.append(.data(Data()), name: "a", contentType: type) }
             #expect(error?.code == .invalidRequest, "\(type.debugDescription)")
         }
         #expect(form.count == 0)
@@ -249,7 +249,7 @@ struct MultipartFormDataTests {
     )
     func mediaTypes(name: String, type: String) async throws {
         var form = MultipartFormData()
-        try form.append(Data(), name: "a", fileName: name)
+        try form.append(.data(Data()), name: "a", fileName: name)
         let parsed = try ParsedForm(try await Self.octets(of: form), contentType: form.contentType)
         #expect(parsed.parts == [.init(name: "a", fileName: name, contentType: type, content: Data())])
     }

@@ -46,7 +46,6 @@ struct ModelDecodingTests {
     func noContent(_ status: Int) throws {
         let body = status == 200 ? "" : "null and void"
         #expect(try ModelDecoding.json(Foo?.self).decode(response(body, status: status)) == nil)
-        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(body, status: status)) == nil)
         #expect(try ModelDecoding.json([Foo].self).whenEmpty { [] }.decode(response(body, status: status)) == [])
         let error = #expect(throws: NetworkError.self) {
             try ModelDecoding.json(Foo.self).decode(response(body, status: status))
@@ -59,7 +58,6 @@ struct ModelDecodingTests {
     func optional() throws {
         #expect(try ModelDecoding.json(Foo?.self).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
         #expect(try ModelDecoding.json(Foo?.self).decode(response("null")) == nil)
-        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
         #expect(throws: DecodingError.self) { try ModelDecoding.json(Foo?.self).decode(response("{}")) }
         #expect(try ModelDecoding.json([Int].self).whenEmpty { [] }.decode(response("[1]")) == [1])
     }
@@ -125,14 +123,6 @@ struct ErrorDecodingTests {
         #expect(decoding.decode(response(#"{"reason":"full"}"#)) as? Failure == Failure(reason: "full"))
         #expect(decoding.decode(response("{}")) == nil)
         #expect(ErrorDecoding.none.decode(response(#"{"reason":"full"}"#)) == nil)
-    }
-
-    @Test("Uses the first decoding that finds an error")
-    func first() {
-        let decoding = ErrorDecoding.first(.problemDetails, .json(Failure.self))
-        #expect(decoding.decode(response(#"{"reason":"a"}"#)) as? Failure == Failure(reason: "a"))
-        let problem = decoding.decode(response(#"{"reason":"a"}"#, type: "application/problem+json"))
-        #expect(problem is ProblemDetails)
     }
 
     @Test("Decodes the members of RFC 9457, and extensions")
