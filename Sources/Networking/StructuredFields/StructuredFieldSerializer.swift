@@ -117,22 +117,15 @@ struct StructuredFieldSerializer {
     }
 
     private mutating func append(string: String) throws(NetworkError) {
-        var needsEscape = false
-        let bytes = string.utf8.span
-        for index in bytes.indices {
-            let byte = bytes[index]
+        octets.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
             guard StructuredFieldSyntax.isPrintable(byte) else {
                 throw defect("a string has a character that isn't printable ASCII; use a display string")
             }
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { needsEscape = true }
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { octets.append(UInt8(ascii: "\\")) }
+            octets.append(byte)
         }
-        if needsEscape {
-            append(HTTPSyntax.quotedString(string))
-        } else {
-            octets.append(UInt8(ascii: "\""))
-            append(string)
-            octets.append(UInt8(ascii: "\""))
-        }
+        octets.append(UInt8(ascii: "\""))
     }
 
     private mutating func append(displayString: String) {
