@@ -1,8 +1,11 @@
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 /// The attempt loop of one operation; nothing else sends requests.
 struct AttemptLoop: Sendable {
+    private static let operationCount = Atomic<UInt64>(0)
+
     /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
     typealias Base = (request: URLRequest, body: HTTPBody?)
 
@@ -51,7 +54,7 @@ struct AttemptLoop: Sendable {
     func run(_ makeBase: () async throws -> Base) async throws -> HTTPResponse {
         let started = options.timeSource.now()
         let deadline = timeout.map { started + $0 }
-        let operation = OperationNumber.next()
+        let operation = Self.operationCount.wrappingAdd(1, ordering: .relaxed).newValue
         let credentialFields = credentialFields
         var state = Retry.State(started: started)
         var compression = BodyCompression(

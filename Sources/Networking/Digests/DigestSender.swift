@@ -51,7 +51,7 @@ public struct DigestSender: RequestInterceptor {
             return request
         }
         let isPartial = request.value(forHTTPHeaderField: "Content-Range") != nil
-        let headers = HTTPHeaders((request.allHTTPHeaderFields ?? [:]).map { .init(name: $0, value: $1) })
+        let headers = request.headerFields
         var digest: HTTPDigest?
         for field in fields where field == .content || !isPartial {
             guard try HTTPDigest(field, in: headers) == nil else { continue }

@@ -21,11 +21,7 @@ extension HTTPDigest {
         ///   one.
         package init(_ algorithms: [Algorithm]) throws(NetworkError) {
             self.algorithms = algorithms
-            do {
-                states = Mutex(try algorithms.map { try HashState($0.function) })
-            } catch {
-                throw Self.failure(error)
-            }
+            states = Mutex(try Self.computing { try algorithms.map { try HashState($0.function) } })
         }
 
         /// Appends bytes to the content.
@@ -33,12 +29,10 @@ extension HTTPDigest {
         /// - Parameter part: The next bytes.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func update(_ part: Data) throws(NetworkError) {
-            do {
+            try Self.computing {
                 try states.withLock { states in
                     for state in states { try state.update(part.bytes) }
                 }
-            } catch {
-                throw Self.failure(error)
             }
         }
 
@@ -47,16 +41,16 @@ extension HTTPDigest {
         /// - Returns: The digest.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func finish() throws(NetworkError) -> HTTPDigest {
-            do {
-                let hashes = try states.withLock { states in try states.map { Data(try $0.finish()) } }
-                return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
-            } catch {
-                throw Self.failure(error)
+            let hashes = try Self.computing {
+                try states.withLock { states in try states.map { Data(try $0.finish()) } }
             }
+            return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
         }
 
-        private static func failure(_ error: any Error) -> NetworkError {
-            NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+        private static func computing<Result>(_ body: () throws -> Result) throws(NetworkError) -> Result {
+            do { return try body() } catch {
+                throw NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+            }
         }
     }
 

@@ -63,13 +63,16 @@ extension HTTPBody {
         as name: String,
         _ take: @escaping @Sendable (Data) async throws -> Void
     ) async throws {
-        let progress = Mutex(ReadingProgress())
+        let progress = Mutex((count: 0, failure: (any Error)?.none))
         do {
             try await producer { part in
                 guard !part.isEmpty else { return }
                 try Task.checkCancellation()
                 do {
-                    let count = progress.withLock { $0.add(part.count) }
+                    let count = progress.withLock { progress in
+                        progress.count += part.count
+                        return progress.count
+                    }
                     if let length, count > length { throw Self.mismatch(name, "longer", length) }
                     try await take(part)
                 } catch {
@@ -104,17 +107,5 @@ extension HTTPBody {
             "the request's body couldn't be created; it wasn't sent completely",
             cause: error
         )
-    }
-}
-
-/// The progress of reading a body.
-private struct ReadingProgress {
-    var count = 0
-    /// The error thrown by the receiver of the parts.
-    var failure: (any Error)?
-
-    mutating func add(_ more: Int) -> Int {
-        count += more
-        return count
     }
 }

@@ -54,10 +54,9 @@ final class DownloadExchange: Sendable {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        let preference = HTTPDigest.Field.representation.preferenceName
-        if digest == .required, request.value(forHTTPHeaderField: preference) == nil {
+        if digest == .required {
             let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
-            request.setValue(wanted.fieldValue, forHTTPHeaderField: preference)
+            request.setDefaultField(HTTPDigest.Field.representation.preferenceName, wanted.fieldValue)
         }
         guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
             state.withLock { $0.asked = nil }
