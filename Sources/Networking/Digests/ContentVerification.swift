@@ -11,12 +11,7 @@ package struct ContentVerification: Sendable {
 
     private let source: Source
 
-    /// Creates a verification of a response's own digests.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - method: The method of the request.
-    ///   - isRequired: Whether a missing digest is an error.
+    /// Creates a verification of a response's own digests, with the method of its request.
     init(of response: HTTPResponse, method: String, isRequired: Bool) {
         // A 206 has a part of the representation. A response to an unsafe method without content
         // can have the digest of the changed resource (RFC 9530 §3.1).
@@ -32,8 +27,6 @@ package struct ContentVerification: Sendable {
     /// Verifies a response that is in memory, or returns one whose stream throws at its end if it
     /// doesn't have the digests.
     ///
-    /// - Parameter response: The response.
-    /// - Returns: The response.
     /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
     ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
     ///   malformed.

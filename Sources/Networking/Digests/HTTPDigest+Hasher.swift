@@ -14,9 +14,8 @@ extension HTTPDigest {
         private let algorithms: [Algorithm]
         private let states: Mutex<[HashState]>
 
-        /// Starts the computation.
+        /// Starts the computation with at least one algorithm.
         ///
-        /// - Parameter algorithms: The algorithms, at least one.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL doesn't offer
         ///   one.
         package init(_ algorithms: [Algorithm]) throws(NetworkError) {
@@ -26,7 +25,6 @@ extension HTTPDigest {
 
         /// Appends bytes to the content.
         ///
-        /// - Parameter part: The next bytes.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func update(_ part: Data) throws(NetworkError) {
             try Self.computing {
@@ -38,7 +36,6 @@ extension HTTPDigest {
 
         /// Returns the digest of all bytes; don't use the hasher afterwards.
         ///
-        /// - Returns: The digest.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func finish() throws(NetworkError) -> HTTPDigest {
             let hashes = try Self.computing {

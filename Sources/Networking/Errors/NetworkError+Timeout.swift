@@ -132,14 +132,8 @@ extension NetworkError.Timeout {
 }
 
 extension NetworkError {
-    /// Returns the error of a request that took too long, with the same text for all transports.
-    ///
-    /// - Parameters:
-    ///   - limit: The time limit that was exceeded.
-    ///   - limits: The limits of the request.
-    ///   - phase: The phase of the request.
-    ///   - peer: The server or proxy that took too long.
-    /// - Returns: The error.
+    /// Returns the error of a request to a server or proxy that took too long, with the same text
+    /// for all transports.
     package static func timedOut(
         _ limit: Timeout.Limit,
         of limits: HTTPTransportLimits,
@@ -158,13 +152,7 @@ extension NetworkError {
         }
     }
 
-    /// Creates the error of an exceeded time limit.
-    ///
-    /// - Parameters:
-    ///   - limit: The time limit that was exceeded.
-    ///   - phase: The phase of the request.
-    ///   - message: The failure.
-    ///   - code: The code. The default is `timedOut`; some limits keep an older code.
+    /// Creates the error of an exceeded time limit; some limits keep an older code.
     package init(_ limit: Timeout.Limit, _ phase: Timeout.Phase, _ message: String, code: Code = .timedOut) {
         let timeout = Timeout(limit: limit, phase: phase)
         self.init(code, "\(message), \(timeout.clause)", timeout: timeout)

@@ -21,9 +21,6 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     }
 
     /// Returns whether the challenge has a scheme, ignoring case.
-    ///
-    /// - Parameter scheme: The scheme's name.
-    /// - Returns: `true` if the schemes match.
     package func isOfScheme(_ scheme: String) -> Bool {
         self.scheme.equalsIgnoringASCIICase(scheme)
     }

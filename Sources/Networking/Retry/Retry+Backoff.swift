@@ -15,12 +15,8 @@ extension Retry {
             self.delay = delay
         }
 
-        /// Returns the action to take after a failure.
-        ///
-        /// - Parameters:
-        ///   - state: The attempts so far.
-        ///   - minimum: The delay that the server asks for.
-        /// - Returns: `retryAfter` or `noRetry`.
+        /// Returns the action to take after a failure: `retryAfter`, with at least the delay that
+        /// the server asks for, or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
             truncation.action(
                 delay: { delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum) },
@@ -90,14 +86,8 @@ extension Retry {
             }
         }
 
-        /// Returns a backoff that doubles the delay without a limit, for code that counts its own
-        /// attempts.
-        ///
-        /// - Parameters:
-        ///   - baseDelay: The delay before the first retry.
-        ///   - maximum: The longest delay.
-        ///   - jitter: The random part of a delay.
-        /// - Returns: The backoff.
+        /// Returns a backoff that doubles the delay up to a maximum and has no limit on retries,
+        /// for code that counts its own attempts.
         package static func doubling(_ baseDelay: Duration, to maximum: Duration, jitter: Jitter = .none) -> Self {
             exponential(baseDelay, maximum: maximum, jitter: jitter, until: .maxRetries(.max))
         }

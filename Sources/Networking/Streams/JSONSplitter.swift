@@ -36,6 +36,7 @@ struct JSONSplitter: Sendable {
     }
 
     let framing: JSONFraming
+    /// The maximum size of a value in bytes.
     private let maximumSize: Int
     private var expectation: Expectation
     /// The bytes of the incomplete value.
@@ -48,11 +49,6 @@ struct JSONSplitter: Sendable {
     private var isInString = false
     private var isEscaped = false
 
-    /// Creates a splitter.
-    ///
-    /// - Parameters:
-    ///   - framing: The way in which the values are separated.
-    ///   - maximumSize: The maximum size of a value in bytes.
     init(_ framing: JSONFraming, maximumSize: Int) {
         self.framing = framing
         self.maximumSize = maximumSize

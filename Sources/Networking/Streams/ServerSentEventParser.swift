@@ -11,6 +11,7 @@ struct ServerSentEventParser {
     /// The time to wait before reconnecting, once the server has sent one.
     private(set) var reconnectionTime: Duration?
 
+    /// The maximum size of a line, and of an event's data, in bytes.
     private let maximumSize: Int
     /// The incomplete line.
     private var line: [UInt8] = []
@@ -24,11 +25,7 @@ struct ServerSentEventParser {
     private var id: String
     private var retry: Duration?
 
-    /// Creates a parser.
-    ///
-    /// - Parameters:
-    ///   - lastEventID: The ID before the first event.
-    ///   - maximumSize: The maximum size of a line, and of an event's data, in bytes.
+    /// Creates a parser with the ID before the first event.
     init(lastEventID: String = "", maximumSize: Int) {
         self.lastEventID = lastEventID
         id = lastEventID

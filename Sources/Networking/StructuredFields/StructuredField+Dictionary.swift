@@ -29,9 +29,6 @@ extension StructuredField {
 
         /// Parses a field that must not repeat a key, such as `Signature`.
         ///
-        /// - Parameters:
-        ///   - lines: The field's values, in order.
-        ///   - limits: The largest field to accept.
         /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
         ///   large, or repeats a key.
         package init(

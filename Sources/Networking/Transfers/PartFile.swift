@@ -23,16 +23,11 @@ final class PartFile: Sendable {
         /// The digest of the whole file that the first response offered, as a field value.
         var digest: String?
 
-        /// Returns the number of bytes in the part file that are certainly correct.
+        /// Returns how many of the bytes in the part file are certainly correct: all, or only those
+        /// that were flushed to the disk.
         ///
-        /// After a crash of the machine, bytes that weren't flushed to the disk may be missing or
-        /// zero.
-        ///
-        /// - Parameters:
-        ///   - count: The number of bytes in the part file.
-        ///   - current: The identifier of the current boot. If it's empty, whether the machine
-        ///     crashed isn't known.
-        /// - Returns: All bytes, or only those that were flushed to the disk.
+        /// After a crash of the machine, other bytes may be missing or zero. If the identifier of
+        /// the current boot is empty, whether the machine crashed isn't known.
         func usableCount(of count: Int, boot current: String) -> Int {
             boot == current && !current.isEmpty ? count : min(count, synchronized)
         }
@@ -56,10 +51,6 @@ final class PartFile: Sendable {
 
     /// Opens the part file of a download, and determines how much of it is usable.
     ///
-    /// - Parameters:
-    ///   - path: The path of the part file.
-    ///   - name: The name of the target.
-    ///   - resource: The SHA-256 hash of the URL.
     /// - Throws: ``NetworkError`` with the code `transferInProgress` or `cannotUseFile`.
     init(path: String, name: String, resource: String) throws(NetworkError) {
         self.path = path
@@ -154,13 +145,8 @@ final class PartFile: Sendable {
         file.unlock()
     }
 
-    /// Gives the file the target's name.
+    /// Gives the file the target's name and permissions, and returns its final path.
     ///
-    /// - Parameters:
-    ///   - target: The target's path.
-    ///   - existing: The handling of an existing file with that name.
-    ///   - mode: The permissions of the file.
-    /// - Returns: The file's final path.
     /// - Throws: ``NetworkError`` with the code `fileExists` or `cannotUseFile`.
     func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)

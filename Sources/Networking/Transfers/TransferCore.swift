@@ -19,11 +19,7 @@ final class TransferCore<Value: Sendable>: Sendable {
     private let run: @Sendable (TransferMonitor<Value>) async throws -> Value
     private let state = Mutex(State())
 
-    /// Creates a transfer that ``start()`` begins.
-    ///
-    /// - Parameters:
-    ///   - client: The client.
-    ///   - run: Performs one run, which ends early when its task is canceled.
+    /// Creates a transfer; a run ends early when its task is canceled.
     init(client: NetworkClient, run: @escaping @Sendable (TransferMonitor<Value>) async throws -> Value) {
         queue = client.transferQueue
         self.run = run
