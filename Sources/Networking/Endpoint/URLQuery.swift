@@ -8,7 +8,7 @@
 /// percent-encoded. Everything except letters, digits and `-._~` is escaped, so no value can add a
 /// parameter, and a `+` stays a `+`.
 public struct URLQuery: Sendable, Hashable {
-    enum Content: Sendable, Hashable {
+    private enum Content: Hashable {
         case text(String)
         /// Elements separated by unescaped commas.
         case list([String])
@@ -17,7 +17,12 @@ public struct URLQuery: Sendable, Hashable {
         case absent
     }
 
-    private(set) var items: [(name: String, value: Content)] = []
+    private struct Item: Hashable {
+        let name: String
+        let value: Content
+    }
+
+    private var items: [Item] = []
 
     /// Creates an empty query.
     public init() {}
@@ -34,10 +39,10 @@ public struct URLQuery: Sendable, Hashable {
         guard let texts = value?.queryTexts, !texts.isEmpty else { return }
         // The cast also unwraps optional formatted values.
         switch (value as? URLQueryFormattedValue)?.format {
-        case nil: items += texts.map { (name, .text($0)) }
-        case .commaSeparated: items.append((name, .list(texts)))
-        case .bracketed: items += texts.map { ("\(name)[]", .text($0)) }
-        case .percentEncoded: items += texts.map { (name, .encoded($0)) }
+        case nil: items += texts.map { Item(name: name, value: .text($0)) }
+        case .commaSeparated: items.append(Item(name: name, value: .list(texts)))
+        case .bracketed: items += texts.map { Item(name: "\(name)[]", value: .text($0)) }
+        case .percentEncoded: items += texts.map { Item(name: name, value: .encoded($0)) }
         }
     }
 
@@ -45,7 +50,7 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter name: The name.
     public mutating func appendName(_ name: String) {
-        items.append((name, .absent))
+        items.append(Item(name: name, value: .absent))
     }
 
     /// Returns elements in one comma-separated parameter, as in `id=1,2,3`.
@@ -97,9 +102,9 @@ public struct URLQuery: Sendable, Hashable {
 
     private func encoded(_ encode: (String) -> String) throws(NetworkError) -> String {
         var pairs: [String] = []
-        for (name, value) in items {
-            let name = encode(name)
-            switch value {
+        for item in items {
+            let name = encode(item.name)
+            switch item.value {
             case .text(let text): pairs.append("\(name)=\(encode(text))")
             case .list(let elements): pairs.append("\(name)=\(elements.map(encode).joined(separator: ","))")
             case .absent: pairs.append(name)
@@ -115,26 +120,6 @@ public struct URLQuery: Sendable, Hashable {
             }
         }
         return pairs.joined(separator: "&")
-    }
-
-    /// Returns whether two queries have the same parameters in the same order.
-    ///
-    /// - Parameters:
-    ///   - left: A query.
-    ///   - right: Another query.
-    /// - Returns: `true` if they're equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.items.elementsEqual(right.items) { $0.name == $1.name && $0.value == $1.value }
-    }
-
-    /// Hashes the parameters.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        for item in items {
-            hasher.combine(item.name)
-            hasher.combine(item.value)
-        }
     }
 }
 
