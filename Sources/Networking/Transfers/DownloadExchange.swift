@@ -4,10 +4,7 @@ import Synchronization
 
 /// The requests and responses of one operation of a download, and the checks that they match.
 final class DownloadExchange: Sendable {
-    private struct Asked {
-        let offset: Int
-        let validator: ResumeValidator
-    }
+    private typealias Asked = (offset: Int, validator: ResumeValidator)
 
     private struct State {
         /// The range of the latest request, or `nil` if it requested everything.
@@ -64,7 +61,7 @@ final class DownloadExchange: Sendable {
         }
         request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
         request.setValue(validator.value, forHTTPHeaderField: "If-Range")
-        state.withLock { $0.asked = Asked(offset: offset, validator: validator) }
+        state.withLock { $0.asked = (offset, validator) }
         return (request, base.body)
     }
 
@@ -109,7 +106,7 @@ final class DownloadExchange: Sendable {
             total: length,
             synchronized: 0,
             boot: PartFile.boot,
-            digest: response.isDecoded ? nil : (try? OfferedDigest(response))?.digests.first?.fieldValue
+            digest: response.isDecoded ? nil : (try? response.offeredDigests)?.first?.fieldValue
         )
     }
 

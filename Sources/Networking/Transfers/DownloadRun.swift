@@ -101,15 +101,16 @@ struct DownloadRun: Sendable {
     private func expectedDigests(_ part: PartFile, _ response: HTTPResponse) throws -> [HTTPDigest] {
         if case .known(let digest) = options.digest { return [digest] }
         guard options.digest.usesOffers else { return [] }
-        if let offer = try OfferedDigest(response) {
-            guard offer.isVerifiable else {
+        let offers = try response.offeredDigests
+        if !offers.isEmpty {
+            guard !response.isDecoded else {
                 throw NetworkError(
                     .digestUnverifiable,
                     "the digest of “\(part.name)” is about its coded content, which was decoded although the request "
                         + "accepts no coding; the file was deleted. Use the digest “unchecked” to skip the check"
                 )
             }
-            return offer.digests
+            return offers
         }
         if let first = try part.record?.digest.flatMap({ try HTTPDigest(parsing: [$0]) }) { return [first] }
         guard options.digest != .required else {
