@@ -33,9 +33,7 @@ public struct ProblemDetails: Error, Sendable {
     }
 
     /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
-    ///
-    /// - Parameter json: The JSON data.
-    public init?(json: Data) {
+    init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type ?? "about:blank"
         title = members.title

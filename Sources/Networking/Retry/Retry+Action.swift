@@ -29,15 +29,5 @@ extension Retry {
         public let reason: Retry.Error?
         /// The attempts before the last failure.
         public let state: Retry.State
-
-        /// Creates an outcome.
-        ///
-        /// - Parameters:
-        ///   - reason: The reason for not retrying.
-        ///   - state: The attempts before the last failure.
-        public init(reason: Retry.Error?, state: Retry.State) {
-            self.reason = reason
-            self.state = state
-        }
     }
 }
