@@ -54,7 +54,7 @@ public final class Download: Transfer {
     }
 
     /// The current progress.
-    public var currentProgress: TransferProgress { core.monitor.progress }
+    public var currentProgress: TransferProgress { core.progress }
 
     /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }

@@ -15,7 +15,7 @@ final class DownloadExchange: Sendable {
 
     private let part: PartFile
     private let canResume: Bool
-    private let monitor: TransferMonitor<DownloadedFile>
+    private let core: TransferCore<DownloadedFile>
     private let resource: Resource
     private let digest: DownloadDigest
     private let state = Mutex(State())
@@ -23,13 +23,13 @@ final class DownloadExchange: Sendable {
     init(
         part: PartFile,
         canResume: Bool,
-        monitor: TransferMonitor<DownloadedFile>,
+        core: TransferCore<DownloadedFile>,
         resource: Resource,
         digest: DownloadDigest
     ) {
         self.part = part
         self.canResume = canResume
-        self.monitor = monitor
+        self.core = core
         self.resource = resource
         self.digest = digest
     }
@@ -75,7 +75,7 @@ final class DownloadExchange: Sendable {
         case (416, _):
             response.stream.cancel()
             try await offloading { try part.begin(nil) }
-            monitor.move(to: 0, of: nil)
+            core.move(to: 0, of: nil)
             state.withLock { $0.isIncomplete = true }
         case (206, nil):
             response.stream.cancel()
@@ -152,7 +152,7 @@ final class DownloadExchange: Sendable {
     }
 
     private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
-        monitor.move(to: part.count, of: total)
+        core.move(to: part.count, of: total)
         try await offloading {
             for try await octets in body {
                 if let end, octets.count > end - part.count {
@@ -160,7 +160,7 @@ final class DownloadExchange: Sendable {
                     throw mismatch("more bytes than it declared")
                 }
                 try part.append(octets)
-                monitor.move(to: part.count, of: total)
+                core.move(to: part.count, of: total)
             }
         }
         state.withLock { $0.trailers = body.trailers }

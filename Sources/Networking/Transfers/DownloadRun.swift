@@ -8,17 +8,17 @@ struct DownloadRun: Sendable {
     let resource: Resource
     let target: DownloadTarget
     let options: DownloadOptions
-    let monitor: TransferMonitor<DownloadedFile>
+    let core: TransferCore<DownloadedFile>
     let remains: DownloadResumeState
 
     func run() async throws -> DownloadedFile {
         try await client.transferQueue.withTurn {
-            monitor.enter(.running)
+            core.noteTurn()
             let first = try await firstRequest()
             let part = try await offloading { try openPart(for: first) }
             defer { part.unlock() }
             let resumed = part.resumePoint?.offset ?? 0
-            monitor.move(to: part.count, of: part.total)
+            core.move(to: part.count, of: part.total)
             do {
                 let response = try await receive(into: part, canResume: first.httpMethod ?? "GET" == "GET")
                 let file = try await commit(part, response, resumed: resumed)
@@ -131,7 +131,7 @@ struct DownloadRun: Sendable {
             let exchange = DownloadExchange(
                 part: part,
                 canResume: canResume,
-                monitor: monitor,
+                core: core,
                 resource: resource,
                 digest: options.digest
             )

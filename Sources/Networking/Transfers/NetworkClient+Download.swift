@@ -43,13 +43,13 @@ extension NetworkClient {
         options: DownloadOptions = DownloadOptions()
     ) -> Download {
         let remains = DownloadResumeState()
-        let core = TransferCore<DownloadedFile>(client: self) { monitor in
+        let core = TransferCore<DownloadedFile>(client: self) { core in
             let run = DownloadRun(
                 client: self,
                 resource: resource,
                 target: target,
                 options: options,
-                monitor: monitor,
+                core: core,
                 remains: remains
             )
             return try await run.run()

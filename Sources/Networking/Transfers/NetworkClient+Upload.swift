@@ -52,14 +52,14 @@ extension NetworkClient {
         _ options: UploadOptions
     ) -> Upload<Value> {
         let source = UploadSource(body)
-        let core = TransferCore<Value>(client: self) { monitor in
+        let core = TransferCore<Value>(client: self) { core in
             let run = UploadRun(
                 client: self,
                 resource: resource,
                 source: source,
                 options: options,
                 decoding: decoding,
-                monitor: monitor
+                core: core
             )
             return try await run.run()
         }
