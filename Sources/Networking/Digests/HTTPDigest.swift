@@ -63,16 +63,9 @@ public struct HTTPDigest: Hashable, Sendable {
 
     /// The value of a `Content-Digest` or `Repr-Digest` field.
     public var fieldValue: String {
-        var value = ""
-        for algorithm in Algorithm.allCases {
-            guard let hash = hashes[algorithm] else { continue }
-            if !value.isEmpty { value += ", " }
-            value += algorithm.rawValue
-            value += "=:"
-            value += hash.base64EncodedString()
-            value += ":"
-        }
-        return value
+        Algorithm.allCases.compactMap { algorithm in
+            hashes[algorithm].map { "\(algorithm)=:\($0.base64EncodedString()):" }
+        }.joined(separator: ", ")
     }
 
     /// Returns whether content has each of the digests.

@@ -69,8 +69,7 @@ extension NetworkClient {
     }
 
     private static func resource(_ url: URL, _ method: HTTPMethod, _ headers: HTTPHeaders) -> Resource {
-        let traits = RequestTraits(isIdempotent: headers["Idempotency-Key"] != nil ? true : nil)
-        return Resource(traits: traits) {
+        Resource {
             var request = URLRequest(url: url)
             request.httpMethod = method.rawValue
             try request.addHeaderFields(headers)
