@@ -97,8 +97,6 @@ extension StructuredField.Dictionary {
     /// - Throws: ``NetworkError`` with the code `invalidField` for a key or value that can't be
     ///   sent, such as a string with a line break.
     public func serialized() throws(NetworkError) -> String {
-        var serializer = StructuredFieldSerializer(capacity: 256)
-        try serializer.append(self)
-        return serializer.text
+        try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
     }
 }

@@ -6,13 +6,12 @@ struct StructuredFieldSerializer {
     /// The ASCII text, because appending to a string takes several times as long.
     private var octets: [UInt8] = []
 
-    /// Creates a serializer with memory for text of usual length.
-    init(capacity: Int = 64) {
-        octets.reserveCapacity(capacity)
+    /// Returns the text that a closure appends.
+    static func text(_ append: (inout Self) throws(NetworkError) -> Void) throws(NetworkError) -> String {
+        var serializer = Self()
+        try append(&serializer)
+        return String(decoding: serializer.octets, as: UTF8.self)
     }
-
-    var text: String { String(decoding: octets, as: UTF8.self) }
-
     mutating func append(_ list: StructuredField.List) throws(NetworkError) {
         for (index, member) in list.members.enumerated() {
             if index > 0 { append(", ") }
