@@ -42,16 +42,13 @@ public struct Resource: Sendable {
         errorDecoding: ErrorDecoding? = nil,
         options: RequestOptions = RequestOptions()
     ) {
-        var options = options
-        options.requestCompression = options.requestCompression ?? endpoint.requestCompression
-        self.init(
-            interceptors: interceptors,
-            errorDecoding: errorDecoding,
-            traits: RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent),
-            requiresAuthentication: endpoint.requiresAuthentication,
-            options: options,
-            makeBase: { try endpoint.makeBase() }
-        )
+        makeBase = { try endpoint.makeBase() }
+        self.interceptors = interceptors
+        self.errorDecoding = errorDecoding
+        traits = RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent)
+        requiresAuthentication = endpoint.requiresAuthentication
+        self.options = options
+        self.options.requestCompression = options.requestCompression ?? endpoint.requestCompression
     }
 
     /// Creates a resource from a closure that makes requests.
@@ -72,25 +69,7 @@ public struct Resource: Sendable {
         options: RequestOptions = RequestOptions(),
         urlRequest: @escaping @Sendable () async throws -> URLRequest
     ) {
-        self.init(
-            interceptors: interceptors,
-            errorDecoding: errorDecoding,
-            traits: traits,
-            requiresAuthentication: requiresAuthentication,
-            options: options,
-            makeBase: { (try await urlRequest(), nil) }
-        )
-    }
-
-    private init(
-        interceptors: [any RequestInterceptor],
-        errorDecoding: ErrorDecoding?,
-        traits: RequestTraits,
-        requiresAuthentication: Bool,
-        options: RequestOptions,
-        makeBase: @escaping @Sendable () async throws -> AttemptLoop.Base
-    ) {
-        self.makeBase = makeBase
+        makeBase = { (try await urlRequest(), nil) }
         self.interceptors = interceptors
         self.errorDecoding = errorDecoding
         self.traits = traits

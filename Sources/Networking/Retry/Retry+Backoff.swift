@@ -5,16 +5,6 @@ extension Retry {
         private let random: @Sendable () -> Double
         private let delay: @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
 
-        private init(
-            until truncation: Truncation,
-            random: @escaping @Sendable () -> Double,
-            delay: @escaping @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
-        ) {
-            self.truncation = truncation
-            self.random = random
-            self.delay = delay
-        }
-
         /// Returns the action to take after a failure: `retryAfter`, with at least the delay that
         /// the server asks for, or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
@@ -56,7 +46,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { jitter.applied(to: delay, $2) }
+            Self(truncation: truncation, random: random) { jitter.applied(to: delay, $2) }
         }
 
         /// Returns a backoff whose delays grow with each retry.
@@ -81,7 +71,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { retry, _, random in
+            Self(truncation: truncation, random: random) { retry, _, random in
                 jitter.applied(to: min(scale(baseDelay, retry), maximum), random)
             }
         }
@@ -109,7 +99,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { _, previous, random in
+            Self(truncation: truncation, random: random) { _, previous, random in
                 let upper = max(baseDelay, min(previous ?? baseDelay, maximum) * 3)
                 return min(maximum, baseDelay + (upper - baseDelay) * random())
             }
