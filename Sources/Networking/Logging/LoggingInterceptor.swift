@@ -128,16 +128,12 @@ public struct LoggingInterceptor: RequestInterceptor {
 extension String {
     /// The text without characters that could start a new line or control a terminal.
     fileprivate var withoutControls: String {
-        String(
-            String.UnicodeScalarView(
-                unicodeScalars.map { scalar in
-                    let isHarmless =
-                        scalar == "\t"
-                        || (scalar.properties.generalCategory != .control && scalar != "\u{2028}"
-                            && scalar != "\u{2029}")
-                    return isHarmless ? scalar : "\u{FFFD}"
-                }
-            )
-        )
+        let harmless = unicodeScalars.map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control where scalar != "\t", .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+            default: scalar
+            }
+        }
+        return String(String.UnicodeScalarView(harmless))
     }
 }

@@ -45,7 +45,7 @@ extension NetworkClient {
         for resource: Resource,
         options: EventStreamOptions = EventStreamOptions()
     ) -> ServerSentEvents {
-        ServerSentEvents(EventStreamConnector(client: self, resource: resource, options: options))
+        ServerSentEvents(source: .requests(EventStreamConnector(client: self, resource: resource, options: options)))
     }
 
     /// Returns the JSON values in the response to a request, decoded while they're received.

@@ -130,11 +130,9 @@ struct ServerSentEventParser {
 
     /// Returns the time if the value consists of digits, capped at ``maximumRetry``.
     private static func milliseconds(_ value: ArraySlice<UInt8>) -> Duration? {
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        guard !value.isEmpty, value.allSatisfy(digits.contains) else { return nil }
-        let significant = value.drop { $0 == UInt8(ascii: "0") }
-        guard significant.count <= 9 else { return maximumRetry }
-        let number = significant.reduce(0) { $0 * 10 + Int($1 - digits.lowerBound) }
+        guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        // A number that doesn't fit in an `Int32` exceeds the maximum.
+        let number = Int32(String(decoding: value, as: UTF8.self)) ?? .max
         return min(.milliseconds(number), maximumRetry)
     }
 
