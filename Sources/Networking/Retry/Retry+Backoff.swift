@@ -8,11 +8,19 @@ extension Retry {
         /// Returns the action to take after a failure: `retryAfter`, with at least the delay that
         /// the server asks for, or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
-            truncation.action(
-                delay: { delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum) },
-                atLeast: minimum,
-                state: state
-            )
+            let left: Duration?
+            switch truncation {
+            case .maxRetries(let retries):
+                guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
+                left = nil
+            case .maxDelay(let total):
+                let rest = total - state.totalDelay
+                // A retry earlier than the server asked for would only fail again.
+                guard rest > .zero, minimum <= rest else { return .noRetry(.delay(total)) }
+                left = rest
+            }
+            let delay = delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum)
+            return .retryAfter(left.map { min(delay, $0) } ?? delay)
         }
 
         /// Returns the delay before a retry, regardless of the truncation.
@@ -132,16 +140,5 @@ extension Retry {
         case maxRetries(Int)
         /// Stops when the delays add up to a duration, shortening the last delay to fit.
         case maxDelay(Duration)
-
-        func action(delay: () -> Duration, atLeast minimum: Duration, state: State) -> Action {
-            switch self {
-            case .maxRetries(let retries):
-                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retryAfter(delay())
-            case .maxDelay(let total):
-                let left = total - state.totalDelay
-                // A retry earlier than the server asked for would only fail again.
-                return left <= .zero || minimum > left ? .noRetry(.delay(total)) : .retryAfter(min(delay(), left))
-            }
-        }
     }
 }
