@@ -103,10 +103,7 @@ struct AttemptLoop: Sendable {
         (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
-    struct Success {
-        let request: URLRequest
-        let response: HTTPResponse
-    }
+    typealias Success = (request: URLRequest, response: HTTPResponse)
 
     /// The error of a failed attempt, with the request and response that interceptors evaluate.
     struct Failure: Error {
@@ -180,7 +177,7 @@ struct AttemptLoop: Sendable {
             }
             try await receiver?(response)
             chain.succeeded(request, response: response, context: context)
-            return .success(Success(request: request, response: response))
+            return .success((request, response))
         } catch {
             var failure = Failure(error, of: request, response)
             failure.isFromFirstOrigin = isFromFirstOrigin
