@@ -48,4 +48,17 @@ public struct ErrorDecoding: Sendable {
 
     /// A decoding that ignores the bodies of errors.
     public static let none = Self { _ in nil }
+
+    /// Returns a decoding that tries several decodings and uses the first that finds an error.
+    ///
+    /// - Parameter decodings: The decodings, in order.
+    /// - Returns: The decoding.
+    public static func first(_ decodings: ErrorDecoding...) -> Self {
+        Self { response in
+            for decoding in decodings {
+                if let error = decoding.decode(response) { return error }
+            }
+            return nil
+        }
+    }
 }

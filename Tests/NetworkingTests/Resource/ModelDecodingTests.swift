@@ -125,6 +125,14 @@ struct ErrorDecodingTests {
         #expect(ErrorDecoding.none.decode(response(#"{"reason":"full"}"#)) == nil)
     }
 
+    @Test("Uses the first decoding that finds an error")
+    func first() {
+        let decoding = ErrorDecoding.first(.problemDetails, .json(Failure.self))
+        #expect(decoding.decode(response(#"{"reason":"a"}"#)) as? Failure == Failure(reason: "a"))
+        let problem = decoding.decode(response(#"{"reason":"a"}"#, type: "application/problem+json"))
+        #expect(problem is ProblemDetails)
+    }
+
     @Test("Decodes the members of RFC 9457, and extensions")
     func problem() throws {
         let text = """
