@@ -15,7 +15,6 @@ struct RetryDecision {
         }
     }
 
-    /// A Boolean value that indicates whether an authenticator asked for the next attempt.
     var isForAuthentication: Bool { authentication.isRetry }
 
     var action: Retry.Action {

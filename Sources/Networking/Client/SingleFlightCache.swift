@@ -36,7 +36,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         var freshUntil: ContinuousClock.Instant
         /// The earliest time of the next attempt after a failure.
         var nextAttempt: ContinuousClock.Instant?
-        /// The number of the latest use.
         var used: UInt64
     }
 
@@ -62,13 +61,11 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     private let timeSource: TimeSource
     private let state = Mutex(State())
 
-    /// Creates an empty cache.
     package init(timeSource: TimeSource, policy: Policy = Policy()) {
         self.timeSource = timeSource
         self.policy = policy
     }
 
-    /// The number of cached values.
     package var count: Int { state.withLock { $0.entries.count } }
 
     /// Returns the cached value, or the result of running work or of the given work.

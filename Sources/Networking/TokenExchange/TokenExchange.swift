@@ -4,9 +4,7 @@ import FoundationNetworking
 /// The exchange of a token for one with a narrower scope
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 struct TokenExchange {
-    /// The request to the token endpoint.
     let request: URLRequest
-    /// The requested scope.
     let scope: String
 
     /// Returns the request to send

@@ -65,7 +65,6 @@ final class DownloadExchange: Sendable {
         return (request, base.body)
     }
 
-    /// Receives a response.
     func receive(_ response: HTTPResponse) async throws {
         let asked = state.withLock(\.asked)
         let part = part

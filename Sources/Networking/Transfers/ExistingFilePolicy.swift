@@ -36,7 +36,6 @@ public enum ExistingFilePolicy: Sendable {
         }
     }
 
-    /// Renames a file in a single step.
     func rename(_ path: String, to target: String) throws(NetworkError) -> String {
         switch self {
         case .replace:

@@ -10,7 +10,6 @@ import Synchronization
 /// validator. It's removed before the file gets the target's name: if the process is killed in
 /// between, the next download starts over and nothing is left behind.
 final class PartFile: Sendable {
-    /// The record for resuming the download.
     struct Record: Codable, Hashable {
         /// The SHA-256 hash of the URL, because the URL itself may contain a secret.
         var resource: String
@@ -73,7 +72,6 @@ final class PartFile: Sendable {
         if unsafe lstat(path, &status) == 0, status.st_nlink > 1 { _ = unsafe unlink(path) }
     }
 
-    /// The number of bytes received so far.
     var count: Int { state.withLock(\.count) }
     /// The total number of bytes, if known.
     var total: Int? { state.withLock { $0.record?.total } }
@@ -98,20 +96,17 @@ final class PartFile: Sendable {
         try writeRecord()
     }
 
-    /// Truncates the file to a number of bytes.
     func truncate(to count: Int) throws(NetworkError) {
         try file.truncate(to: count, name: name)
         state.withLock { $0.count = count }
     }
 
-    /// Appends bytes.
     func append(_ octets: Data) throws(NetworkError) {
         let position = count
         try file.write(octets, at: position, name: name)
         state.withLock { $0.count = position + octets.count }
     }
 
-    /// Reads bytes from a position.
     func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
         try file.read(count, at: position, name: name)
     }

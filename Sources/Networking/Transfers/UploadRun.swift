@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 
-/// One run of an upload.
 struct UploadRun<Value: Sendable>: Sendable {
     let client: NetworkClient
     let resource: Resource

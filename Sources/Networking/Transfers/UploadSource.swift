@@ -3,7 +3,6 @@ import Synchronization
 
 /// The body of an upload, which tracks how much of it was read.
 final class UploadSource: Sendable {
-    /// The value of `Content-Type`.
     let contentType: String?
     private let body: HTTPBody
     /// The number of bytes of a stream that the latest attempt has read; `nil` before the first.
@@ -28,7 +27,6 @@ final class UploadSource: Sendable {
         )
     }
 
-    /// The number of bytes of a stream that the latest attempt has read.
     var readCount: Int { count.withLock { $0 ?? 0 } }
 
     /// Throws an error if the source can be read only once and was already read.
