@@ -33,7 +33,9 @@ public struct ProblemDetails: Error, Sendable {
     }
 
     /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
-    init?(json: Data) {
+    ///
+    /// - Parameter json: The JSON data.
+    public init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type?.value ?? "about:blank"
         title = members.title?.value
