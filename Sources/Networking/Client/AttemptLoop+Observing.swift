@@ -9,7 +9,6 @@ extension AttemptLoop {
         return MetricsBox(observers.filter { $0.needsMetrics })
     }
 
-    /// Reports the start of an operation.
     func reportStart(_ context: InterceptorContext) {
         for observer in observers { observer.operationStarted(context) }
     }
@@ -52,7 +51,6 @@ extension AttemptLoop {
         return observers.isEmpty ? nil : attempt
     }
 
-    /// Reports the end of an operation.
     func reportEnd(_ last: RequestAttempt?, error: (any Error)? = nil, started: ContinuousClock.Instant) {
         guard var operation = last else { return }
         operation.duration = options.timeSource.now() - started

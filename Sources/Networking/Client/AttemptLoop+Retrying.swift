@@ -28,7 +28,7 @@ extension AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Retry.maximumAuthenticationRetries {
             throw failure.error.ending(reason: .retries(Retry.maximumAuthenticationRetries), state)
         }
-        if decision.isForAnotherAttempt, request.httpBody == nil, context.body?.isReplayable == false {
+        if decision.action.isRetry, request.httpBody == nil, context.body?.isReplayable == false {
             throw failure.error.ending(reason: .bodyNotReplayable, state)
         }
         let cost: Int?
@@ -67,5 +67,23 @@ extension AttemptLoop {
             throw error.ending(reason: .budget, state)
         }
         return cost
+    }
+}
+
+extension Error {
+    /// Returns the last error of an operation, with the operation's history if it has one.
+    func ending(reason: Retry.Error?, _ state: Retry.State) -> any Error {
+        guard reason != nil || !state.errors.isEmpty || !state.authenticationErrors.isEmpty else { return self }
+        let outcome = Retry.Outcome(reason: reason, state: state)
+        switch self {
+        case var error as ServerError:
+            error.retry = outcome
+            return error
+        case var error as NetworkError:
+            error.retry = outcome
+            return error
+        default:
+            return self
+        }
     }
 }

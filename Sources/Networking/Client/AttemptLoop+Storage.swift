@@ -21,19 +21,11 @@ extension AttemptLoop {
         guard chain.hasCache, let renewals, !context.isStreamed, context.body == nil, request.httpBody == nil else {
             return nil
         }
-        var requestOptions = requestOptions
-        requestOptions.observer = nil
-        return { [weak renewals, transport, options, chain, requestOptions, traits] name in
-            renewals?.start(name) {
-                let loop = AttemptLoop(
-                    renewingWith: transport,
-                    options,
-                    chain: chain,
-                    options: requestOptions,
-                    traits: traits
-                )
-                _ = try await loop.run { (request, nil) }
-            }
+        var loop = self
+        loop.renewals = nil
+        loop.requestOptions.observer = nil
+        return { [weak renewals, loop] name in
+            renewals?.start(name) { _ = try await loop.run { (request, nil) } }
         }
     }
 

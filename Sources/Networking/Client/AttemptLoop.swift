@@ -1,8 +1,11 @@
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 /// The attempt loop of one operation; nothing else sends requests.
-struct AttemptLoop {
+struct AttemptLoop: Sendable {
+    private static let operationCount = Atomic<UInt64>(0)
+
     /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
     typealias Base = (request: URLRequest, body: HTTPBody?)
 
@@ -11,11 +14,11 @@ struct AttemptLoop {
     let chain: InterceptorChain
     /// The observers of the client and of the request.
     let observers: [any ClientObserver]
-    let requestOptions: RequestOptions
+    var requestOptions: RequestOptions
     let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
     /// The background operations of the client; `nil` within one of them.
-    let renewals: Renewals?
+    var renewals: Renewals?
     private let compressionRefusals: CompressionRefusals
     /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
@@ -23,7 +26,7 @@ struct AttemptLoop {
     /// deadline applies until the header arrives, and the client's maximum size doesn't apply.
     var isEndless = false
     /// Receives the body of an accepted response; an error fails the attempt.
-    var receiver: ((HTTPResponse) async throws -> Void)?
+    var receiver: (@Sendable (HTTPResponse) async throws -> Void)?
 
     init(
         client: NetworkClient,
@@ -43,25 +46,6 @@ struct AttemptLoop {
         self.errorDecoding = errorDecoding
     }
 
-    /// Creates a loop that renews a stored response in the background, without a client.
-    init(
-        renewingWith transport: any HTTPTransport,
-        _ options: NetworkClient.Options,
-        chain: InterceptorChain,
-        options requestOptions: RequestOptions,
-        traits: RequestTraits
-    ) {
-        self.transport = transport
-        self.options = options
-        self.chain = chain
-        observers = options.observers.merging(requestOptions.additionalObservers)
-        self.requestOptions = requestOptions
-        self.traits = traits
-        renewals = nil
-        compressionRefusals = CompressionRefusals()
-        errorDecoding = nil
-    }
-
     /// Makes attempts until one succeeds or the operation fails.
     ///
     /// - Parameter makeBase: Builds the base request. Called for every attempt.
@@ -70,7 +54,7 @@ struct AttemptLoop {
     func run(_ makeBase: () async throws -> Base) async throws -> HTTPResponse {
         let started = options.timeSource.now()
         let deadline = timeout.map { started + $0 }
-        let operation = OperationNumber.next()
+        let operation = Self.operationCount.wrappingAdd(1, ordering: .relaxed).newValue
         let credentialFields = credentialFields
         var state = Retry.State(started: started)
         var compression = BodyCompression(
@@ -119,10 +103,7 @@ struct AttemptLoop {
         (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
-    struct Success {
-        let request: URLRequest
-        let response: HTTPResponse
-    }
+    typealias Success = (request: URLRequest, response: HTTPResponse)
 
     /// The error of a failed attempt, with the request and response that interceptors evaluate.
     struct Failure: Error {
@@ -196,7 +177,7 @@ struct AttemptLoop {
             }
             try await receiver?(response)
             chain.succeeded(request, response: response, context: context)
-            return .success(Success(request: request, response: response))
+            return .success((request, response))
         } catch {
             var failure = Failure(error, of: request, response)
             failure.isFromFirstOrigin = isFromFirstOrigin

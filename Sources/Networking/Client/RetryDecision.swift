@@ -15,22 +15,19 @@ struct RetryDecision {
         }
     }
 
-    /// A Boolean value that indicates whether an authenticator asked for the next attempt.
-    var isForAuthentication: Bool {
-        switch authentication {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
-
-    var isForAnotherAttempt: Bool {
-        switch action {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
+    var isForAuthentication: Bool { authentication.isRetry }
 
     var action: Retry.Action {
         if case .none = authentication { others } else { authentication }
+    }
+}
+
+extension Retry.Action {
+    /// A Boolean value that indicates whether the action asks for another attempt.
+    var isRetry: Bool {
+        switch self {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
     }
 }

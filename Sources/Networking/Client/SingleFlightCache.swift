@@ -25,8 +25,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         package var timeoutCause: (@Sendable () -> (any Error)?)?
 
         /// Creates a policy that stores nothing.
-        ///
-        /// - Parameter timeout: The maximum duration of the work.
         package init(timeout: Duration? = nil) {
             self.timeout = timeout
         }
@@ -38,7 +36,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         var freshUntil: ContinuousClock.Instant
         /// The earliest time of the next attempt after a failure.
         var nextAttempt: ContinuousClock.Instant?
-        /// The number of the latest use.
         var used: UInt64
     }
 
@@ -64,17 +61,11 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     private let timeSource: TimeSource
     private let state = Mutex(State())
 
-    /// Creates an empty cache.
-    ///
-    /// - Parameters:
-    ///   - timeSource: The clocks.
-    ///   - policy: The caching rules.
     package init(timeSource: TimeSource, policy: Policy = Policy()) {
         self.timeSource = timeSource
         self.policy = policy
     }
 
-    /// The number of cached values.
     package var count: Int { state.withLock { $0.entries.count } }
 
     /// Returns the cached value, or the result of running work or of the given work.
@@ -106,11 +97,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     /// Joins or starts the work for a key, even if a value is cached.
     ///
     /// Work that has timed out but is still running is joined, too.
-    ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - work: The work to start if none is running.
-    /// - Returns: The running work.
     package func task(
         for key: Key,
         _ work: @escaping @Sendable () async throws -> Value
@@ -119,19 +105,12 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Returns the cached value if it can be used without work.
-    ///
-    /// - Parameter key: The key.
-    /// - Returns: The value.
     package func kept(_ key: Key) -> Value? {
         let now = timeSource.now()
         return state.withLock { kept(key, at: now, in: &$0) }
     }
 
     /// Stores a value; the result of running work for the key is ignored.
-    ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - key: The key.
     package func keep(_ value: Value, for key: Key) {
         let (now, lifetime) = (timeSource.now(), policy.lifetime(value))
         state.withLock { state in
@@ -141,8 +120,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Removes a key; running work continues only for callers that already wait for it.
-    ///
-    /// - Parameter key: The key.
     package func remove(_ key: Key) {
         state.withLock { state in
             state.entries[key] = nil
@@ -151,10 +128,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Removes a cached value if it satisfies a predicate.
-    ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - predicate: Returns whether to remove the value.
     package func remove(_ key: Key, if predicate: (Value) -> Bool) {
         state.withLock { state in
             if let entry = state.entries[key], predicate(entry.value) { state.entries[key] = nil }
@@ -162,8 +135,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Makes the next caller start the work; the stale value stays available if the work fails.
-    ///
-    /// - Parameter key: The key.
     package func expire(_ key: Key) {
         let now = timeSource.now()
         state.withLock { state in
@@ -173,9 +144,8 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// Detaches all running work: no caller joins it, and its results aren't cached.
-    ///
-    /// - Returns: The work, for the caller to abandon.
+    /// Detaches and returns all running work, for the caller to abandon: no caller joins it, and
+    /// its results aren't cached.
     package func removeTasks() -> [SharedTask<Value>] {
         state.withLock { state in
             defer { state.tasks = [:] }

@@ -1,46 +1,30 @@
 import Foundation
 
 /// The comparison of a response's content with digests.
-package struct ContentVerification: Sendable {
-    private enum Source {
-        /// The fields of the response that are about its content.
-        case response([HTTPDigest.Field], isRequired: Bool)
-        /// A digest from elsewhere, such as a signed one.
-        case known(HTTPDigest)
-    }
+struct ContentVerification: Sendable {
+    /// The fields of the response that are about its content.
+    private let fields: [HTTPDigest.Field]
+    private let isRequired: Bool
 
-    private let source: Source
-
-    /// Creates a verification of a response's own digests.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - method: The method of the request.
-    ///   - isRequired: Whether a missing digest is an error.
+    /// Creates a verification of a response's own digests, with the method of its request.
     init(of response: HTTPResponse, method: String, isRequired: Bool) {
         // A 206 has a part of the representation. A response to an unsafe method without content
         // can have the digest of the changed resource (RFC 9530 §3.1).
         let isWhole = response.status != 206 && (method == "GET" || response.mayHaveContent)
-        source = .response(isWhole ? [.content, .representation] : [.content], isRequired: isRequired)
-    }
-
-    /// Creates a verification with a known digest of the content.
-    package init(_ digest: HTTPDigest) {
-        source = .known(digest)
+        fields = isWhole ? [.content, .representation] : [.content]
+        self.isRequired = isRequired
     }
 
     /// Verifies a response that is in memory, or returns one whose stream throws at its end if it
     /// doesn't have the digests.
     ///
-    /// - Parameter response: The response.
-    /// - Returns: The response.
     /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
     ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
     ///   malformed.
-    package func verified(_ response: HTTPResponse) async throws -> HTTPResponse {
-        let early = try digests(in: response.headers)
+    func verified(_ response: HTTPResponse) async throws -> HTTPResponse {
+        let early = try fields.digests(in: response.headers)
         guard let body = response.unread else {
-            let digests = try early.isEmpty ? self.digests(in: response.trailers) : early
+            let digests = try early.isEmpty ? fields.digests(in: response.trailers) : early
             guard !digests.isEmpty else { return try unlessRequired(response) }
             try checkCoding(of: response)
             let hasher = try HTTPDigest.Hasher(digests.algorithms)
@@ -55,7 +39,7 @@ package struct ContentVerification: Sendable {
         var response = response
         response.unread = HTTPResponseBody(
             source: VerifiedBody(body, hasher: try HTTPDigest.Hasher(algorithms)) { computed, trailers in
-                let digests = try early.isEmpty ? self.digests(in: trailers) : early
+                let digests = try early.isEmpty ? fields.digests(in: trailers) : early
                 guard !digests.isEmpty else { return try unlessRequired(()) }
                 try Self.check(digests, computed)
             }
@@ -63,24 +47,12 @@ package struct ContentVerification: Sendable {
         return response
     }
 
-    private var isRequired: Bool {
-        if case .response(_, let isRequired) = source { isRequired } else { false }
-    }
-
-    private func digests(in fields: HTTPHeaders) throws(NetworkError) -> [HTTPDigest] {
-        switch source {
-        case .known(let digest): return [digest]
-        case .response(let names, _): return try names.digests(in: fields)
-        }
-    }
-
     /// Returns whether the trailer fields will have a digest
     /// ([RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2)).
     private func announcesDigest(_ headers: HTTPHeaders) -> Bool {
-        guard case .response(let names, _) = source else { return false }
-        return headers.values(for: "Trailer").contains { value in
+        headers.values(for: "Trailer").contains { value in
             value.asciiOnly.split(separator: ",").contains { announced in
-                names.contains { $0.rawValue.equalsIgnoringASCIICase(announced.trimmingHTTPWhitespace) }
+                fields.contains { $0.rawValue.equalsIgnoringASCIICase(announced.trimmingHTTPWhitespace) }
             }
         }
     }

@@ -51,7 +51,7 @@ public struct DigestSender: RequestInterceptor {
             return request
         }
         let isPartial = request.value(forHTTPHeaderField: "Content-Range") != nil
-        let headers = HTTPHeaders((request.allHTTPHeaderFields ?? [:]).map { .init(name: $0, value: $1) })
+        let headers = request.headerFields
         var digest: HTTPDigest?
         for field in fields where field == .content || !isPartial {
             guard try HTTPDigest(field, in: headers) == nil else { continue }
@@ -68,20 +68,15 @@ public struct DigestSender: RequestInterceptor {
                 "the body can be read only once; set its Content-Digest in the request's header fields"
             )
         }
-        return try await body.digest(by: algorithm)
+        let hasher = try HTTPDigest.Hasher([algorithm])
+        try await body.hash(hasher)
+        return try hasher.finish()
     }
 }
 
 extension HTTPBody {
     /// The maximum size to hash on the threads that all tasks share, which takes a millisecond.
     static let longestHashedAtOnce = 1 << 20
-
-    /// Returns the digest of a replayable body, which is read completely.
-    func digest(by algorithm: HTTPDigest.Algorithm) async throws -> HTTPDigest {
-        let hasher = try HTTPDigest.Hasher([algorithm])
-        try await hash(hasher)
-        return try hasher.finish()
-    }
 
     /// Adds the bytes to a hasher, on a thread that may block unless they are few.
     func hash(_ hasher: HTTPDigest.Hasher) async throws {

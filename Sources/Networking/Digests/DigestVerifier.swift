@@ -52,9 +52,7 @@ public struct DigestVerifier: RequestInterceptor {
         let fields = [
             (HTTPDigest.Field.content.preferenceName, preferences.fieldValue), ("Accept-Encoding", "identity"),
         ]
-        for (name, value) in fields where !value.isEmpty && request.value(forHTTPHeaderField: name) == nil {
-            request.setValue(value, forHTTPHeaderField: name)
-        }
+        for (name, value) in fields where !value.isEmpty { request.setDefaultField(name, value) }
         return request
     }
 

@@ -14,49 +14,40 @@ extension HTTPDigest {
         private let algorithms: [Algorithm]
         private let states: Mutex<[HashState]>
 
-        /// Starts the computation.
+        /// Starts the computation with at least one algorithm.
         ///
-        /// - Parameter algorithms: The algorithms, at least one.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL doesn't offer
         ///   one.
         package init(_ algorithms: [Algorithm]) throws(NetworkError) {
             self.algorithms = algorithms
-            do {
-                states = Mutex(try algorithms.map { try HashState($0.function) })
-            } catch {
-                throw Self.failure(error)
-            }
+            states = Mutex(try Self.computing { try algorithms.map { try HashState($0.function) } })
         }
 
         /// Appends bytes to the content.
         ///
-        /// - Parameter part: The next bytes.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func update(_ part: Data) throws(NetworkError) {
-            do {
+            try Self.computing {
                 try states.withLock { states in
                     for state in states { try state.update(part.bytes) }
                 }
-            } catch {
-                throw Self.failure(error)
             }
         }
 
         /// Returns the digest of all bytes; don't use the hasher afterwards.
         ///
-        /// - Returns: The digest.
         /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func finish() throws(NetworkError) -> HTTPDigest {
-            do {
-                let hashes = try states.withLock { states in try states.map { Data(try $0.finish()) } }
-                return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
-            } catch {
-                throw Self.failure(error)
+            let hashes = try Self.computing {
+                try states.withLock { states in try states.map { Data(try $0.finish()) } }
             }
+            return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
         }
 
-        private static func failure(_ error: any Error) -> NetworkError {
-            NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+        private static func computing<Result>(_ body: () throws -> Result) throws(NetworkError) -> Result {
+            do { return try body() } catch {
+                throw NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+            }
         }
     }
 

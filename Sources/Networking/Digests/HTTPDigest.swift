@@ -63,16 +63,9 @@ public struct HTTPDigest: Hashable, Sendable {
 
     /// The value of a `Content-Digest` or `Repr-Digest` field.
     public var fieldValue: String {
-        var value = ""
-        for algorithm in Algorithm.allCases {
-            guard let hash = hashes[algorithm] else { continue }
-            if !value.isEmpty { value += ", " }
-            value += algorithm.rawValue
-            value += "=:"
-            value += hash.base64EncodedString()
-            value += ":"
-        }
-        return value
+        Algorithm.allCases.compactMap { algorithm in
+            hashes[algorithm].map { "\(algorithm)=:\($0.base64EncodedString()):" }
+        }.joined(separator: ", ")
     }
 
     /// Returns whether content has each of the digests.
@@ -90,29 +83,18 @@ public struct HTTPDigest: Hashable, Sendable {
 extension HTTPDigest {
     /// A hash algorithm of digests
     /// ([RFC 9530 §5](https://www.rfc-editor.org/rfc/rfc9530#section-5)).
-    public struct Algorithm: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
-        let function: HashFunction
-        /// The key in the fields, such as `sha-256`.
-        public let rawValue: String
-
+    @nonexhaustive
+    public enum Algorithm: String, Sendable, CaseIterable, CustomStringConvertible {
         /// SHA-256.
-        public static let sha256 = Self(function: .sha256, rawValue: "sha-256")
+        case sha256 = "sha-256"
         /// SHA-512.
-        public static let sha512 = Self(function: .sha512, rawValue: "sha-512")
-        /// The supported algorithms.
-        public static let allCases = [sha256, sha512]
+        case sha512 = "sha-512"
 
-        private init(function: HashFunction, rawValue: String) {
-            self.function = function
-            self.rawValue = rawValue
-        }
-
-        /// Creates an algorithm from its key; returns `nil` if it isn't supported.
-        ///
-        /// - Parameter rawValue: The key, such as `sha-256`.
-        public init?(rawValue: String) {
-            guard let algorithm = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
-            self = algorithm
+        var function: HashFunction {
+            switch self {
+            case .sha256: .sha256
+            case .sha512: .sha512
+            }
         }
 
         /// The key in the fields, such as `sha-256`.

@@ -5,11 +5,7 @@
 /// var acceptedStatuses: AcceptedStatuses { [200, 404] }
 /// ```
 public struct AcceptedStatuses: Sendable, Hashable {
-    private let ranges: [ClosedRange<Int>]
-
-    fileprivate init(ranges: [ClosedRange<Int>]) {
-        self.ranges = ranges
-    }
+    fileprivate let ranges: [ClosedRange<Int>]
 
     /// The statuses 200…299, which are the default.
     public static let successful = Self(ranges: [200...299])

@@ -47,8 +47,8 @@ extension HTTPEndpoint {
         return copy
     }
 
-    /// Returns the request and its body.
-    func makeBase() throws -> AttemptLoop.Base {
+    /// Returns the request and its body, which a given one replaces.
+    func makeBase(with other: EndpointBody? = nil) throws -> AttemptLoop.Base {
         var request = URLRequest(url: try makeURL(), cachePolicy: cachePolicy)
         request.httpMethod = method.rawValue
         if let timeout {
@@ -58,7 +58,7 @@ extension HTTPEndpoint {
             request.timeoutInterval = timeout / .seconds(1)
         }
         try request.addHeaderFields(headers)
-        let body = try body
+        let body = try other ?? body
         if let contentType = body.contentType, headers["Content-Type"] == nil {
             try request.setHeaderField("Content-Type", to: contentType)
         }

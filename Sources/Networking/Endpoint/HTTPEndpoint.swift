@@ -73,7 +73,7 @@ public protocol HTTPEndpoint: Sendable {
 
 extension HTTPEndpoint {
     /// An empty path: the base URL is the whole URL.
-    public var path: URLPath { .none }
+    public var path: URLPath { "" }
     /// `GET`.
     public var method: HTTPMethod { .get }
     /// No parameters.

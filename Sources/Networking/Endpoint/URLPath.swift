@@ -9,7 +9,8 @@ public import Foundation
 /// let path: URLPath = "/users/\(name)/posts"
 /// ```
 ///
-/// Text is never treated as percent-encoded: a `%` becomes `%25`. See ``raw(_:)``.
+/// Text is never treated as percent-encoded: a `%` becomes `%25`. For text that already is, use
+/// `"\(raw: path)"`.
 ///
 /// Creating the request fails with ``NetworkError/Code/invalidRequest``, and nothing is sent, if
 /// - a segment is `.` or `..`, or a value contains one between slashes: servers resolve them, many
@@ -45,25 +46,9 @@ public struct URLPath: Sendable, Hashable {
         self.init(stringInterpolation: interpolation)
     }
 
-    /// Returns a path from text that is already percent-encoded.
-    ///
-    /// - Parameter path: The encoded path, with or without a leading slash.
-    /// - Returns: The path, unchanged.
-    public static func raw(_ path: String) -> Self {
-        var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 1)
-        interpolation.appendInterpolation(raw: path)
-        return Self(stringInterpolation: interpolation)
-    }
-
-    /// An empty path: the base URL is the whole URL.
-    public static var none: Self { Self("") }
-
-    /// A Boolean value that indicates whether the path is empty.
-    var isEmpty: Bool { encoded.isEmpty }
-
     /// Appends the path to the path of a base URL, with exactly one slash between them.
     func appended(to base: Substring) -> String {
-        guard !isEmpty else { return String(base) }
+        guard !encoded.isEmpty else { return String(base) }
         let start = base.utf8.last == UInt8(ascii: "/") ? base.dropLast() : base
         let rest = encoded.utf8.first == UInt8(ascii: "/") ? encoded.dropFirst() : encoded[...]
         return "\(start)/\(rest)"

@@ -8,7 +8,7 @@
 /// percent-encoded. Everything except letters, digits and `-._~` is escaped, so no value can add a
 /// parameter, and a `+` stays a `+`.
 public struct URLQuery: Sendable, Hashable {
-    enum Content: Sendable, Hashable {
+    private enum Content: Hashable {
         case text(String)
         /// Elements separated by unescaped commas.
         case list([String])
@@ -17,7 +17,12 @@ public struct URLQuery: Sendable, Hashable {
         case absent
     }
 
-    private(set) var items: [(name: String, value: Content)] = []
+    private struct Item: Hashable {
+        let name: String
+        let value: Content
+    }
+
+    private var items: [Item] = []
 
     /// Creates an empty query.
     public init() {}
@@ -31,18 +36,21 @@ public struct URLQuery: Sendable, Hashable {
     ///   - name: The name.
     ///   - value: The value. `nil` adds nothing; an array adds one parameter per element.
     public mutating func append(_ name: String, _ value: (any URLQueryValue)?) {
-        value?.append(to: &self, name: name)
+        guard let texts = value?.queryTexts, !texts.isEmpty else { return }
+        // The cast also unwraps optional formatted values.
+        switch (value as? URLQueryFormattedValue)?.format {
+        case nil: items += texts.map { Item(name: name, value: .text($0)) }
+        case .commaSeparated: items.append(Item(name: name, value: .list(texts)))
+        case .bracketed: items += texts.map { Item(name: "\(name)[]", value: .text($0)) }
+        case .percentEncoded: items += texts.map { Item(name: name, value: .encoded($0)) }
+        }
     }
 
     /// Appends a name without a value and without `=`, which some APIs require.
     ///
     /// - Parameter name: The name.
     public mutating func appendName(_ name: String) {
-        items.append((name, .absent))
-    }
-
-    mutating func append(_ name: String, value: Content) {
-        items.append((name, value))
+        items.append(Item(name: name, value: .absent))
     }
 
     /// Returns elements in one comma-separated parameter, as in `id=1,2,3`.
@@ -51,8 +59,8 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryList {
-        URLQueryList(style: .commaSeparated, elements: elements)
+    public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .commaSeparated, queryTexts: elements.queryTexts)
     }
 
     /// Returns elements in parameters with bracketed names, as in `id[]=1&id[]=2`.
@@ -61,8 +69,8 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryList {
-        URLQueryList(style: .bracketed, elements: elements)
+    public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .bracketed, queryTexts: elements.queryTexts)
     }
 
     /// Returns a value that is already percent-encoded and is sent unchanged.
@@ -72,8 +80,8 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Parameter value: The encoded value. A `&` in it starts another parameter.
     /// - Returns: The value.
-    public static func percentEncoded(_ value: String) -> URLQueryRawValue {
-        URLQueryRawValue(encoded: value)
+    public static func percentEncoded(_ value: String) -> URLQueryFormattedValue {
+        URLQueryFormattedValue(format: .percentEncoded, queryTexts: [value])
     }
 
     /// The query, percent-encoded, without the question mark.
@@ -94,9 +102,9 @@ public struct URLQuery: Sendable, Hashable {
 
     private func encoded(_ encode: (String) -> String) throws(NetworkError) -> String {
         var pairs: [String] = []
-        for (name, value) in items {
-            let name = encode(name)
-            switch value {
+        for item in items {
+            let name = encode(item.name)
+            switch item.value {
             case .text(let text): pairs.append("\(name)=\(encode(text))")
             case .list(let elements): pairs.append("\(name)=\(elements.map(encode).joined(separator: ","))")
             case .absent: pairs.append(name)
@@ -112,26 +120,6 @@ public struct URLQuery: Sendable, Hashable {
             }
         }
         return pairs.joined(separator: "&")
-    }
-
-    /// Returns whether two queries have the same parameters in the same order.
-    ///
-    /// - Parameters:
-    ///   - left: A query.
-    ///   - right: Another query.
-    /// - Returns: `true` if they're equal.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.items.elementsEqual(right.items) { $0.name == $1.name && $0.value == $1.value }
-    }
-
-    /// Hashes the parameters.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        for item in items {
-            hasher.combine(item.name)
-            hasher.combine(item.value)
-        }
     }
 }
 

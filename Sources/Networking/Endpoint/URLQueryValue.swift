@@ -11,24 +11,6 @@ public import Foundation
 public protocol URLQueryValue: Sendable {
     /// The texts of the value: one per element, or none to omit the parameter.
     var queryTexts: [String] { get }
-
-    /// Adds the value to a query, by default as one parameter per text.
-    ///
-    /// - Parameters:
-    ///   - query: The query.
-    ///   - name: The parameter's name.
-    func append(to query: inout URLQuery, name: String)
-}
-
-extension URLQueryValue {
-    /// Adds one parameter per text.
-    ///
-    /// - Parameters:
-    ///   - query: The query.
-    ///   - name: The parameter's name.
-    public func append(to query: inout URLQuery, name: String) {
-        for text in queryTexts { query.append(name, value: .text(text)) }
-    }
 }
 
 extension URLQueryValue where Self: LosslessStringConvertible {
@@ -65,15 +47,6 @@ extension UUID: URLQueryValue {
 extension Optional: URLQueryValue where Wrapped: URLQueryValue {
     /// The texts of the wrapped value, or none for `nil`.
     public var queryTexts: [String] { self?.queryTexts ?? [] }
-
-    /// Adds the wrapped value, or nothing for `nil`.
-    ///
-    /// - Parameters:
-    ///   - query: The query.
-    ///   - name: The parameter's name.
-    public func append(to query: inout URLQuery, name: String) {
-        self?.append(to: &query, name: name)
-    }
 }
 
 extension Array: URLQueryValue where Element: URLQueryValue {
@@ -81,49 +54,14 @@ extension Array: URLQueryValue where Element: URLQueryValue {
     public var queryTexts: [String] { flatMap(\.queryTexts) }
 }
 
-/// A list of elements in the format that an API requires; see ``URLQuery/commaSeparated(_:)`` and
-/// ``URLQuery/bracketed(_:)``.
-public struct URLQueryList: URLQueryValue {
-    enum Style: Sendable {
-        case commaSeparated, bracketed
+/// A value in the format that an API requires; see ``URLQuery/commaSeparated(_:)``,
+/// ``URLQuery/bracketed(_:)`` and ``URLQuery/percentEncoded(_:)``.
+public struct URLQueryFormattedValue: URLQueryValue {
+    enum Format: Sendable {
+        case commaSeparated, bracketed, percentEncoded
     }
 
-    private let style: Style
-    /// The texts of the elements.
+    let format: Format
+    /// The texts of the elements, or the encoded text.
     public let queryTexts: [String]
-
-    init(style: Style, elements: [some URLQueryValue]) {
-        self.style = style
-        queryTexts = elements.queryTexts
-    }
-
-    /// Adds the elements in the list's format.
-    ///
-    /// - Parameters:
-    ///   - query: The query.
-    ///   - name: The parameter's name.
-    public func append(to query: inout URLQuery, name: String) {
-        guard !queryTexts.isEmpty else { return }
-        switch style {
-        case .commaSeparated: query.append(name, value: .list(queryTexts))
-        case .bracketed: for text in queryTexts { query.append("\(name)[]", value: .text(text)) }
-        }
-    }
-}
-
-/// A value that is already percent-encoded; see ``URLQuery/percentEncoded(_:)``.
-public struct URLQueryRawValue: URLQueryValue {
-    let encoded: String
-
-    /// The encoded text.
-    public var queryTexts: [String] { [encoded] }
-
-    /// Adds the value unchanged.
-    ///
-    /// - Parameters:
-    ///   - query: The query.
-    ///   - name: The parameter's name.
-    public func append(to query: inout URLQuery, name: String) {
-        query.append(name, value: .encoded(encoded))
-    }
 }

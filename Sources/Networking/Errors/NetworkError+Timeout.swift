@@ -26,42 +26,33 @@ extension NetworkError {
 
 extension NetworkError.Timeout {
     /// A time limit.
-    public struct Limit: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case connect, firstByte, idle, deadline, attempt, operation, credential
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
+    @nonexhaustive
+    public enum Limit: String, Sendable, CustomStringConvertible {
         /// The limit on establishing a connection: ``CurlTransport/Configuration/connectTimeout``.
         ///
         /// The error's code is ``NetworkError/Code/cannotConnect``.
-        public static var connect: Self { Self(.connect) }
+        case connect
         /// The limit on the wait for the response's first byte:
         /// ``RequestOptions/firstByteTimeout``.
-        public static var firstByte: Self { Self(.firstByte) }
+        case firstByte
         /// The limit on the time without any transfer: ``RequestOptions/idleTimeout``.
-        public static var idle: Self { Self(.idle) }
+        case idle
         /// The deadline passed to the transport: ``HTTPTransportLimits/deadline``.
-        public static var deadline: Self { Self(.deadline) }
+        case deadline
         /// The limit on one attempt: ``HTTPEndpoint/timeout`` or `URLRequest.timeoutInterval`.
-        public static var attempt: Self { Self(.attempt) }
+        case attempt
         /// The limit on all attempts: ``RequestOptions/timeout`` or
         /// ``NetworkClient/Options/timeout``.
-        public static var operation: Self { Self(.operation) }
+        case operation
         /// The limit on obtaining a credential that many requests wait for.
-        public static var credential: Self { Self(.credential) }
+        case credential
+
+        /// A name from a fixed set, suitable as a metric label.
+        public var description: String { rawValue }
 
         /// The setting to raise for more time.
         fileprivate var setting: String {
-            switch wrapped {
+            switch self {
             case .connect: "connectTimeout of CurlTransport.Configuration"
             case .firstByte: "firstByteTimeout of RequestOptions"
             case .idle: "idleTimeout of RequestOptions"
@@ -74,42 +65,33 @@ extension NetworkError.Timeout {
     }
 
     /// A phase of a request, as far as the transport can tell.
-    public struct Phase: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case preparing, queued, name, connecting, tlsHandshake, sending, firstByte, receiving
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
+    @nonexhaustive
+    public enum Phase: String, Sendable, CustomStringConvertible {
         /// The endpoint, interceptors, authenticator or body are preparing the request.
-        public static var preparing: Self { Self(.preparing) }
+        case preparing
         /// The request waits for one of the transport's connections.
-        public static var queued: Self { Self(.queued) }
+        case queued
         /// The name of the host, or of its proxy, is being resolved.
-        public static var name: Self { Self(.name) }
+        case name
         /// A connection is being established, through a proxy if one is used.
-        public static var connecting: Self { Self(.connecting) }
+        case connecting
         /// The TLS handshake is in progress.
-        public static var tlsHandshake: Self { Self(.tlsHandshake) }
+        case tlsHandshake
         /// The request is being sent.
-        public static var sending: Self { Self(.sending) }
+        case sending
         /// The request waits for the first byte of the response.
         ///
         /// `URLSessionTransport` reports connecting and sending as this phase, too.
-        public static var firstByte: Self { Self(.firstByte) }
+        case firstByte
         /// The response is being received.
-        public static var receiving: Self { Self(.receiving) }
+        case receiving
+
+        /// A name from a fixed set, suitable as a metric label.
+        public var description: String { rawValue }
 
         /// A Boolean value that indicates whether this phase precedes the sending of the request.
         var isBeforeRequest: Bool {
-            switch wrapped {
+            switch self {
             case .preparing, .queued, .name, .connecting, .tlsHandshake: true
             case .sending, .firstByte, .receiving: false
             }
@@ -117,7 +99,7 @@ extension NetworkError.Timeout {
 
         /// The phase as the end of a sentence.
         fileprivate var clause: String {
-            switch wrapped {
+            switch self {
             case .preparing: "while preparing the request"
             case .queued: "while waiting for one of the transport's connections"
             case .name: "while resolving the host name"
@@ -131,7 +113,7 @@ extension NetworkError.Timeout {
 
         /// The remedy other than a longer timeout.
         fileprivate var remedy: String? {
-            switch wrapped {
+            switch self {
             case .preparing: "check what the interceptors, the authenticator or the body wait for"
             case .queued: "allow more connections, or send fewer requests at once"
             case .name: "check the name servers (/etc/resolv.conf)"
@@ -150,14 +132,8 @@ extension NetworkError.Timeout {
 }
 
 extension NetworkError {
-    /// Returns the error of a request that took too long, with the same text for all transports.
-    ///
-    /// - Parameters:
-    ///   - limit: The time limit that was exceeded.
-    ///   - limits: The limits of the request.
-    ///   - phase: The phase of the request.
-    ///   - peer: The server or proxy that took too long.
-    /// - Returns: The error.
+    /// Returns the error of a request to a server or proxy that took too long, with the same text
+    /// for all transports.
     package static func timedOut(
         _ limit: Timeout.Limit,
         of limits: HTTPTransportLimits,
@@ -176,13 +152,7 @@ extension NetworkError {
         }
     }
 
-    /// Creates the error of an exceeded time limit.
-    ///
-    /// - Parameters:
-    ///   - limit: The time limit that was exceeded.
-    ///   - phase: The phase of the request.
-    ///   - message: The failure.
-    ///   - code: The code. The default is `timedOut`; some limits keep an older code.
+    /// Creates the error of an exceeded time limit; some limits keep an older code.
     package init(_ limit: Timeout.Limit, _ phase: Timeout.Phase, _ message: String, code: Code = .timedOut) {
         let timeout = Timeout(limit: limit, phase: phase)
         self.init(code, "\(message), \(timeout.clause)", timeout: timeout)

@@ -92,35 +92,27 @@ extension NetworkError {
             case .invalidRequest: -1000
             case .requestNotMade: -1012
             case .cancelled: -999
-            case .timedOut: -1001
+            case .timedOut, .rateLimited: -1001
             case .cannotResolveHost: -1003
-            case .cannotConnect: -1004
+            case .cannotConnect, .circuitOpen: -1004
             case .connectionLost: -1005
             case .tls: -1200
-            case .invalidResponse: -1011
+            case .invalidResponse, .rangeMismatch: -1011
             case .bodyTooLarge: -1103
             case .authenticationProviderNotPresent: -1013
             case .unableToDecodeServiceTokenResponse: -1016
-            case .transportUnavailable: -1
             case .closed: -998
             case .proxyAuthenticationRequired: 306
-            case .unknown: -1
             case .tooManyRedirects: -1007
             case .redirectRefused: -1010
-            case .decoding: -1017
+            case .decoding, .invalidField: -1017
             case .noData: -1014
-            case .notRecorded: -1
-            case .rateLimited: -1001
-            case .circuitOpen: -1004
             case .cannotUseFile: -3003
             case .fileExists: -3000
             case .transferInProgress: -3002
-            case .rangeMismatch: -1011
-            case .digestMismatch: -1015
+            case .digestMismatch, .digestMissing, .digestUnverifiable: -1015
             case .bodyNotReplayable: -1021
-            case .invalidField: -1017
-            case .digestMissing: -1015
-            case .digestUnverifiable: -1015
+            case .transportUnavailable, .notRecorded, .unknown: -1
             }
         }
 

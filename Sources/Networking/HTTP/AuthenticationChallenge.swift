@@ -21,9 +21,6 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     }
 
     /// Returns whether the challenge has a scheme, ignoring case.
-    ///
-    /// - Parameter scheme: The scheme's name.
-    /// - Returns: `true` if the schemes match.
     package func isOfScheme(_ scheme: String) -> Bool {
         self.scheme.equalsIgnoringASCIICase(scheme)
     }
@@ -65,8 +62,8 @@ public struct AuthenticationChallenge: Hashable, Sendable {
             return "\(scheme) \(token68)"
         }
         var fields: [String] = []
-        let realm = parameters.filter { $0.key == "realm" }
-        for (name, value) in Array(realm) + parameters.filter({ $0.key != "realm" }).sorted(by: { $0.key < $1.key }) {
+        let isBefore = { (left: String, right: String) in right != "realm" && (left == "realm" || left < right) }
+        for (name, value) in parameters.sorted(by: { isBefore($0.key, $1.key) }) {
             guard HTTPSyntax.isToken(name), name == name.lowercased(), HTTPSyntax.isFieldValue(value) else {
                 return nil
             }
@@ -97,9 +94,7 @@ private struct ChallengeParser {
 
     private mutating func challenge() -> AuthenticationChallenge? {
         guard let scheme = token() else { return nil }
-        guard next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") else {
-            return AuthenticationChallenge(scheme: scheme)
-        }
+        guard next?.isHTTPWhitespace == true else { return AuthenticationChallenge(scheme: scheme) }
         skipSpaces()
         if let token68 = token68() {
             return AuthenticationChallenge(scheme: scheme, token68: token68)
@@ -147,16 +142,14 @@ private struct ChallengeParser {
     /// Reads a `token68`, which must be followed by a comma or the end of the text.
     private mutating func token68() -> String? {
         let start = position
-        while let byte = next, HTTPSyntax.isToken68Byte(byte) { position += 1 }
-        let body = position
-        while next == UInt8(ascii: "=") { position += 1 }
-        let end = position
+        let digits = text(while: HTTPSyntax.isToken68Byte)
+        let padding = text { $0 == UInt8(ascii: "=") }
         skipSpaces()
-        guard body > start, next == nil || next == UInt8(ascii: ",") else {
+        guard !digits.isEmpty, next == nil || next == UInt8(ascii: ",") else {
             position = start
             return nil
         }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
+        return digits + padding
     }
 
     private mutating func quotedString() -> String? {
@@ -179,17 +172,19 @@ private struct ChallengeParser {
     }
 
     private mutating func token() -> String? {
+        let token = text(while: HTTPSyntax.isTokenByte)
+        return token.isEmpty ? nil : token
+    }
+
+    private mutating func skipSpaces() { _ = text(while: \.isHTTPWhitespace) }
+
+    private mutating func skipSeparators() { _ = text { $0.isHTTPWhitespace || $0 == UInt8(ascii: ",") } }
+
+    /// Reads all next bytes that match.
+    private mutating func text(while matches: (UInt8) -> Bool) -> String {
         let start = position
-        while let byte = next, HTTPSyntax.isTokenByte(byte) { position += 1 }
-        return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
-    }
-
-    private mutating func skipSpaces() {
-        while next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") { position += 1 }
-    }
-
-    private mutating func skipSeparators() {
-        while next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") || next == UInt8(ascii: ",") { position += 1 }
+        while let byte = next, matches(byte) { position += 1 }
+        return String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -27,9 +27,6 @@ package struct ChunkedBodyReader: Sendable {
 
     /// Consumes input until the content is complete or the input is empty.
     ///
-    /// - Parameters:
-    ///   - input: The bytes.
-    ///   - reader: The reader of the message's lines.
     /// - Returns: The trailer fields; `nil` if the content is incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func consume(

@@ -23,9 +23,8 @@ package enum FormURLEncoded {
         return String(decoding: encoded.utf8.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
     }
 
-    /// Decodes the pairs of a form, in order.
-    ///
-    /// - Returns: The pairs; `nil` if an escape is malformed or the bytes aren't UTF-8.
+    /// Decodes the pairs of a form, in order; returns `nil` if an escape is malformed or the bytes
+    /// aren't UTF-8.
     package static func decode(_ form: some StringProtocol) -> [(name: String, value: String)]? {
         var pairs: [(name: String, value: String)] = []
         for pair in form.utf8.split(separator: UInt8(ascii: "&")) {
@@ -38,9 +37,7 @@ package enum FormURLEncoded {
         return pairs
     }
 
-    /// Decodes a name or value.
-    ///
-    /// - Returns: The text; `nil` if an escape is malformed or the bytes aren't UTF-8.
+    /// Decodes a name or value; returns `nil` if an escape is malformed or the bytes aren't UTF-8.
     package static func decodeComponent(_ text: some StringProtocol) -> String? {
         decodeComponent(octets: text.utf8)
     }

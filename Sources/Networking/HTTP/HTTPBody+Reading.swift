@@ -16,11 +16,17 @@ extension HTTPBody {
     ///   can't be read or the length differs, or `requestNotMade` if creating the parts fails;
     ///   `CancellationError` if the task was cancelled.
     public func read(_ take: @escaping @Sendable (_ part: Data) async throws -> Void) async throws {
+        try await read(as: "the request's body", take)
+    }
+
+    /// Passes the bytes to a closure, with a name for the body in the messages of errors.
+    func read(as name: String, _ take: @escaping @Sendable (_ part: Data) async throws -> Void) async throws {
         switch source {
         case .none: break
         case .data(let data): if !data.isEmpty { try await take(data) }
-        case .file(let url, let length): try await read(FileReading.producer(url, length: length), length, take)
-        case .stream(let length, _, let producer): try await read(producer, length, take)
+        case .file(let url, let length):
+            try await read(FileReading.producer(url, length: length), length, as: name, take)
+        case .stream(let length, _, let producer): try await read(producer, length, as: name, take)
         }
     }
 
@@ -54,15 +60,20 @@ extension HTTPBody {
     private func read(
         _ producer: Producer,
         _ length: Int?,
+        as name: String,
         _ take: @escaping @Sendable (Data) async throws -> Void
     ) async throws {
-        let progress = Mutex(ReadingProgress())
+        let progress = Mutex((count: 0, failure: (any Error)?.none))
         do {
             try await producer { part in
                 guard !part.isEmpty else { return }
                 try Task.checkCancellation()
                 do {
-                    try progress.withLock { try $0.add(part.count, upTo: length) }
+                    let count = progress.withLock { progress in
+                        progress.count += part.count
+                        return progress.count
+                    }
+                    if let length, count > length { throw Self.mismatch(name, "longer", length) }
                     try await take(part)
                 } catch {
                     // The producer may wrap or ignore the error.
@@ -78,7 +89,15 @@ extension HTTPBody {
         // Sequences end early on cancellation. A partial body must not count as complete.
         try Task.checkCancellation()
         guard let length, read.count < length else { return }
-        throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) bytes")
+        throw Self.mismatch(name, "shorter", length)
+    }
+
+    private static func mismatch(_ name: String, _ relation: String, _ length: Int) -> NetworkError {
+        NetworkError(
+            .invalidRequest,
+            "\(name) is \(relation) than its length of \(length) bytes; "
+                + "correct the length, and don't change the content while it's being sent"
+        )
     }
 
     private static func producerFailure(_ error: any Error) -> any Error {
@@ -88,19 +107,5 @@ extension HTTPBody {
             "the request's body couldn't be created; it wasn't sent completely",
             cause: error
         )
-    }
-}
-
-/// The progress of reading a body.
-private struct ReadingProgress {
-    var count = 0
-    /// The error thrown by the receiver of the parts.
-    var failure: (any Error)?
-
-    mutating func add(_ more: Int, upTo length: Int?) throws {
-        if let length, more > length - count {
-            throw NetworkError(.invalidRequest, "the request's body is longer than its length of \(length) bytes")
-        }
-        count += more
     }
 }

@@ -2,12 +2,12 @@ package import Foundation
 
 /// HTTP dates ([RFC 9110 §5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 package enum HTTPDate {
-    /// Parses a date in any of the three formats that a recipient must accept.
+    /// Parses a date, to the second, in any of the three formats that a recipient must accept.
     ///
     /// - Parameters:
     ///   - text: The text.
     ///   - now: The current time, which determines the century of a two-digit year.
-    /// - Returns: The date, to the second; `nil` if the text isn't a date.
+    /// - Returns: The date; `nil` if the text isn't one.
     package static func parse(_ text: some StringProtocol, now: Date) -> Date? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false).map { Array($0.utf8) }
         switch parts.count {
@@ -19,10 +19,8 @@ package enum HTTPDate {
         }
     }
 
-    /// Formats a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
-    ///
-    /// - Parameter date: The date. Fractions of a second are dropped.
-    /// - Returns: The text.
+    /// Formats a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of
+    /// a second are dropped.
     package static func format(_ date: Date) -> String {
         let seconds = Int(date.timeIntervalSince1970.rounded(.down))
         let (day, time) = seconds.quotientAndRemainder(roundingDownBy: 86_400)

@@ -65,11 +65,9 @@ package enum HTTPSyntax {
         }
     }
 
-    /// Returns the text as a `quoted-string`
-    /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
-    ///
-    /// - Parameter text: A field value, without control characters.
-    /// - Returns: The text in quotation marks, with quotation marks and backslashes escaped.
+    /// Returns a field value as a `quoted-string`
+    /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)), with quotation
+    /// marks and backslashes escaped.
     package static func quotedString(_ text: String) -> String {
         // By scalars: a quotation mark and a following combining mark form one character.
         var quoted = "\""

@@ -3,12 +3,8 @@
 /// Foundation's character sets don't escape `+`, `&` and `=` where required, so this type defines
 /// the allowed bytes.
 package enum PercentEncoding {
-    /// Encodes all bytes except those to keep.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - stays: Returns whether to keep a byte. The default keeps unreserved characters.
-    /// - Returns: The encoded text, with upper-case hex digits.
+    /// Encodes all bytes except those to keep, by default unreserved characters, with upper-case
+    /// hex digits.
     package static func encode(
         _ text: some StringProtocol,
         keeping stays: (UInt8) -> Bool = PercentEncoding.isUnreserved
@@ -26,12 +22,8 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Encodes the invalid bytes of a text, keeping well-formed escapes and allowed bytes.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - isAllowed: Returns whether a byte is allowed unescaped.
-    /// - Returns: A text for which ``isEncoded(_:allowing:)`` is `true`.
+    /// Encodes the invalid bytes of a text, keeping well-formed escapes and allowed bytes, so that
+    /// ``isEncoded(_:allowing:)`` is `true` for the result.
     package static func repaired(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> String {
         let octets = Array(text.utf8)
         var encoded: [UInt8] = []
@@ -45,18 +37,12 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Decodes the escapes of a text; a `+` is kept.
-    ///
-    /// - Parameter text: The text.
-    /// - Returns: The bytes; `nil` if an escape is malformed.
+    /// Decodes the escapes of a text, but no `+`; returns `nil` if one is malformed.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(octets: text.utf8)
     }
 
-    /// Decodes the escapes of UTF-8 text.
-    ///
-    /// - Parameter octets: The UTF-8 bytes.
-    /// - Returns: The bytes; `nil` if an escape is malformed.
+    /// Decodes the escapes of UTF-8 text; returns `nil` if one is malformed.
     package static func decode(octets: some Sequence<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(octets.underestimatedCount)

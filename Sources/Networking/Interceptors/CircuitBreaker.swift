@@ -10,37 +10,14 @@ import Synchronization
 /// of 500 or more and a transport's error are failures; a cancellation isn't counted.
 public final class CircuitBreaker: RequestInterceptor {
     /// The conditions that open a circuit, and the pause until it can close.
-    public struct Configuration: Sendable {
-        /// The failure ratio that opens the circuit; 0.1 by default.
-        public var failureRatio: Double
-        /// The minimum number of attempts in a window; 100 by default.
-        public var minimumAttempts: Int
-        /// The period in which attempts are counted; 30 seconds by default.
-        public var window: Duration
-        /// The time before an open circuit allows a request; 5 seconds by default.
-        public var pause: Duration
-
-        /// Creates a configuration.
-        ///
-        /// - Parameters:
-        ///   - failureRatio: The failure ratio that opens the circuit. The default is 0.1.
-        ///   - minimumAttempts: The minimum number of attempts in a window. The default is 100.
-        ///   - window: The period in which attempts are counted. The default is 30 seconds.
-        ///   - pause: The time before an open circuit allows a request. The default is 5 seconds.
-        public init(
-            failureRatio: Double = 0.1,
-            minimumAttempts: Int = 100,
-            window: Duration = .seconds(30),
-            pause: Duration = .seconds(5)
-        ) {
-            self.failureRatio = failureRatio
-            self.minimumAttempts = minimumAttempts
-            self.window = window
-            self.pause = pause
-        }
+    struct Rules {
+        let failureRatio: Double
+        let minimumAttempts: Int
+        let window: Duration
+        let pause: Duration
     }
 
-    private let configuration: Configuration
+    private let rules: Rules
     private let timeSource: TimeSource
     private let circuits = Mutex<[HTTPOrigin: Circuit]>([:])
     /// The running attempts, because a later interceptor may remove the request's URL.
@@ -55,10 +32,19 @@ public final class CircuitBreaker: RequestInterceptor {
     /// Creates a breaker; share it between clients that call the same servers.
     ///
     /// - Parameters:
-    ///   - configuration: The conditions that open a circuit, and the pause.
+    ///   - failureRatio: The failure ratio that opens the circuit. The default is 0.1.
+    ///   - minimumAttempts: The minimum number of attempts in a window. The default is 100.
+    ///   - window: The period in which attempts are counted. The default is 30 seconds.
+    ///   - pause: The time before an open circuit allows a request. The default is 5 seconds.
     ///   - timeSource: The clocks, the same as the client's.
-    public init(_ configuration: Configuration = Configuration(), timeSource: TimeSource = .system) {
-        self.configuration = configuration
+    public init(
+        failureRatio: Double = 0.1,
+        minimumAttempts: Int = 100,
+        window: Duration = .seconds(30),
+        pause: Duration = .seconds(5),
+        timeSource: TimeSource = .system
+    ) {
+        rules = Rules(failureRatio: failureRatio, minimumAttempts: minimumAttempts, window: window, pause: pause)
         self.timeSource = timeSource
     }
 
@@ -102,7 +88,7 @@ public final class CircuitBreaker: RequestInterceptor {
         let outcome = Self.outcome(of: attempt)
         circuits.withLock { circuits in
             circuits[passage.origin, default: Circuit()]
-                .count(outcome, isProbe: passage.isProbe, at: now, configuration)
+                .count(outcome, isProbe: passage.isProbe, at: now, rules)
         }
     }
 
@@ -166,7 +152,7 @@ struct Circuit {
         _ outcome: Outcome,
         isProbe: Bool,
         at now: ContinuousClock.Instant,
-        _ configuration: CircuitBreaker.Configuration
+        _ rules: CircuitBreaker.Rules
     ) {
         // Requests sent before the circuit opened say nothing about the server's current state.
         if case .probing = phase, !isProbe { return }
@@ -174,7 +160,7 @@ struct Circuit {
         case (.probing, .success):
             self = Circuit()
         case (.probing, .failure):
-            phase = .open(until: now + configuration.pause)
+            phase = .open(until: now + rules.pause)
         case (.probing, .nothing):
             // The probe was inconclusive, so the next request becomes the probe.
             phase = .open(until: now)
@@ -182,15 +168,15 @@ struct Circuit {
             break
         case (.closed, .success), (.closed, .failure):
             if windowEnd.map({ now >= $0 }) ?? true {
-                windowEnd = now + configuration.window
+                windowEnd = now + rules.window
                 (attempts, failures) = (0, 0)
             }
             attempts += 1
             if case .failure = outcome { failures += 1 }
-            if attempts >= max(1, configuration.minimumAttempts), failures > 0,
-                Double(failures) >= configuration.failureRatio * Double(attempts)
+            if attempts >= max(1, rules.minimumAttempts), failures > 0,
+                Double(failures) >= rules.failureRatio * Double(attempts)
             {
-                phase = .open(until: now + configuration.pause)
+                phase = .open(until: now + rules.pause)
                 windowEnd = nil
             }
         }

@@ -17,17 +17,13 @@ public struct ClosureInterceptor: RequestInterceptor {
 
     private let hook: Hook
 
-    private init(_ hook: Hook) {
-        self.hook = hook
-    }
-
     /// Returns an interceptor that changes each request before it's sent.
     ///
     /// - Parameter change: Changes the request. An error fails the operation with
     ///   ``NetworkError/Code/requestNotMade``.
     /// - Returns: The interceptor.
     public static func changingRequest(_ change: @escaping @Sendable (inout URLRequest) async throws -> Void) -> Self {
-        Self(.request(change))
+        Self(hook: .request(change))
     }
 
     /// Returns an interceptor that changes or rejects each response before the status check.
@@ -36,7 +32,7 @@ public struct ClosureInterceptor: RequestInterceptor {
     /// - Returns: The interceptor.
     public static func changingResponse(_ change: @escaping @Sendable (inout HTTPResponse) async throws -> Void) -> Self
     {
-        Self(.response(change))
+        Self(hook: .response(change))
     }
 
     /// Calls the closure if it changes requests.

@@ -82,12 +82,3 @@ final class MetricsBox: Sendable {
         }
     }
 }
-
-/// A generator of operation numbers.
-enum OperationNumber {
-    private static let last = Atomic<UInt64>(0)
-
-    static func next() -> UInt64 {
-        last.wrappingAdd(1, ordering: .relaxed).newValue
-    }
-}

@@ -16,21 +16,13 @@ public import FoundationNetworking
 public struct LoggingInterceptor: RequestInterceptor {
     /// The amount of detail.
     @nonexhaustive
-    public enum Level: Int, Sendable, Comparable {
+    public enum Level: Sendable, Comparable {
         /// One line for each request and one for its outcome.
         case line
         /// Also the header fields.
         case headers
         /// Also the bodies, if they're text.
         case body
-
-        /// Returns whether a level logs less than another.
-        ///
-        /// - Parameters:
-        ///   - left: A level.
-        ///   - right: Another level.
-        /// - Returns: `true` if the left level logs less.
-        public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// Receives an event on the request's thread; must return at once.
@@ -136,16 +128,12 @@ public struct LoggingInterceptor: RequestInterceptor {
 extension String {
     /// The text without characters that could start a new line or control a terminal.
     fileprivate var withoutControls: String {
-        String(
-            String.UnicodeScalarView(
-                unicodeScalars.map { scalar in
-                    let isHarmless =
-                        scalar == "\t"
-                        || (scalar.properties.generalCategory != .control && scalar != "\u{2028}"
-                            && scalar != "\u{2029}")
-                    return isHarmless ? scalar : "\u{FFFD}"
-                }
-            )
-        )
+        let harmless = unicodeScalars.map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control where scalar != "\t", .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+            default: scalar
+            }
+        }
+        return String(String.UnicodeScalarView(harmless))
     }
 }

@@ -12,7 +12,7 @@ public struct TraceContextInterceptor: RequestInterceptor {
     private let current: @Sendable () -> TraceContext?
     private let random: @Sendable () -> UInt64
     /// The seed that makes trace identifiers unpredictable.
-    private let seed: [UInt64]
+    private let seed: String
 
     /// Creates an interceptor.
     ///
@@ -29,7 +29,7 @@ public struct TraceContextInterceptor: RequestInterceptor {
         self.isSampled = isSampled
         self.random = random
         self.current = current
-        seed = [random(), random()]
+        seed = "\(random()) \(random())"
     }
 
     /// Adds the fields to a request.
@@ -48,7 +48,7 @@ public struct TraceContextInterceptor: RequestInterceptor {
         let parent = current()
         let trace = TraceContext(
             traceID: parent?.traceID ?? traceID(of: context.operation),
-            parentID: Self.hex([random() | 1]),
+            parentID: Self.hex(random() | 1),
             isSampled: parent?.isSampled ?? isSampled,
             state: parent?.state
         )
@@ -59,20 +59,14 @@ public struct TraceContextInterceptor: RequestInterceptor {
     }
 
     private func traceID(of operation: UInt64) -> String {
-        let octets = (seed + [operation]).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
-        }
-        let digest = try? octets.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-        guard let digest, digest.count >= 16 else { return Self.hex([random(), random() | 1]) }
-        let words = (0..<2).map { index in
-            digest[index * 8..<index * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        }
-        return Self.hex([words[0], words[1] | 1])
+        let text = [UInt8]("\(seed) \(operation)".utf8)
+        let digest = try? text.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+        guard let digest else { return Self.hex(random()) + Self.hex(random() | 1) }
+        return digest.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    private static func hex(_ words: [UInt64]) -> String {
-        words.map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+    private static func hex(_ word: UInt64) -> String {
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }

@@ -56,25 +56,6 @@ public struct MultipartFormData: Sendable {
         parts.append(MultipartPart(name: name, fileName: nil, contentType: nil, content: .data(Data(value.utf8))))
     }
 
-    /// Appends data.
-    ///
-    /// - Parameters:
-    ///   - data: The data.
-    ///   - name: The name of the field.
-    ///   - fileName: The file name that the server sees. With `nil`, the default, the part isn't a
-    ///     file.
-    ///   - contentType: The media type. By default, the file name's extension determines it, with
-    ///     `application/octet-stream` as the fallback; without a file name, the part has none.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the media type is invalid.
-    public mutating func append(
-        _ data: Data,
-        name: String,
-        fileName: String? = nil,
-        contentType: String? = nil
-    ) throws(NetworkError) {
-        try append(.data(data), name: name, fileName: fileName, contentType: contentType)
-    }
-
     /// Appends a file, which is read while it's sent.
     ///
     /// - Parameters:
@@ -96,7 +77,7 @@ public struct MultipartFormData: Sendable {
         try append(try .file(file), name: name, fileName: fileName, contentType: contentType)
     }
 
-    /// Appends any content, such as a stream.
+    /// Appends any content, such as data or a stream.
     ///
     /// With a stream of unknown length, the form's length is unknown. With a stream that can be
     /// sent only once, so can the form.
@@ -121,9 +102,6 @@ public struct MultipartFormData: Sendable {
         let contentType = contentType ?? fileName.map(FileExtension.mediaType(ofFileNamed:))
         parts.append(MultipartPart(name: name, fileName: fileName, contentType: contentType, content: content))
     }
-
-    /// The number of parts.
-    public var count: Int { parts.count }
 
     /// The value of `Content-Type`: the media type with the boundary.
     public var contentType: String {

@@ -27,35 +27,7 @@ struct MultipartPart: Sendable {
     /// The length of the whole form wouldn't reveal a part that's too long before one that's too
     /// short.
     func deliverContent(_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws {
-        switch content.source {
-        case .none: break
-        case .data(let data): try await deliver(data)
-        case .file(let url, let length):
-            try await deliverContent(of: FileReading.producer(url, length: length), length: length, deliver)
-        case .stream(let length, _, let producer):
-            try await deliverContent(of: producer, length: length, deliver)
-        }
-    }
-
-    private func deliverContent(
-        of producer: HTTPBody.Producer,
-        length: Int?,
-        _ deliver: @escaping @Sendable (Data) async throws -> Void
-    ) async throws {
-        let counter = OctetCounter()
-        try await producer { octets in
-            let count = counter.add(octets.count)
-            if let length, count > length { throw mismatch("longer", count, length) }
-            try await deliver(octets)
-        }
-        if let length, counter.count < length { throw mismatch("shorter", counter.count, length) }
-    }
-
-    private func mismatch(_ how: String, _ count: Int, _ length: Int) -> NetworkError {
-        NetworkError(
-            .invalidRequest,
-            "a part of the form is \(how) than its length: \(count) bytes instead of \(length); don't change it while it's being sent"
-        )
+        try await content.read(as: "a part of the form", deliver)
     }
 
     /// Returns a name escaped for use between quotation marks.

@@ -61,7 +61,7 @@ public struct DecodingFailure: Error {
     }
 }
 
-extension DecodingFailure: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension DecodingFailure: CustomStringConvertible, CustomReflectable {
     /// A description of the failure and its coding path.
     public var description: String {
         let place = codingPath.isEmpty ? "the top-level value" : "“\(codingPath)”"
@@ -73,9 +73,6 @@ extension DecodingFailure: CustomStringConvertible, CustomDebugStringConvertible
         case .other: "the decoding threw \(type(of: underlying))"
         }
     }
-
-    /// The same as ``description``; a dump would quote the response.
-    public var debugDescription: String { description }
 
     /// The kind and the coding path, without the underlying error.
     public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "codingPath": codingPath]) }

@@ -38,15 +38,6 @@ public struct ModelDecoding<Model>: Sendable {
     public func whenEmpty(_ model: @escaping @Sendable () -> Model) -> Self {
         Self { response in response.hasContent ? try decode(response) : model() }
     }
-
-    /// Returns a decoding whose model is `nil` for a response without content: one with the status
-    /// 204 or 205, to a `HEAD` request, or with an empty body.
-    ///
-    /// - Parameter decoding: The decoding for the other responses.
-    /// - Returns: The decoding.
-    public static func optional<Wrapped>(_ decoding: ModelDecoding<Wrapped>) -> Self where Model == Wrapped? {
-        Self { response in response.hasContent ? try decoding.decode(response) : nil }
-    }
 }
 
 extension ModelDecoding where Model: Decodable & SendableMetatype {

@@ -37,11 +37,11 @@ public struct ProblemDetails: Error, Sendable {
     /// - Parameter json: The JSON data.
     public init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
-        type = members.type ?? "about:blank"
-        title = members.title
-        status = members.status
-        detail = members.detail
-        instance = members.instance
+        type = members.type?.value ?? "about:blank"
+        title = members.title?.value
+        status = members.status?.value
+        detail = members.detail?.value
+        instance = members.instance?.value
         content = json
     }
 
@@ -73,22 +73,8 @@ public struct ProblemDetails: Error, Sendable {
     }
 
     private struct Members: Decodable {
-        let type, title, detail, instance: String?
-        let status: Int?
-
-        private enum CodingKeys: CodingKey {
-            case type, title, status, detail, instance
-        }
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            func text(_ key: CodingKeys) -> String? { try? container.decode(String.self, forKey: key) }
-            type = text(.type)
-            title = text(.title)
-            detail = text(.detail)
-            instance = text(.instance)
-            status = try? container.decode(Int.self, forKey: .status)
-        }
+        let type, title, detail, instance: Lenient<String>?
+        let status: Lenient<Int>?
     }
 }
 

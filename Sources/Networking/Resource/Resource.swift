@@ -14,11 +14,8 @@ public import FoundationNetworking
 ///
 /// In each step of ``RequestInterceptor``, the client's interceptors run before the resource's.
 public struct Resource: Sendable {
-    /// A closure that creates the base request; the client calls it for each attempt.
-    public typealias RequestMaker = @Sendable () async throws -> URLRequest
-
     /// Creates the base request, with a body that doesn't fit in a `URLRequest`.
-    let makeBase: @Sendable () async throws -> AttemptLoop.Base
+    var makeBase: @Sendable () async throws -> AttemptLoop.Base
     /// The interceptors that run after the client's for every attempt, in order.
     public var interceptors: [any RequestInterceptor]
     /// The decoding of error bodies; with `nil`, the client's options decide.
@@ -45,16 +42,13 @@ public struct Resource: Sendable {
         errorDecoding: ErrorDecoding? = nil,
         options: RequestOptions = RequestOptions()
     ) {
-        var options = options
-        options.requestCompression = options.requestCompression ?? endpoint.requestCompression
-        self.init(
-            interceptors: interceptors,
-            errorDecoding: errorDecoding,
-            traits: RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent),
-            requiresAuthentication: endpoint.requiresAuthentication,
-            options: options,
-            makeBase: { try endpoint.makeBase() }
-        )
+        makeBase = { try endpoint.makeBase() }
+        self.interceptors = interceptors
+        self.errorDecoding = errorDecoding
+        traits = RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent)
+        requiresAuthentication = endpoint.requiresAuthentication
+        self.options = options
+        self.options.requestCompression = options.requestCompression ?? endpoint.requestCompression
     }
 
     /// Creates a resource from a closure that makes requests.
@@ -73,27 +67,9 @@ public struct Resource: Sendable {
         traits: RequestTraits = RequestTraits(),
         requiresAuthentication: Bool = true,
         options: RequestOptions = RequestOptions(),
-        urlRequest: @escaping RequestMaker
+        urlRequest: @escaping @Sendable () async throws -> URLRequest
     ) {
-        self.init(
-            interceptors: interceptors,
-            errorDecoding: errorDecoding,
-            traits: traits,
-            requiresAuthentication: requiresAuthentication,
-            options: options,
-            makeBase: { (try await urlRequest(), nil) }
-        )
-    }
-
-    private init(
-        interceptors: [any RequestInterceptor],
-        errorDecoding: ErrorDecoding?,
-        traits: RequestTraits,
-        requiresAuthentication: Bool,
-        options: RequestOptions,
-        makeBase: @escaping @Sendable () async throws -> AttemptLoop.Base
-    ) {
-        self.makeBase = makeBase
+        makeBase = { (try await urlRequest(), nil) }
         self.interceptors = interceptors
         self.errorDecoding = errorDecoding
         self.traits = traits

@@ -1,9 +1,8 @@
 extension Retry.Action {
     /// Returns the action with the higher priority.
     ///
-    /// From highest to lowest: `noRetry`, `retryAfter` (the longer delay), `retry`, `none`. If both
-    /// are
-    /// `noRetry`, the first wins.
+    /// From highest to lowest: `noRetry` (the first), `retryAfter` (the longer delay), `retry`,
+    /// `none`.
     ///
     /// - Parameters:
     ///   - first: The earlier action.
@@ -30,15 +29,5 @@ extension Retry {
         public let reason: Retry.Error?
         /// The attempts before the last failure.
         public let state: Retry.State
-
-        /// Creates an outcome.
-        ///
-        /// - Parameters:
-        ///   - reason: The reason for not retrying.
-        ///   - state: The attempts before the last failure.
-        public init(reason: Retry.Error?, state: Retry.State) {
-            self.reason = reason
-            self.state = state
-        }
     }
 }

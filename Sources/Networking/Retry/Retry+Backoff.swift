@@ -5,28 +5,22 @@ extension Retry {
         private let random: @Sendable () -> Double
         private let delay: @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
 
-        private init(
-            until truncation: Truncation,
-            random: @escaping @Sendable () -> Double,
-            delay: @escaping @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
-        ) {
-            self.truncation = truncation
-            self.random = random
-            self.delay = delay
-        }
-
-        /// Returns the action to take after a failure.
-        ///
-        /// - Parameters:
-        ///   - state: The attempts so far.
-        ///   - minimum: The delay that the server asks for.
-        /// - Returns: `retryAfter` or `noRetry`.
+        /// Returns the action to take after a failure: `retryAfter`, with at least the delay that
+        /// the server asks for, or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
-            truncation.action(
-                delay: { delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum) },
-                atLeast: minimum,
-                state: state
-            )
+            let left: Duration?
+            switch truncation {
+            case .maxRetries(let retries):
+                guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
+                left = nil
+            case .maxDelay(let total):
+                let rest = total - state.totalDelay
+                // A retry earlier than the server asked for would only fail again.
+                guard rest > .zero, minimum <= rest else { return .noRetry(.delay(total)) }
+                left = rest
+            }
+            let delay = delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum)
+            return .retryAfter(left.map { min(delay, $0) } ?? delay)
         }
 
         /// Returns the delay before a retry, regardless of the truncation.
@@ -60,7 +54,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { jitter.applied(to: delay, $2) }
+            Self(truncation: truncation, random: random) { jitter.applied(to: delay, $2) }
         }
 
         /// Returns a backoff whose delays grow with each retry.
@@ -85,19 +79,13 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { retry, _, random in
+            Self(truncation: truncation, random: random) { retry, _, random in
                 jitter.applied(to: min(scale(baseDelay, retry), maximum), random)
             }
         }
 
-        /// Returns a backoff that doubles the delay without a limit, for code that counts its own
-        /// attempts.
-        ///
-        /// - Parameters:
-        ///   - baseDelay: The delay before the first retry.
-        ///   - maximum: The longest delay.
-        ///   - jitter: The random part of a delay.
-        /// - Returns: The backoff.
+        /// Returns a backoff that doubles the delay up to a maximum and has no limit on retries,
+        /// for code that counts its own attempts.
         package static func doubling(_ baseDelay: Duration, to maximum: Duration, jitter: Jitter = .none) -> Self {
             exponential(baseDelay, maximum: maximum, jitter: jitter, until: .maxRetries(.max))
         }
@@ -119,7 +107,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation, random: random) { _, previous, random in
+            Self(truncation: truncation, random: random) { _, previous, random in
                 let upper = max(baseDelay, min(previous ?? baseDelay, maximum) * 3)
                 return min(maximum, baseDelay + (upper - baseDelay) * random())
             }
@@ -152,16 +140,5 @@ extension Retry {
         case maxRetries(Int)
         /// Stops when the delays add up to a duration, shortening the last delay to fit.
         case maxDelay(Duration)
-
-        func action(delay: () -> Duration, atLeast minimum: Duration, state: State) -> Action {
-            switch self {
-            case .maxRetries(let retries):
-                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retryAfter(delay())
-            case .maxDelay(let total):
-                let left = total - state.totalDelay
-                // A retry earlier than the server asked for would only fail again.
-                return left <= .zero || minimum > left ? .noRetry(.delay(total)) : .retryAfter(min(delay(), left))
-            }
-        }
     }
 }

@@ -9,12 +9,9 @@ extension Retry {
     /// the several-fold load that independent retries would cause. A retry that succeeds returns
     /// its tokens, and each success at the first attempt earns one token.
     public final class Budget: Sendable {
-        /// The initial and maximum number of tokens.
-        public let capacity: Int
-        /// The cost of a retry after the server asked to slow down with 429 or 503.
-        package let throttlingCost: Int
-        /// The cost of any other retry.
-        package let transientCost: Int
+        private let capacity: Int
+        private let throttlingCost: Int
+        private let transientCost: Int
 
         /// The balances of the origins that have less than the full capacity.
         private let balances = Mutex<[HTTPOrigin: Int]>([:])

@@ -67,12 +67,8 @@ extension Retry {
             maximumServerDelay: Duration = .seconds(60),
             date: @escaping @Sendable () -> Date = { Date() }
         ) -> Self {
-            Self { error, state, metadata in
-                guard condition.applies(to: error, metadata) else { return .none }
-                guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
-                guard let asked = metadata.serverDelay(now: date()), asked > .zero else { return .retry }
-                return asked > maximumServerDelay ? .noRetry(.serverDelay(asked)) : .retryAfter(asked)
-            }
+            let backoff = Backoff.constant(.zero, until: .maxRetries(retries))
+            return .backoff(backoff, when: condition, maximumServerDelay: maximumServerDelay, date: date)
         }
 
         /// Returns a policy that retries after a delay.
@@ -84,8 +80,8 @@ extension Retry {
         ///     retries. A shorter one is the minimum delay, even if the backoff's is shorter. The
         ///     default is 60 seconds.
         ///   - date: Returns the current date, for a `Retry-After` that contains a date.
-        /// - Returns: A policy that returns `retryAfter` until the backoff's truncation, then
-        ///   `noRetry`.
+        /// - Returns: A policy that returns `retryAfter`, or `retry` for a delay of zero, until the
+        ///   backoff's truncation, then `noRetry`.
         public static func backoff(
             _ backoff: Backoff,
             when condition: Condition = .safeToRepeat,
@@ -94,10 +90,13 @@ extension Retry {
         ) -> Self {
             Self { error, state, metadata in
                 guard condition.applies(to: error, metadata) else { return .none }
-                let asked = metadata.serverDelay(now: date()) ?? .zero
+                let headers = metadata.response?.headers
+                let asked =
+                    RetryAfter.delay(headers?["Retry-After"], responseDate: headers?["Date"], now: date()) ?? .zero
                 let action = backoff.action(state, atLeast: asked)
-                if case .retryAfter = action, asked > maximumServerDelay { return .noRetry(.serverDelay(asked)) }
-                return action
+                guard case .retryAfter(let delay) = action else { return action }
+                if asked > maximumServerDelay { return .noRetry(.serverDelay(asked)) }
+                return delay > .zero ? action : .retry
             }
         }
 

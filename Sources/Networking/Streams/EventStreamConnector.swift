@@ -87,10 +87,3 @@ extension AttemptLoop {
         isEndless = true
     }
 }
-
-extension URLRequest {
-    /// Sets a header field if the request doesn't have it.
-    mutating func setDefaultField(_ name: String, _ value: String) {
-        if self.value(forHTTPHeaderField: name) == nil { setFields((name, value)) }
-    }
-}

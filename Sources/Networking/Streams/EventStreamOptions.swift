@@ -25,6 +25,9 @@ public struct EventStreamOptions: Sendable {
     /// `maximumBodySize` in these options limits each response; by default, there's no limit.
     public var request: RequestOptions
 
+    /// The idle timeout of streams whose options have none.
+    static let idleTimeout = Duration.seconds(300)
+
     /// Creates options.
     ///
     /// - Parameters:
@@ -49,11 +52,6 @@ public struct EventStreamOptions: Sendable {
         self.maximumEventSize = maximumEventSize
         self.request = request
     }
-}
-
-extension EventStreamOptions {
-    /// The idle timeout of streams whose options have none.
-    static let idleTimeout = Duration.seconds(300)
 }
 
 extension Retry.Policy {

@@ -16,7 +16,7 @@ extension HTTPResponseBody {
     ///   The default is 1 MiB.
     /// - Returns: The events, which end with the body. All iterators share its position.
     public func events(maximumEventSize: Int = 1 << 20) -> ServerSentEvents {
-        ServerSentEvents(self, maximumEventSize: maximumEventSize)
+        ServerSentEvents(source: .body(self, maximumEventSize: maximumEventSize))
     }
 
     /// Returns the JSON values in the body, decoded while they're received.

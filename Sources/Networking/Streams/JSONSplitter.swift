@@ -36,6 +36,7 @@ struct JSONSplitter: Sendable {
     }
 
     let framing: JSONFraming
+    /// The maximum size of a value in bytes.
     private let maximumSize: Int
     private var expectation: Expectation
     /// The bytes of the incomplete value.
@@ -48,11 +49,6 @@ struct JSONSplitter: Sendable {
     private var isInString = false
     private var isEscaped = false
 
-    /// Creates a splitter.
-    ///
-    /// - Parameters:
-    ///   - framing: The way in which the values are separated.
-    ///   - maximumSize: The maximum size of a value in bytes.
     init(_ framing: JSONFraming, maximumSize: Int) {
         self.framing = framing
         self.maximumSize = maximumSize
@@ -80,7 +76,7 @@ struct JSONSplitter: Sendable {
 
     /// Returns the value that ends with the stream, if any.
     mutating func finish() throws(Failure) -> [UInt8]? {
-        switch framing.wrapped {
+        switch framing {
         case .lines: return value.allSatisfy(\.isJSONWhitespace) ? nil : takeValue()
         case .concatenated:
             guard isInValue else { return nil }
@@ -145,7 +141,7 @@ struct JSONSplitter: Sendable {
 
     /// Returns the expectation after a byte that separates values, or `nil` for any other byte.
     private func expectation(after byte: UInt8) -> Expectation? {
-        switch (framing.wrapped, expectation, byte) {
+        switch (framing, expectation, byte) {
         case (.textSequence, _, .recordSeparator): .valueOrEnd
         case (.textSequence, .resumption, _): .resumption
         case (.arrayElements, .opening, UInt8(ascii: "[")): .valueOrEnd

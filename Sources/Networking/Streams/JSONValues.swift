@@ -35,15 +35,8 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
         fileprivate var splitter: JSONSplitter
         fileprivate let decoder: JSONDecoder
         /// The number of values so far, including those that couldn't be decoded.
-        private var count = 0
-        private var hasEnded = false
-
-        fileprivate init(source: Source? = nil, reader: BodyReader, splitter: JSONSplitter, decoder: JSONDecoder) {
-            self.source = source
-            self.reader = reader
-            self.splitter = splitter
-            self.decoder = decoder
-        }
+        fileprivate var count = 0
+        fileprivate var hasEnded = false
 
         /// Waits for the next value.
         ///

@@ -33,33 +33,19 @@ extension NetworkClient {
         events(for: Resource { request }, options: options)
     }
 
-    /// Returns the events that a server sends in response to a call of an endpoint; see
-    /// ``events(for:options:)-(URLRequest,_)``.
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call for each connection.
-    ///   - options: The options of the stream.
-    /// - Returns: The events.
-    public func events(
-        for endpoint: some HTTPEndpoint,
-        options: EventStreamOptions = EventStreamOptions()
-    ) -> ServerSentEvents {
-        events(for: Resource(endpoint), options: options)
-    }
-
     /// Returns the events that a server sends in response to a resource's request; see
     /// ``events(for:options:)-(URLRequest,_)``.
     ///
     /// - Parameters:
-    ///   - resource: The resource to fetch for each connection. The stream's options replace its
-    ///     own.
+    ///   - resource: The resource to fetch for each connection, such as `Resource(endpoint)`. The
+    ///     stream's options replace its own.
     ///   - options: The options of the stream.
     /// - Returns: The events.
     public func events(
         for resource: Resource,
         options: EventStreamOptions = EventStreamOptions()
     ) -> ServerSentEvents {
-        ServerSentEvents(EventStreamConnector(client: self, resource: resource, options: options))
+        ServerSentEvents(source: .requests(EventStreamConnector(client: self, resource: resource, options: options)))
     }
 
     /// Returns the JSON values in the response to a request, decoded while they're received.
@@ -99,32 +85,12 @@ extension NetworkClient {
         )
     }
 
-    /// Returns the JSON values in the response of an endpoint, decoded while they're received; see
-    /// ``values(of:for:framing:decoder:maximumValueSize:options:)``.
-    ///
-    /// - Parameters:
-    ///   - type: The type of the values.
-    ///   - endpoint: The endpoint to call.
-    ///   - framing: The way in which the values are separated. The default is one per line.
-    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
-    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
-    /// - Returns: The values.
-    public func values<Value: Decodable & SendableMetatype>(
-        of type: Value.Type = Value.self,
-        for endpoint: some HTTPEndpoint,
-        framing: JSONFraming = .lines,
-        decoder: JSONDecoder = JSONDecoder(),
-        maximumValueSize: Int = 1 << 20
-    ) -> JSONValues<Value> {
-        values(for: Resource(endpoint), framing: framing, decoder: decoder, maximumValueSize: maximumValueSize)
-    }
-
     /// Returns the JSON values in the response of a resource, decoded while they're received; see
     /// ``values(of:for:framing:decoder:maximumValueSize:options:)``.
     ///
     /// - Parameters:
     ///   - type: The type of the values.
-    ///   - resource: The resource to fetch, with its options.
+    ///   - resource: The resource to fetch, such as `Resource(endpoint)`, with its options.
     ///   - framing: The way in which the values are separated. The default is one per line.
     ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
     ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.

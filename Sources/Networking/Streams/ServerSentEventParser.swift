@@ -11,6 +11,7 @@ struct ServerSentEventParser {
     /// The time to wait before reconnecting, once the server has sent one.
     private(set) var reconnectionTime: Duration?
 
+    /// The maximum size of a line, and of an event's data, in bytes.
     private let maximumSize: Int
     /// The incomplete line.
     private var line: [UInt8] = []
@@ -24,11 +25,7 @@ struct ServerSentEventParser {
     private var id: String
     private var retry: Duration?
 
-    /// Creates a parser.
-    ///
-    /// - Parameters:
-    ///   - lastEventID: The ID before the first event.
-    ///   - maximumSize: The maximum size of a line, and of an event's data, in bytes.
+    /// Creates a parser with the ID before the first event.
     init(lastEventID: String = "", maximumSize: Int) {
         self.lastEventID = lastEventID
         id = lastEventID
@@ -133,11 +130,9 @@ struct ServerSentEventParser {
 
     /// Returns the time if the value consists of digits, capped at ``maximumRetry``.
     private static func milliseconds(_ value: ArraySlice<UInt8>) -> Duration? {
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        guard !value.isEmpty, value.allSatisfy(digits.contains) else { return nil }
-        let significant = value.drop { $0 == UInt8(ascii: "0") }
-        guard significant.count <= 9 else { return maximumRetry }
-        let number = significant.reduce(0) { $0 * 10 + Int($1 - digits.lowerBound) }
+        guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        // A number that doesn't fit in an `Int32` exceeds the maximum.
+        let number = Int32(String(decoding: value, as: UTF8.self)) ?? .max
         return min(.milliseconds(number), maximumRetry)
     }
 

@@ -7,20 +7,12 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    private enum Source: Sendable {
+    enum Source: Sendable {
         case body(HTTPResponseBody, maximumEventSize: Int)
         case requests(EventStreamConnector)
     }
 
-    private let source: Source
-
-    init(_ body: HTTPResponseBody, maximumEventSize: Int) {
-        source = .body(body, maximumEventSize: maximumEventSize)
-    }
-
-    init(_ connector: EventStreamConnector) {
-        source = .requests(connector)
-    }
+    let source: Source
 
     /// Creates an iterator, which connects when it's first used.
     ///

@@ -35,9 +35,7 @@ extension StructuredField {
         /// - Throws: ``NetworkError`` with the code `invalidField` for a value that can't be sent,
         ///   such as a string with a line break.
         public func serialized() throws(NetworkError) -> String {
-            var serializer = StructuredFieldSerializer()
-            try serializer.append(self)
-            return serializer.text
+            try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
         }
     }
 

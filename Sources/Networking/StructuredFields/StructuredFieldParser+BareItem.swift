@@ -125,24 +125,16 @@ extension StructuredFieldParser {
     /// padding than the right one is malformed.
     private mutating func byteSequence() throws(NetworkError) -> Data {
         position += 1
-        let digits = skip { StructuredFieldSyntax.base64Value($0) != nil }
+        let digits = skip(while: StructuredFieldSyntax.isBase64Digit)
         let padding = skip { $0 == UInt8(ascii: "=") }
         guard skip(":") else { throw defect("a byte sequence must be base64 between colons") }
         guard digits.count / 4 * 3 + digits.count % 4 * 3 / 4 <= limits.byteSequenceLength else {
             throw Self.excess(limits.byteSequenceLength, "bytes in a byte sequence")
         }
-        guard digits.count % 4 != 1, padding.isEmpty || (digits.count + padding.count) % 4 == 0 && padding.count < 3
+        let (length, missing) = (digits.count + padding.count, (4 - digits.count % 4) % 4)
+        guard padding.isEmpty || length % 4 == 0 && padding.count < 3,
+            let content = Data(base64Encoded: text(digits) + String(repeating: "=", count: missing))
         else { throw defect("a byte sequence has the wrong padding") }
-        var content = Data(capacity: digits.count / 4 * 3 + 2)
-        var (buffer, bits) = (UInt32(0), 0)
-        for byte in bytes(digits) {
-            buffer = buffer << 6 | UInt32(StructuredFieldSyntax.base64Value(byte) ?? 0)
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                content.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
-            }
-        }
         return content
     }
 }

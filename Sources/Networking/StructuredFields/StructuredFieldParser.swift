@@ -66,9 +66,6 @@ struct StructuredFieldParser {
         return start..<position
     }
 
-    /// Returns the bytes in a range that was read.
-    func bytes(_ range: Range<Int>) -> ArraySlice<UInt8> { bytes[range] }
-
     /// Returns the text of a range that was read.
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 

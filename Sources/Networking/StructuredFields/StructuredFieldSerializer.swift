@@ -6,13 +6,12 @@ struct StructuredFieldSerializer {
     /// The ASCII text, because appending to a string takes several times as long.
     private var octets: [UInt8] = []
 
-    /// Creates a serializer with memory for text of usual length.
-    init(capacity: Int = 64) {
-        octets.reserveCapacity(capacity)
+    /// Returns the text that a closure appends.
+    static func text(_ append: (inout Self) throws(NetworkError) -> Void) throws(NetworkError) -> String {
+        var serializer = Self()
+        try append(&serializer)
+        return String(decoding: serializer.octets, as: UTF8.self)
     }
-
-    var text: String { String(decoding: octets, as: UTF8.self) }
-
     mutating func append(_ list: StructuredField.List) throws(NetworkError) {
         for (index, member) in list.members.enumerated() {
             if index > 0 { append(", ") }
@@ -117,22 +116,15 @@ struct StructuredFieldSerializer {
     }
 
     private mutating func append(string: String) throws(NetworkError) {
-        var needsEscape = false
-        let bytes = string.utf8.span
-        for index in bytes.indices {
-            let byte = bytes[index]
+        octets.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
             guard StructuredFieldSyntax.isPrintable(byte) else {
                 throw defect("a string has a character that isn't printable ASCII; use a display string")
             }
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { needsEscape = true }
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { octets.append(UInt8(ascii: "\\")) }
+            octets.append(byte)
         }
-        if needsEscape {
-            append(HTTPSyntax.quotedString(string))
-        } else {
-            octets.append(UInt8(ascii: "\""))
-            append(string)
-            octets.append(UInt8(ascii: "\""))
-        }
+        octets.append(UInt8(ascii: "\""))
     }
 
     private mutating func append(displayString: String) {

@@ -1,18 +1,15 @@
 /// The character classes of structured fields
 /// ([RFC 9651 appendix C](https://www.rfc-editor.org/rfc/rfc9651#appendix-C)).
 package enum StructuredFieldSyntax {
-    /// Returns whether a text is a key.
     package static func isKey(_ text: String) -> Bool {
         guard let first = text.utf8.first, startsKey(first) else { return false }
         return text.utf8.allSatisfy(isKeyByte)
     }
 
-    /// Returns whether a key can begin with a byte.
     static func startsKey(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "*")
     }
 
-    /// Returns whether a key can contain a byte.
     static func isKeyByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."): true
@@ -20,7 +17,6 @@ package enum StructuredFieldSyntax {
         }
     }
 
-    /// Returns whether a token can begin with a byte.
     static func startsToken(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "*"): true
@@ -28,7 +24,6 @@ package enum StructuredFieldSyntax {
         }
     }
 
-    /// Returns whether a token can contain a byte.
     static func isTokenByte(_ byte: UInt8) -> Bool {
         HTTPSyntax.isTokenByte(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "/")
     }
@@ -36,16 +31,14 @@ package enum StructuredFieldSyntax {
     /// Returns whether a string can contain a byte, if necessary escaped.
     static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
 
-    /// Returns the value of a base64 digit
+    /// Returns whether a byte is a base64 digit
     /// ([RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
-    static func base64Value(_ byte: UInt8) -> UInt8? {
+    static func isBase64Digit(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
         }
     }
 }

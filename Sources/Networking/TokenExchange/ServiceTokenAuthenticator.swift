@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+internal import OpenSSLCrypto
 import Synchronization
 
 /// An authenticator that adds an exchanged token to the requests of one operation.
@@ -48,5 +49,21 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         guard response?.status == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
         client.serviceTokens.remove(key) { $0.accessToken == accessToken }
         return context.retryState.authenticationErrors.isEmpty ? .retry : .none
+    }
+}
+
+/// The exchanged tokens of a client, and the token exchanges in progress.
+typealias ServiceTokenCache = SingleFlightCache<ServiceTokenKey, ServiceToken>
+
+/// The key of a cached token, which includes the subject so that subjects never share a token.
+struct ServiceTokenKey: Hashable {
+    let url: URL?
+    let scope: String
+    let subject: [UInt8]
+
+    init(_ exchange: TokenExchange, subjectToken: String) throws {
+        url = exchange.request.url
+        scope = exchange.scope
+        subject = try [UInt8](subjectToken.utf8).withBytes { try HashFunction.sha256.hash($0) }
     }
 }

@@ -4,9 +4,7 @@ import FoundationNetworking
 /// The exchange of a token for one with a narrower scope
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 struct TokenExchange {
-    /// The request to the token endpoint.
     let request: URLRequest
-    /// The requested scope.
     let scope: String
 
     /// Returns the request to send
@@ -63,38 +61,35 @@ struct ServiceToken: Sendable {
         accessToken = response.accessToken
         // Expires up to 30 s early, so that the request arrives while the token is valid, but at
         // most a tenth of its lifetime.
-        let lifetime = min(max(response.expiresIn, 0), Double(Int32.max))
+        let lifetime = min(max(response.expiresIn.number, 0), Double(Int32.max))
         expiry = requested + .seconds(lifetime - min(30, lifetime / 10))
     }
 
     private struct Response: Decodable {
         let accessToken: String
         let tokenType: String
-        let expiresIn: Double
+        let expiresIn: Seconds
 
         enum CodingKeys: String, CodingKey {
             case accessToken = "access_token"
             case tokenType = "token_type"
             case expiresIn = "expires_in"
         }
+    }
+
+    /// A number of seconds, which some servers send as a string.
+    private struct Seconds: Decodable {
+        let number: Double
 
         init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            accessToken = try container.decode(String.self, forKey: .accessToken)
-            tokenType = try container.decode(String.self, forKey: .tokenType)
-            // Some servers send the number as a string.
-            if let text = try? container.decode(String.self, forKey: .expiresIn) {
-                guard let seconds = Double(text), seconds.isFinite else {
-                    throw DecodingError.dataCorruptedError(
-                        forKey: .expiresIn,
-                        in: container,
-                        debugDescription: "expires_in isn't a number of seconds"
-                    )
-                }
-                expiresIn = seconds
-            } else {
-                expiresIn = try container.decode(Double.self, forKey: .expiresIn)
+            let container = try decoder.singleValueContainer()
+            let text = try? container.decode(String.self)
+            let number = try text.map { Double($0) } ?? container.decode(Double.self)
+            guard let number, number.isFinite else {
+                let message = "expires_in isn't a number of seconds"
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: message)
             }
+            self.number = number
         }
     }
 }

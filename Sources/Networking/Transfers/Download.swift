@@ -54,7 +54,7 @@ public final class Download: Transfer {
     }
 
     /// The current progress.
-    public var currentProgress: TransferProgress { core.monitor.progress }
+    public var currentProgress: TransferProgress { core.progress }
 
     /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }
@@ -115,5 +115,15 @@ extension Download {
             try? FileManager.default.removeItem(atPath: partPath + ".resume")
             try? FileManager.default.removeItem(atPath: partPath)
         }
+    }
+}
+
+/// The resume data of a download's last run.
+final class DownloadResumeState: Sendable {
+    private let state = Mutex<Download.ResumeData?>(nil)
+
+    var data: Download.ResumeData? {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
     }
 }

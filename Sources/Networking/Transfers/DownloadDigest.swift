@@ -1,34 +1,22 @@
 public import Foundation
 
 /// The expected digest of a download.
-public struct DownloadDigest: Sendable, Hashable {
-    private enum Wrapped: Sendable, Hashable {
-        case offered(isRequired: Bool)
-        case none
-        case known(HTTPDigest)
-    }
-
-    private let wrapped: Wrapped
-
+@nonexhaustive
+public enum DownloadDigest: Sendable, Hashable {
     /// The digests that the server offers, if any: `Repr-Digest` for the whole file, and
     /// `Content-Digest` for each response ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
     ///
     /// Each SHA-256 or SHA-512 digest has to match. Other algorithms are ignored.
-    public static let offered = Self(wrapped: .offered(isRequired: false))
+    case offered
     /// The digests that the server offers, of which one for the whole file is required.
     ///
     /// The download asks for it with `Want-Repr-Digest`.
-    public static let required = Self(wrapped: .offered(isRequired: true))
+    case required
     /// No digest, which disables the check.
-    public static let unchecked = Self(wrapped: .none)
+    case unchecked
 
-    /// Returns a digest that's known in advance.
-    ///
-    /// - Parameter digest: The digest of the file.
-    /// - Returns: The digest.
-    public static func known(_ digest: HTTPDigest) -> Self {
-        Self(wrapped: .known(digest))
-    }
+    /// A digest of the file that's known in advance.
+    case known(HTTPDigest)
 
     /// Returns a digest that's known in advance.
     ///
@@ -53,15 +41,5 @@ public struct DownloadDigest: Sendable, Hashable {
     }
 
     /// A Boolean value that indicates whether the server's digests are verified.
-    var usesOffers: Bool {
-        if case .offered = wrapped { true } else { false }
-    }
-
-    /// A Boolean value that indicates whether the server must offer a digest of the whole file.
-    var isOfferRequired: Bool { wrapped == .offered(isRequired: true) }
-
-    /// The digest that doesn't come from the server, if any.
-    var known: HTTPDigest? {
-        if case .known(let digest) = wrapped { digest } else { nil }
-    }
+    var usesOffers: Bool { self == .offered || self == .required }
 }

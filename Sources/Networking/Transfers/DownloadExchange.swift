@@ -4,10 +4,7 @@ import Synchronization
 
 /// The requests and responses of one operation of a download, and the checks that they match.
 final class DownloadExchange: Sendable {
-    private struct Asked {
-        let offset: Int
-        let validator: ResumeValidator
-    }
+    private typealias Asked = (offset: Int, validator: ResumeValidator)
 
     private struct State {
         /// The range of the latest request, or `nil` if it requested everything.
@@ -18,7 +15,7 @@ final class DownloadExchange: Sendable {
 
     private let part: PartFile
     private let canResume: Bool
-    private let monitor: TransferMonitor<DownloadedFile>
+    private let core: TransferCore<DownloadedFile>
     private let resource: Resource
     private let digest: DownloadDigest
     private let state = Mutex(State())
@@ -26,13 +23,13 @@ final class DownloadExchange: Sendable {
     init(
         part: PartFile,
         canResume: Bool,
-        monitor: TransferMonitor<DownloadedFile>,
+        core: TransferCore<DownloadedFile>,
         resource: Resource,
         digest: DownloadDigest
     ) {
         self.part = part
         self.canResume = canResume
-        self.monitor = monitor
+        self.core = core
         self.resource = resource
         self.digest = digest
     }
@@ -54,10 +51,9 @@ final class DownloadExchange: Sendable {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        let preference = HTTPDigest.Field.representation.preferenceName
-        if digest.isOfferRequired, request.value(forHTTPHeaderField: preference) == nil {
+        if digest == .required {
             let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
-            request.setValue(wanted.fieldValue, forHTTPHeaderField: preference)
+            request.setDefaultField(HTTPDigest.Field.representation.preferenceName, wanted.fieldValue)
         }
         guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
             state.withLock { $0.asked = nil }
@@ -65,11 +61,10 @@ final class DownloadExchange: Sendable {
         }
         request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
         request.setValue(validator.value, forHTTPHeaderField: "If-Range")
-        state.withLock { $0.asked = Asked(offset: offset, validator: validator) }
+        state.withLock { $0.asked = (offset, validator) }
         return (request, base.body)
     }
 
-    /// Receives a response.
     func receive(_ response: HTTPResponse) async throws {
         let asked = state.withLock(\.asked)
         let part = part
@@ -79,7 +74,7 @@ final class DownloadExchange: Sendable {
         case (416, _):
             response.stream.cancel()
             try await offloading { try part.begin(nil) }
-            monitor.move(to: 0, of: nil)
+            core.move(to: 0, of: nil)
             state.withLock { $0.isIncomplete = true }
         case (206, nil):
             response.stream.cancel()
@@ -110,7 +105,7 @@ final class DownloadExchange: Sendable {
             total: length,
             synchronized: 0,
             boot: PartFile.boot,
-            digest: response.isDecoded ? nil : (try? OfferedDigest(response))?.digests.first?.fieldValue
+            digest: response.isDecoded ? nil : (try? response.offeredDigests)?.first?.fieldValue
         )
     }
 
@@ -156,7 +151,7 @@ final class DownloadExchange: Sendable {
     }
 
     private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
-        monitor.move(to: part.count, of: total)
+        core.move(to: part.count, of: total)
         try await offloading {
             for try await octets in body {
                 if let end, octets.count > end - part.count {
@@ -164,7 +159,7 @@ final class DownloadExchange: Sendable {
                     throw mismatch("more bytes than it declared")
                 }
                 try part.append(octets)
-                monitor.move(to: part.count, of: total)
+                core.move(to: part.count, of: total)
             }
         }
         state.withLock { $0.trailers = body.trailers }

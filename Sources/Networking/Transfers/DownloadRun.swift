@@ -8,17 +8,17 @@ struct DownloadRun: Sendable {
     let resource: Resource
     let target: DownloadTarget
     let options: DownloadOptions
-    let monitor: TransferMonitor<DownloadedFile>
+    let core: TransferCore<DownloadedFile>
     let remains: DownloadResumeState
 
     func run() async throws -> DownloadedFile {
         try await client.transferQueue.withTurn {
-            monitor.enter(.running)
+            core.noteTurn()
             let first = try await firstRequest()
             let part = try await offloading { try openPart(for: first) }
             defer { part.unlock() }
             let resumed = part.resumePoint?.offset ?? 0
-            monitor.move(to: part.count, of: part.total)
+            core.move(to: part.count, of: part.total)
             do {
                 let response = try await receive(into: part, canResume: first.httpMethod ?? "GET" == "GET")
                 let file = try await commit(part, response, resumed: resumed)
@@ -99,20 +99,21 @@ struct DownloadRun: Sendable {
     }
 
     private func expectedDigests(_ part: PartFile, _ response: HTTPResponse) throws -> [HTTPDigest] {
-        if let known = options.digest.known { return [known] }
+        if case .known(let digest) = options.digest { return [digest] }
         guard options.digest.usesOffers else { return [] }
-        if let offer = try OfferedDigest(response) {
-            guard offer.isVerifiable else {
+        let offers = try response.offeredDigests
+        if !offers.isEmpty {
+            guard !response.isDecoded else {
                 throw NetworkError(
                     .digestUnverifiable,
                     "the digest of “\(part.name)” is about its coded content, which was decoded although the request "
                         + "accepts no coding; the file was deleted. Use the digest “unchecked” to skip the check"
                 )
             }
-            return offer.digests
+            return offers
         }
         if let first = try part.record?.digest.flatMap({ try HTTPDigest(parsing: [$0]) }) { return [first] }
-        guard !options.digest.isOfferRequired else {
+        guard options.digest != .required else {
             throw NetworkError(
                 .digestMissing,
                 "the server offers no SHA-256 or SHA-512 digest of “\(part.name)”, which is required; "
@@ -130,7 +131,7 @@ struct DownloadRun: Sendable {
             let exchange = DownloadExchange(
                 part: part,
                 canResume: canResume,
-                monitor: monitor,
+                core: core,
                 resource: resource,
                 digest: options.digest
             )

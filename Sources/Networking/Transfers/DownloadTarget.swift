@@ -1,35 +1,22 @@
 public import Foundation
 
 /// The destination of a download.
-public struct DownloadTarget: Sendable, Hashable {
-    enum Wrapped: Sendable, Hashable {
-        case file(URL)
-        case folder(URL)
-    }
-
-    let wrapped: Wrapped
-
-    /// Returns the target for a file.
-    ///
-    /// - Parameter url: The file.
-    /// - Returns: The target.
-    public static func file(_ url: URL) -> Self { Self(wrapped: .file(url)) }
-
-    /// Returns the target for a file in a folder, named as the server suggests; see
+@nonexhaustive
+public enum DownloadTarget: Sendable, Hashable {
+    /// The file itself.
+    case file(URL)
+    /// A file in an existing folder, named as the server suggests; see
     /// ``HTTPResponse/suggestedFileName``.
-    ///
-    /// - Parameter url: The folder, which must exist.
-    /// - Returns: The target.
-    public static func folder(_ url: URL) -> Self { Self(wrapped: .folder(url)) }
+    case folder(URL)
 
     /// The path of the target, if it's known before the response.
     var path: String? {
-        if case .file(let url) = wrapped { Self.path(url) } else { nil }
+        if case .file(let url) = self { Self.path(url) } else { nil }
     }
 
     /// The target's name, for messages.
     var name: String {
-        switch wrapped {
+        switch self {
         case .file(let url), .folder(let url): url.lastPathComponent
         }
     }
@@ -40,7 +27,7 @@ public struct DownloadTarget: Sendable, Hashable {
     /// download.
     func partPath(resource: String) -> String {
         let mark = resource.prefix(16)
-        switch wrapped {
+        switch self {
         case .file(let url):
             let path = Self.path(url) as NSString
             let name = FileName.shortened(path.lastPathComponent, to: 200)
@@ -52,7 +39,7 @@ public struct DownloadTarget: Sendable, Hashable {
 
     /// Returns the path of the target for a response.
     func path(for response: HTTPResponse) -> String {
-        switch wrapped {
+        switch self {
         case .file(let url): Self.path(url)
         case .folder(let url):
             (Self.path(url) as NSString).appendingPathComponent(response.suggestedFileName)
@@ -61,7 +48,7 @@ public struct DownloadTarget: Sendable, Hashable {
 
     /// Throws an error unless the target is a file URL.
     func check() throws(NetworkError) {
-        switch wrapped {
+        switch self {
         case .file(let url), .folder(let url):
             guard url.isFileURL, !Self.path(url).contains("\0") else {
                 throw NetworkError(.invalidRequest, "the target of a download must be a file URL; nothing was sent")

@@ -2,25 +2,22 @@ import Foundation
 import Glibc
 
 /// The handling of an existing file with the name of a download's target.
-public struct ExistingFilePolicy: Sendable, Hashable {
-    private enum Wrapped: Sendable { case fail, replace, unique }
-
-    private let wrapped: Wrapped
-
+@nonexhaustive
+public enum ExistingFilePolicy: Sendable {
     /// A policy to fail with ``NetworkError/Code/fileExists``, before sending anything if the file
     /// exists by then, otherwise at the end of the download.
-    public static let fail = Self(wrapped: .fail)
+    case fail
     /// A policy to replace the file in a single step at the end of the download.
     ///
     /// It replaces a symbolic link itself, not the link's target. It never replaces anything else,
     /// such as a folder or a device.
-    public static let replace = Self(wrapped: .replace)
+    case replace
     /// A policy to use another name: `report (1).pdf`, `report (2).pdf` and so on.
-    public static let unique = Self(wrapped: .unique)
+    case unique
 
     /// Fails early if the download would fail at its end.
     func check(_ target: String) throws(NetworkError) {
-        switch wrapped {
+        switch self {
         case .replace: try Self.checkIsReplaceable(target)
         case .unique: return
         case .fail:
@@ -39,9 +36,8 @@ public struct ExistingFilePolicy: Sendable, Hashable {
         }
     }
 
-    /// Renames a file in a single step.
     func rename(_ path: String, to target: String) throws(NetworkError) -> String {
-        switch wrapped {
+        switch self {
         case .replace:
             try Self.checkIsReplaceable(target)
             guard unsafe Glibc.rename(path, target) == 0 else {

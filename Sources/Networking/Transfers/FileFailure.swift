@@ -2,13 +2,8 @@ import Foundation
 import Glibc
 
 extension NetworkError {
-    /// Returns the error for a failed system call on a transfer's file.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the file, without its folder.
-    ///   - action: The action that failed, such as `written`.
-    ///   - number: The value of `errno`.
-    /// - Returns: The error.
+    /// Returns the error for a failed system call on a transfer's file, with the file's name
+    /// without its folder, the action that failed, such as `written`, and the value of `errno`.
     static func file(_ name: String, cannotBe action: String, number: Int32) -> NetworkError {
         let code = POSIXErrorCode(rawValue: number)
         let words = unsafe String(cString: strerror(number))

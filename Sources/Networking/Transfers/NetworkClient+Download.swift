@@ -28,41 +28,12 @@ extension NetworkClient {
         download(Resource { URLRequest(url: url) }, to: target, options: options)
     }
 
-    /// Downloads an endpoint's response to a file.
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
-    ///   - file: The file. Its folder must exist.
-    ///   - options: The options of the download.
-    /// - Returns: The download, which has begun.
-    public func download(
-        _ endpoint: some HTTPEndpoint,
-        to file: URL,
-        options: DownloadOptions = DownloadOptions()
-    ) -> Download {
-        download(Resource(endpoint), to: .file(file), options: options)
-    }
-
-    /// Downloads an endpoint's response to a file.
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
-    ///   - target: The file, or a folder for a file with the name that the server suggests.
-    ///   - options: The options of the download.
-    /// - Returns: The download, which has begun.
-    public func download(
-        _ endpoint: some HTTPEndpoint,
-        to target: DownloadTarget,
-        options: DownloadOptions = DownloadOptions()
-    ) -> Download {
-        download(Resource(endpoint), to: target, options: options)
-    }
-
     /// Downloads a resource to a file.
     ///
     /// - Parameters:
-    ///   - resource: The resource to fetch. The download's options replace its own. A
-    ///     `timeoutInterval` of 60 seconds, the default of `URLRequest`, is ignored.
+    ///   - resource: The resource to fetch, such as `Resource(endpoint)`. The download's options
+    ///     replace its own. A `timeoutInterval` of 60 seconds, the default of `URLRequest`, is
+    ///     ignored.
     ///   - target: The file, or a folder for a file with the name that the server suggests.
     ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
@@ -72,13 +43,13 @@ extension NetworkClient {
         options: DownloadOptions = DownloadOptions()
     ) -> Download {
         let remains = DownloadResumeState()
-        let core = TransferCore<DownloadedFile>(client: self) { monitor in
+        let core = TransferCore<DownloadedFile>(client: self) { core in
             let run = DownloadRun(
                 client: self,
                 resource: resource,
                 target: target,
                 options: options,
-                monitor: monitor,
+                core: core,
                 remains: remains
             )
             return try await run.run()

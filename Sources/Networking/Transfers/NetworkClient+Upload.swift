@@ -10,26 +10,7 @@ extension NetworkClient {
     ///   - url: The URL.
     ///   - method: The method. The default is `POST`.
     ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
-    ///   - options: The options of the upload.
-    /// - Returns: The upload, which has begun. Its value is the response.
-    public func upload(
-        _ source: EndpointBody,
-        to url: URL,
-        method: HTTPMethod = .post,
-        headers: HTTPHeaders = [:],
-        options: UploadOptions = UploadOptions()
-    ) -> Upload<HTTPResponse> {
-        upload(source, to: Self.resource(url, method, headers), options: options) { $0 }
-    }
-
-    /// Uploads a body to a URL, and decodes the response.
-    ///
-    /// - Parameters:
-    ///   - source: The body.
-    ///   - url: The URL.
-    ///   - method: The method. The default is `POST`.
-    ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
-    ///   - decoding: The decoding of the response.
+    ///   - decoding: The decoding of the response. The default returns the response itself.
     ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
@@ -37,10 +18,10 @@ extension NetworkClient {
         to url: URL,
         method: HTTPMethod = .post,
         headers: HTTPHeaders = [:],
-        decoding: ModelDecoding<Model>,
+        decoding: ModelDecoding<Model> = .response,
         options: UploadOptions = UploadOptions()
     ) -> Upload<Model> {
-        upload(source, to: Self.resource(url, method, headers), options: options) { try decoding.model(of: $0) }
+        upload(source, to: Self.resource(url, method, headers), decoding, options)
     }
 
     /// Uploads a body to an endpoint.
@@ -50,48 +31,35 @@ extension NetworkClient {
     /// - Parameters:
     ///   - source: The body, which replaces the endpoint's.
     ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
-    ///   - options: The options of the upload.
-    /// - Returns: The upload, which has begun. Its value is the response.
-    public func upload(
-        _ source: EndpointBody,
-        to endpoint: some HTTPEndpoint,
-        options: UploadOptions = UploadOptions()
-    ) -> Upload<HTTPResponse> {
-        upload(source, to: Self.resource(endpoint), options: options) { $0 }
-    }
-
-    /// Uploads a body to an endpoint, and decodes the response.
-    ///
-    /// - Parameters:
-    ///   - source: The body, which replaces the endpoint's.
-    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
-    ///   - decoding: The decoding of the response.
+    ///   - decoding: The decoding of the response. The default returns the response itself.
     ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
         _ source: EndpointBody,
         to endpoint: some HTTPEndpoint,
-        decoding: ModelDecoding<Model>,
+        decoding: ModelDecoding<Model> = .response,
         options: UploadOptions = UploadOptions()
     ) -> Upload<Model> {
-        upload(source, to: Self.resource(endpoint), options: options) { try decoding.model(of: $0) }
+        var resource = Resource(endpoint)
+        resource.makeBase = { try endpoint.makeBase(with: EndpointBody.none) }
+        return upload(source, to: resource, decoding, options)
     }
 
     private func upload<Value: Sendable>(
         _ body: EndpointBody,
         to resource: Resource,
-        options: UploadOptions,
-        decode: @escaping @Sendable (HTTPResponse) throws -> Value
+        _ decoding: ModelDecoding<Value>,
+        _ options: UploadOptions
     ) -> Upload<Value> {
         let source = UploadSource(body)
-        let core = TransferCore<Value>(client: self) { monitor in
+        let core = TransferCore<Value>(client: self) { core in
             let run = UploadRun(
                 client: self,
                 resource: resource,
                 source: source,
                 options: options,
-                decode: decode,
-                monitor: monitor
+                decoding: decoding,
+                core: core
             )
             return try await run.run()
         }
@@ -101,33 +69,11 @@ extension NetworkClient {
     }
 
     private static func resource(_ url: URL, _ method: HTTPMethod, _ headers: HTTPHeaders) -> Resource {
-        let traits = RequestTraits(isIdempotent: headers["Idempotency-Key"] != nil ? true : nil)
-        return Resource(traits: traits) {
+        Resource {
             var request = URLRequest(url: url)
             request.httpMethod = method.rawValue
             try request.addHeaderFields(headers)
             return request
         }
     }
-
-    private static func resource(_ endpoint: some HTTPEndpoint) -> Resource {
-        Resource(UploadEndpoint(endpoint: endpoint))
-    }
-}
-
-/// An endpoint without its body, which the upload's source replaces.
-private struct UploadEndpoint<Endpoint: HTTPEndpoint>: HTTPEndpoint {
-    let endpoint: Endpoint
-
-    var baseURL: URL { endpoint.baseURL }
-    var path: URLPath { endpoint.path }
-    var method: HTTPMethod { endpoint.method }
-    var query: URLQuery { endpoint.query }
-    var headers: HTTPHeaders { endpoint.headers }
-    var acceptedStatuses: AcceptedStatuses { endpoint.acceptedStatuses }
-    var requiresAuthentication: Bool { endpoint.requiresAuthentication }
-    var timeout: Duration? { endpoint.timeout }
-    var cachePolicy: URLRequest.CachePolicy { endpoint.cachePolicy }
-    var isIdempotent: Bool { endpoint.isIdempotent }
-    var requestCompression: RequestCompression? { endpoint.requestCompression }
 }

@@ -30,13 +30,11 @@ final class OpenFile: Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    /// The length of the file in bytes.
     var length: Int {
         var status = stat()
         return unsafe fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// Writes bytes at a position.
     func write(_ octets: Data, at position: Int, name: String) throws(NetworkError) {
         var (written, number) = (0, Int32(0))
         unsafe octets.withUnsafeBytes { octets in
@@ -66,7 +64,6 @@ final class OpenFile: Sendable {
         return part.prefix(result)
     }
 
-    /// Truncates the file to a length.
     func truncate(to length: Int, name: String) throws(NetworkError) {
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw .file(name, cannotBe: "shortened", number: errno)
@@ -78,7 +75,6 @@ final class OpenFile: Sendable {
         guard fsync(descriptor) == 0 else { throw .file(name, cannotBe: "written", number: errno) }
     }
 
-    /// Sets the file's permissions.
     func setPermissions(_ mode: mode_t, name: String) throws(NetworkError) {
         guard fchmod(descriptor, mode) == 0 else { throw .file(name, cannotBe: "given its permissions", number: errno) }
     }

@@ -10,7 +10,6 @@ import Synchronization
 /// validator. It's removed before the file gets the target's name: if the process is killed in
 /// between, the next download starts over and nothing is left behind.
 final class PartFile: Sendable {
-    /// The record for resuming the download.
     struct Record: Codable, Hashable {
         /// The SHA-256 hash of the URL, because the URL itself may contain a secret.
         var resource: String
@@ -23,16 +22,11 @@ final class PartFile: Sendable {
         /// The digest of the whole file that the first response offered, as a field value.
         var digest: String?
 
-        /// Returns the number of bytes in the part file that are certainly correct.
+        /// Returns how many of the bytes in the part file are certainly correct: all, or only those
+        /// that were flushed to the disk.
         ///
-        /// After a crash of the machine, bytes that weren't flushed to the disk may be missing or
-        /// zero.
-        ///
-        /// - Parameters:
-        ///   - count: The number of bytes in the part file.
-        ///   - current: The identifier of the current boot. If it's empty, whether the machine
-        ///     crashed isn't known.
-        /// - Returns: All bytes, or only those that were flushed to the disk.
+        /// After a crash of the machine, other bytes may be missing or zero. If the identifier of
+        /// the current boot is empty, whether the machine crashed isn't known.
         func usableCount(of count: Int, boot current: String) -> Int {
             boot == current && !current.isEmpty ? count : min(count, synchronized)
         }
@@ -56,10 +50,6 @@ final class PartFile: Sendable {
 
     /// Opens the part file of a download, and determines how much of it is usable.
     ///
-    /// - Parameters:
-    ///   - path: The path of the part file.
-    ///   - name: The name of the target.
-    ///   - resource: The SHA-256 hash of the URL.
     /// - Throws: ``NetworkError`` with the code `transferInProgress` or `cannotUseFile`.
     init(path: String, name: String, resource: String) throws(NetworkError) {
         self.path = path
@@ -82,7 +72,6 @@ final class PartFile: Sendable {
         if unsafe lstat(path, &status) == 0, status.st_nlink > 1 { _ = unsafe unlink(path) }
     }
 
-    /// The number of bytes received so far.
     var count: Int { state.withLock(\.count) }
     /// The total number of bytes, if known.
     var total: Int? { state.withLock { $0.record?.total } }
@@ -107,20 +96,17 @@ final class PartFile: Sendable {
         try writeRecord()
     }
 
-    /// Truncates the file to a number of bytes.
     func truncate(to count: Int) throws(NetworkError) {
         try file.truncate(to: count, name: name)
         state.withLock { $0.count = count }
     }
 
-    /// Appends bytes.
     func append(_ octets: Data) throws(NetworkError) {
         let position = count
         try file.write(octets, at: position, name: name)
         state.withLock { $0.count = position + octets.count }
     }
 
-    /// Reads bytes from a position.
     func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
         try file.read(count, at: position, name: name)
     }
@@ -154,13 +140,8 @@ final class PartFile: Sendable {
         file.unlock()
     }
 
-    /// Gives the file the target's name.
+    /// Gives the file the target's name and permissions, and returns its final path.
     ///
-    /// - Parameters:
-    ///   - target: The target's path.
-    ///   - existing: The handling of an existing file with that name.
-    ///   - mode: The permissions of the file.
-    /// - Returns: The file's final path.
     /// - Throws: ``NetworkError`` with the code `fileExists` or `cannotUseFile`.
     func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)

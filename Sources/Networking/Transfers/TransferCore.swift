@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The state of a transfer, separate from its handle, because the running task must not keep the
-/// handle alive.
+/// The state, the progress and the result of a transfer, separate from its handle, because the
+/// running task must not keep the handle alive.
 final class TransferCore<Value: Sendable>: Sendable {
     /// The state that the handle's owner requests.
     private enum Intent { case run, pause, cancel }
@@ -11,44 +11,44 @@ final class TransferCore<Value: Sendable>: Sendable {
         var task: Task<Void, Never>?
         /// A Boolean value that indicates whether the current run was told to stop.
         var isStopped = false
+        var progress = TransferProgress(state: .waiting)
+        var rate = TransferRate()
+        var outcome: Result<Value, any Error>?
+        var waiters: [CheckedContinuation<Value, any Error>] = []
+        var watchers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
+        var nextWatcher = 0
+
+        mutating func enter(_ phase: TransferProgress.State) {
+            progress.state = phase
+            progress.bytesPerSecond = nil
+            rate.reset()
+            report()
+        }
+
+        /// Yielding never waits, because each stream buffers only the newest element.
+        func report() {
+            for watcher in watchers.values { watcher.yield(progress) }
+        }
     }
 
     let id: UInt64
-    let monitor: TransferMonitor<Value>
     private let queue: TransferQueue
-    private let run: @Sendable (TransferMonitor<Value>) async throws -> Value
+    private let timeSource: TimeSource
+    private let run: @Sendable (TransferCore) async throws -> Value
     private let state = Mutex(State())
 
-    /// Creates a transfer that ``start()`` begins.
-    ///
-    /// - Parameters:
-    ///   - client: The client.
-    ///   - run: Performs one run, which ends early when its task is canceled.
-    init(client: NetworkClient, run: @escaping @Sendable (TransferMonitor<Value>) async throws -> Value) {
+    /// Creates a transfer; a run ends early when its task is canceled.
+    init(client: NetworkClient, run: @escaping @Sendable (TransferCore) async throws -> Value) {
         queue = client.transferQueue
+        timeSource = client.options.timeSource
         self.run = run
         id = queue.makeID()
-        monitor = TransferMonitor(timeSource: client.options.timeSource)
     }
 
     /// Begins the transfer, and adds its handle to the client's list.
     func start(_ handle: any Transfer) {
         queue.add(handle)
         state.withLock { begin(&$0) }
-    }
-
-    /// Waits for the result; canceling the waiting task cancels the transfer.
-    func value() async throws -> Value {
-        try await withTaskCancellationHandler {
-            try await monitor.value()
-        } onCancel: {
-            cancel()
-        }
-    }
-
-    /// Returns the progress; the sequence keeps the handle alive while it's being read.
-    func updates(of handle: any Transfer) -> TransferUpdates {
-        TransferUpdates(owner: handle) { [monitor] in monitor.updates() }
     }
 
     func pause() {
@@ -85,27 +85,27 @@ final class TransferCore<Value: Sendable>: Sendable {
     /// Cancels the transfer, and waits until it has ended.
     func end() async {
         cancel()
-        _ = try? await monitor.value()
+        _ = try? await value()
     }
 
-    /// Restarts the transfer after a failure or a cancellation; returns `false` if there was
-    /// neither.
-    func restart(_ handle: any Transfer) -> Bool {
+    /// Restarts the transfer after a failure or a cancellation.
+    func restart(_ handle: any Transfer) {
         state.withLock { state in
-            guard state.task == nil, monitor.restart() else { return false }
+            guard state.task == nil, case .failure = state.outcome else { return }
+            state.outcome = nil
+            state.progress = TransferProgress(state: .waiting)
             state.intent = .run
             queue.add(handle)
             begin(&state)
-            return true
         }
     }
 
     private func begin(_ state: inout State) {
         state.isStopped = false
-        monitor.enter(.waiting)
+        state.enter(.waiting)
         state.task = Task.detached { [self] in
             let result: Result<Value, any Error>
-            do { result = .success(try await run(monitor)) } catch { result = .failure(error) }
+            do { result = .success(try await run(self)) } catch { result = .failure(error) }
             end(result)
         }
     }
@@ -116,7 +116,7 @@ final class TransferCore<Value: Sendable>: Sendable {
             guard case .failure = result else { return true }
             switch state.intent {
             case .cancel: return true
-            case .pause: monitor.enter(.paused)
+            case .pause: state.enter(.paused)
             case .run:
                 guard state.isStopped else { return true }
                 begin(&state)
@@ -126,8 +126,94 @@ final class TransferCore<Value: Sendable>: Sendable {
         if isOver { finish(result) }
     }
 
-    private func finish(_ result: Result<Value, any Error>) {
+    /// Ends the transfer, resumes the waiting tasks and finishes the progress sequences.
+    private func finish(_ outcome: Result<Value, any Error>) {
         queue.remove(id)
-        monitor.finish(result)
+        let phase: TransferProgress.State =
+            switch outcome {
+            case .success: .completed
+            case .failure(let error): (error as? NetworkError)?.code == .cancelled ? .cancelled : .failed
+            }
+        let (waiters, watchers, progress) = state.withLock { state in
+            state.outcome = outcome
+            state.progress.state = phase
+            state.progress.bytesPerSecond = nil
+            defer {
+                state.waiters = []
+                state.watchers = [:]
+            }
+            return (state.waiters, state.watchers.values.map { $0 }, state.progress)
+        }
+        for watcher in watchers {
+            watcher.yield(progress)
+            watcher.finish()
+        }
+        for waiter in waiters { waiter.resume(with: outcome) }
+    }
+}
+
+// MARK: Progress and result
+extension TransferCore {
+    var progress: TransferProgress { state.withLock(\.progress) }
+
+    /// Notes that the run has its turn.
+    func noteTurn() {
+        state.withLock { $0.enter(.running) }
+    }
+
+    /// Updates the completed and the total number of bytes.
+    func move(to count: Int, of total: Int?) {
+        let now = timeSource.now()
+        state.withLock { state in
+            state.rate.add(count, at: now)
+            state.progress.completedBytes = count
+            state.progress.totalBytes = total
+            state.progress.bytesPerSecond = state.rate.bytesPerSecond
+            state.report()
+        }
+    }
+
+    /// Waits for the result; canceling the waiting task cancels the transfer.
+    func value() async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome = state.withLock { state in
+                    if state.outcome == nil { state.waiters.append(continuation) }
+                    return state.outcome
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// Returns the progress; the sequence keeps the handle alive while it's being read.
+    func updates(of handle: any Transfer) -> TransferUpdates {
+        TransferUpdates(owner: handle) { [self] in updates() }
+    }
+
+    /// Returns the progress from now on; a slow reader misses updates but doesn't block the
+    /// transfer.
+    private func updates() -> AsyncStream<TransferProgress> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: TransferProgress.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let watcher: Int? = state.withLock { state in
+            continuation.yield(state.progress)
+            guard state.outcome == nil else { return nil }
+            defer { state.nextWatcher += 1 }
+            state.watchers[state.nextWatcher] = continuation
+            return state.nextWatcher
+        }
+        guard let watcher else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.watchers.removeValue(forKey: watcher) }
+        }
+        return stream
     }
 }

@@ -1,26 +1,23 @@
 /// The progress of a transfer.
 public struct TransferProgress: Sendable, Equatable {
     /// The state of a transfer.
-    public struct State: Sendable, Hashable, CustomStringConvertible {
-        private enum Wrapped: String { case waiting, running, paused, completed, failed, cancelled }
-
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum State: String, Sendable, CustomStringConvertible {
         /// The transfer waits until fewer others are running.
-        public static let waiting = Self(wrapped: .waiting)
+        case waiting
         /// The transfer is running or waiting between two attempts.
-        public static let running = Self(wrapped: .running)
+        case running
         /// The transfer is paused until it's resumed.
-        public static let paused = Self(wrapped: .paused)
+        case paused
         /// The transfer has succeeded.
-        public static let completed = Self(wrapped: .completed)
+        case completed
         /// The transfer has failed.
-        public static let failed = Self(wrapped: .failed)
+        case failed
         /// The transfer was canceled.
-        public static let cancelled = Self(wrapped: .cancelled)
+        case cancelled
 
         /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
+        public var description: String { rawValue }
         /// A Boolean value that indicates whether the transfer has ended.
         public var isFinal: Bool { self == .completed || self == .failed || self == .cancelled }
     }

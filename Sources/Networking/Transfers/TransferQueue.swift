@@ -52,10 +52,8 @@ final class TransferQueue: Sendable {
         _ = state.withLock { $0.entries.removeValue(forKey: id) }
     }
 
-    /// Waits for a turn, and runs a closure.
+    /// Waits for a turn, and runs a closure, whose end ends the turn.
     ///
-    /// - Parameter body: The closure. Its end ends the turn.
-    /// - Returns: The closure's result.
     /// - Throws: ``NetworkError`` with the code `cancelled` if the task is canceled before its
     ///   turn, or the closure's error.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
@@ -77,10 +75,7 @@ final class TransferQueue: Sendable {
             giveUp(id)
         }
         guard hasTurn else { throw NetworkError.cancelled(endpoint: nil) }
-        defer {
-            release()
-            forget(id)
-        }
+        defer { release(id) }
         return try await body()
     }
 
@@ -95,13 +90,10 @@ final class TransferQueue: Sendable {
         waiter?.continuation.resume(returning: false)
     }
 
-    /// Clears a cancellation that came during the turn, which the closure handles.
-    private func forget(_ id: UInt64) {
-        _ = state.withLock { $0.abandoned.remove(id) }
-    }
-
-    private func release() {
+    private func release(_ id: UInt64) {
         let next: Waiter? = state.withLock { state in
+            // A cancellation that came during the turn, which the closure handles.
+            state.abandoned.remove(id)
             guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
             state.free += 1
             return nil

@@ -10,13 +10,8 @@ public struct TransferUpdates: AsyncSequence, Sendable {
     /// The failure type; the sequence never fails.
     public typealias Failure = Never
 
-    private let owner: any Transfer
-    private let makeStream: @Sendable () -> AsyncStream<TransferProgress>
-
-    init(owner: any Transfer, makeStream: @escaping @Sendable () -> AsyncStream<TransferProgress>) {
-        self.owner = owner
-        self.makeStream = makeStream
-    }
+    let owner: any Transfer
+    let makeStream: @Sendable () -> AsyncStream<TransferProgress>
 
     /// Creates an iterator that begins with the current progress.
     ///
@@ -27,13 +22,8 @@ public struct TransferUpdates: AsyncSequence, Sendable {
 
     /// The iterator of a transfer's progress.
     public struct Iterator: AsyncIteratorProtocol {
-        private let owner: any Transfer
-        private var base: AsyncStream<TransferProgress>.Iterator
-
-        fileprivate init(owner: any Transfer, base: AsyncStream<TransferProgress>.Iterator) {
-            self.owner = owner
-            self.base = base
-        }
+        fileprivate let owner: any Transfer
+        fileprivate var base: AsyncStream<TransferProgress>.Iterator
 
         /// Waits for the next progress.
         ///
@@ -43,16 +33,6 @@ public struct TransferUpdates: AsyncSequence, Sendable {
             // Keeps the transfer alive while it's being observed.
             defer { withExtendedLifetime(owner) {} }
             return await base.next(isolation: #isolation)
-        }
-
-        /// Waits for the next progress.
-        ///
-        /// - Parameter actor: The caller's actor.
-        /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
-        ///   canceled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
-            defer { withExtendedLifetime(owner) {} }
-            return await base.next(isolation: actor)
         }
     }
 }

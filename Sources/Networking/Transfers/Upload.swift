@@ -41,7 +41,7 @@ public final class Upload<Value: Sendable>: Transfer {
     }
 
     /// The current progress.
-    public var currentProgress: TransferProgress { core.monitor.progress }
+    public var currentProgress: TransferProgress { core.progress }
 
     /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }
@@ -62,6 +62,6 @@ public final class Upload<Value: Sendable>: Transfer {
     public func retry() throws(NetworkError) {
         guard currentProgress.state != .completed else { return }
         try source.checkIsReadable()
-        _ = core.restart(self)
+        core.restart(self)
     }
 }

@@ -1,23 +1,22 @@
 import Foundation
 import FoundationNetworking
 
-/// One run of an upload.
 struct UploadRun<Value: Sendable>: Sendable {
     let client: NetworkClient
     let resource: Resource
     let source: UploadSource
     let options: UploadOptions
-    let decode: @Sendable (HTTPResponse) throws -> Value
-    let monitor: TransferMonitor<Value>
+    let decoding: ModelDecoding<Value>
+    let core: TransferCore<Value>
 
     func run() async throws -> Value {
         try await client.transferQueue.withTurn {
-            monitor.enter(.running)
+            core.noteTurn()
             try source.checkIsReadable()
             let loop = AttemptLoop(client: client, resource: prepared())
             let response = try await loop.run { try await urlRequest() }
-            monitor.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
-            return try decode(response)
+            core.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
+            return try decoding.model(of: response)
         }
     }
 
@@ -38,13 +37,13 @@ struct UploadRun<Value: Sendable>: Sendable {
         resource.options.body = nil
         if let digest = options.digest { resource.interceptors.append(digest) }
         if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
-        let (monitor, source, other) = (monitor, source, resource.options.observer)
+        let (core, source, other) = (core, source, resource.options.observer)
         let length = source.content.contentLength
         resource.options.observer = { event in
             switch event {
-            case .started: monitor.move(to: 0, of: length)
+            case .started: core.move(to: 0, of: length)
             // For a body without a length, this count includes the chunk framing.
-            case .bodySent(let count): monitor.move(to: min(count, length ?? source.readCount), of: length)
+            case .bodySent(let count): core.move(to: min(count, length ?? source.readCount), of: length)
             default: break
             }
             other?(event)

@@ -3,37 +3,45 @@ import Synchronization
 
 /// The body of an upload, which tracks how much of it was read.
 final class UploadSource: Sendable {
-    /// The body.
-    let content: HTTPBody
-    /// The value of `Content-Type`.
     let contentType: String?
-    private let reading: Reading
+    private let body: HTTPBody
+    /// The number of bytes of a stream that the latest attempt has read; `nil` before the first.
+    private let count = Mutex<Int?>(nil)
 
     init(_ body: EndpointBody) {
-        let reading = Reading()
-        self.reading = reading
+        self.body = body.content
         contentType = body.contentType
-        guard case .stream(let length, let isReplayable, let producer) = body.content.source else {
-            content = body.content
-            return
-        }
-        content = HTTPBody(
-            source: .stream(length: length, isReplayable: isReplayable) { deliver in
-                guard reading.begin(isReplayable: isReplayable) else { throw Self.isUsedUp }
-                try await producer { part in
-                    reading.add(part.count)
+    }
+
+    /// The body, which counts the bytes of a stream.
+    var content: HTTPBody {
+        guard case .stream(let length, let isReplayable, let producer) = body.source else { return body }
+        return HTTPBody(
+            source: .stream(length: length, isReplayable: isReplayable) { [self] deliver in
+                try begin()
+                try await producer { [self] part in
+                    count.withLock { $0 = ($0 ?? 0) + part.count }
                     try await deliver(part)
                 }
             }
         )
     }
 
-    /// The number of bytes of a stream that the latest attempt has read.
-    var readCount: Int { reading.count }
+    var readCount: Int { count.withLock { $0 ?? 0 } }
 
     /// Throws an error if the source can be read only once and was already read.
     func checkIsReadable() throws(NetworkError) {
-        guard content.isReplayable || !reading.hasBegun else { throw Self.isUsedUp }
+        guard count.withLock({ $0 == nil }) || body.isReplayable else { throw Self.isUsedUp }
+    }
+
+    /// Starts at the first byte, if that's still possible.
+    private func begin() throws(NetworkError) {
+        let isReadable = count.withLock { count in
+            guard count == nil || body.isReplayable else { return false }
+            count = 0
+            return true
+        }
+        guard isReadable else { throw Self.isUsedUp }
     }
 
     private static var isUsedUp: NetworkError {
@@ -41,26 +49,5 @@ final class UploadSource: Sendable {
             .bodyNotReplayable,
             "the upload's source can be read only once and was already read; start another upload with a new source"
         )
-    }
-
-    /// The progress of reading a stream.
-    private final class Reading: Sendable {
-        private let state = Mutex<Int?>(nil)
-
-        var hasBegun: Bool { state.withLock { $0 != nil } }
-        var count: Int { state.withLock { $0 ?? 0 } }
-
-        /// Starts at the first byte; returns `false` if that's no longer possible.
-        func begin(isReplayable: Bool) -> Bool {
-            state.withLock { state in
-                guard isReplayable || state == nil else { return false }
-                state = 0
-                return true
-            }
-        }
-
-        func add(_ count: Int) {
-            state.withLock { $0 = ($0 ?? 0) + count }
-        }
     }
 }

@@ -8,10 +8,8 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
     /// A name with a version, a `product` of
     /// [RFC 9110 §10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5).
     public struct Product: Hashable, Sendable, CustomStringConvertible {
-        /// The name.
-        public let name: String
-        /// The version.
-        public let version: String
+        private let name: String
+        private let version: String
 
         /// Creates a product.
         ///
@@ -38,16 +36,11 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The application.
-    public let application: Product
-    /// The machine's model or, if unknown, its architecture.
-    public let deviceModel: String
-    /// The operating system.
-    public let system: Product
-    /// The networking library.
-    public let network: Product
-    /// The kernel.
-    public let kernel: Product
+    let application: Product
+    let deviceModel: String
+    var system: Product
+    var network: Product
+    var kernel: Product
 
     /// The value of the header field.
     public var description: String { "\(application) \(deviceModel) \(system) \(network) \(kernel)" }
@@ -77,21 +70,9 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         sources.applicationName = applicationName ?? sources.applicationName
         sources.applicationVersion = applicationVersion ?? sources.applicationVersion
         sources.deviceModel = deviceModel ?? sources.deviceModel
-        let own = Self(sources: sources)
-        self.init(
-            application: own.application,
-            deviceModel: own.deviceModel,
-            system: system ?? own.system,
-            network: network ?? own.network,
-            kernel: kernel ?? own.kernel
-        )
-    }
-
-    init(application: Product, deviceModel: String, system: Product, network: Product, kernel: Product) {
-        self.application = application
-        self.deviceModel = deviceModel
-        self.system = system
-        self.network = network
-        self.kernel = kernel
+        self.init(sources: sources)
+        self.system = system ?? self.system
+        self.network = network ?? self.network
+        self.kernel = kernel ?? self.kernel
     }
 }

@@ -204,7 +204,7 @@ struct CacheStaleTests {
     @Test("Answers while a breaker blocks requests, and lets it count the server's failures")
     func breaker() async throws {
         let time = ManualTime()
-        let breaker = CircuitBreaker(.init(failureRatio: 0.5, minimumAttempts: 2), timeSource: time.timeSource)
+        let breaker = CircuitBreaker(failureRatio: 0.5, minimumAttempts: 2, timeSource: time.timeSource)
         let fixture = CacheFixture(.text("a", headers: Self.tolerant), .status(503), after: [breaker])
         _ = try await fixture.response()
         fixture.time.advance(by: .seconds(5))

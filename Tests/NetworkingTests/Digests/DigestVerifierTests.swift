@@ -337,26 +337,4 @@ struct DigestVerifierTests {
         for _ in 0..<2 { #expect(try await client.makeRequest(request()) == Self.content) }
         #expect(transport.requests.count == 2)
     }
-
-    // MARK: Known digests
-
-    @Test("Content is compared with a known digest", arguments: [false, true])
-    func known(isStreamed: Bool) async throws {
-        let interceptor = ClosureInterceptor.changingResponse { response in
-            response = try await ContentVerification(HTTPDigest(of: Self.content)).verified(response)
-        }
-        for (body, code) in [(Self.content, nil), (Self.content + [0], .digestMismatch)]
-            as [(Data, NetworkError.Code?)]
-        {
-            let client = NetworkClient(transport: MockTransport(step([:], body)), interceptors: [interceptor])
-            let error = await failure {
-                if isStreamed {
-                    _ = try await client.stream(request()).stream.collect(upTo: 100)
-                } else {
-                    _ = try await client.makeRequest(request())
-                }
-            }
-            #expect(error?.code == code)
-        }
-    }
 }

@@ -108,9 +108,9 @@ struct HeaderFieldTests {
     func form(_ value: String) throws {
         var form = MultipartFormData()
         #expect(throws: NetworkError(.invalidRequest, "")) {
-            try form.append(Data(), name: "a", contentType: "text/plain\(value)")
+            try form.append(.data(Data()), name: "a", contentType: "text/plain\(value)")
         }
-        try form.append(Data(), name: value, fileName: value)
+        try form.append(.data(Data()), name: value, fileName: value)
         guard case .data(let body) = form.body().source else { throw Unmet(line: #line) }
         let lines = String(decoding: body, as: UTF8.self).components(separatedBy: "\r\n")
         #expect(lines.count == 7)

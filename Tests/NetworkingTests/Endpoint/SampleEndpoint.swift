@@ -4,7 +4,7 @@ import Networking
 /// An endpoint with the values that a test sets.
 struct SampleEndpoint: HTTPEndpoint {
     var baseURL: URL
-    var path: URLPath = .none
+    var path: URLPath = ""
     var method: HTTPMethod = .get
     var query: URLQuery = [:]
     var headers: HTTPHeaders = [:]
@@ -13,7 +13,7 @@ struct SampleEndpoint: HTTPEndpoint {
     var timeout: Duration?
     var making: @Sendable () throws -> EndpointBody = { .none }
 
-    init(_ base: String, path: URLPath = .none, query: URLQuery = [:]) {
+    init(_ base: String, path: URLPath = "", query: URLQuery = [:]) {
         // Every text in the tests is a URL; an invalid one makes the test fail.
         baseURL = URL(string: base) ?? URL(filePath: "/no-url")
         self.path = path

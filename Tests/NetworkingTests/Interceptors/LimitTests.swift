@@ -84,7 +84,7 @@ struct CircuitBreakerTests {
     }
 
     private func breaker(ratio: Double = 0.5, minimum: Int = 4) -> CircuitBreaker {
-        CircuitBreaker(.init(failureRatio: ratio, minimumAttempts: minimum), timeSource: time.timeSource)
+        CircuitBreaker(failureRatio: ratio, minimumAttempts: minimum, timeSource: time.timeSource)
     }
 
     private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }

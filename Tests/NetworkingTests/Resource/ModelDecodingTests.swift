@@ -46,7 +46,6 @@ struct ModelDecodingTests {
     func noContent(_ status: Int) throws {
         let body = status == 200 ? "" : "null and void"
         #expect(try ModelDecoding.json(Foo?.self).decode(response(body, status: status)) == nil)
-        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(body, status: status)) == nil)
         #expect(try ModelDecoding.json([Foo].self).whenEmpty { [] }.decode(response(body, status: status)) == [])
         let error = #expect(throws: NetworkError.self) {
             try ModelDecoding.json(Foo.self).decode(response(body, status: status))
@@ -59,7 +58,6 @@ struct ModelDecodingTests {
     func optional() throws {
         #expect(try ModelDecoding.json(Foo?.self).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
         #expect(try ModelDecoding.json(Foo?.self).decode(response("null")) == nil)
-        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
         #expect(throws: DecodingError.self) { try ModelDecoding.json(Foo?.self).decode(response("{}")) }
         #expect(try ModelDecoding.json([Int].self).whenEmpty { [] }.decode(response("[1]")) == [1])
     }

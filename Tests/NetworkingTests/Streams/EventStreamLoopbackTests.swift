@@ -280,7 +280,7 @@ struct EventStreamLoopbackTests {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/reports", .json(#"[{"title":"a"},{"title":"b"}]"#), .status(204), .status(404))
             let endpoint = Reports(baseURL: server.url(for: "/reports"))
-            let values = client().values(of: Report.self, for: endpoint, framing: .arrayElements)
+            let values = client().values(of: Report.self, for: Resource(endpoint), framing: .arrayElements)
             #expect(try await values.collected() == [Report(title: "a"), Report(title: "b")])
             #expect(try await values.collected() == [])
             await #expect(throws: ServerError.self) { _ = try await values.collected() }

@@ -90,7 +90,7 @@ struct EventStreamTests {
         let transport = MockTransport(.events("data: a\n\n"), .status(204), .events("data: b\n\n"), .status(204))
         let tenant = ClosureInterceptor.changingRequest { try $0.setHeaderField("X-Tenant", to: "7") }
         let client = client(transport, [tenant])
-        #expect(try await client.events(for: Feed(), options: options()).collected().map(\.data) == ["a"])
+        #expect(try await client.events(for: Resource(Feed()), options: options()).collected().map(\.data) == ["a"])
         let resource = Resource { [request] in request }
         #expect(try await client.events(for: resource, options: options()).collected().map(\.data) == ["b"])
         #expect(transport.requests.count == 4)

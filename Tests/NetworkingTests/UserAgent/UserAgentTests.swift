@@ -35,7 +35,7 @@ struct UserAgentTests {
             UserAgent(sources: sources).description
                 == "Unknown_name/1.0.0 Unknown iOS/Unknown CFNetwork/Unknown Darwin/1.0.0"
         )
-        #expect(Machine.system(osRelease: "") == ("Linux", nil))
+        #expect(UserAgent.Sources.system(osRelease: "") == ("Linux", nil))
         #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown_name/1.0.0 Unknown "))
     }
 
@@ -50,8 +50,8 @@ struct UserAgentTests {
         #expect(UserAgent(sources: sources).network.description == "Unknown/1408.0.4_beta")
         let release =
             "# comment\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n\nbroken\n"
-        #expect(Machine.system(osRelease: release) == ("Debian", "12"))
-        #expect(Machine.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20") == ("Alpine", "3.20"))
+        #expect(UserAgent.Sources.system(osRelease: release) == ("Debian", "12"))
+        #expect(UserAgent.Sources.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20") == ("Alpine", "3.20"))
     }
 
     @Test("Describes the current process")
