@@ -128,7 +128,7 @@ extension SignatureProfile {
     /// - Parameter agent: The URL of the signer's keys; `nil`, the default, for a verifier.
     /// - Returns: The profile.
     public static func webBotAuth(agent: SignatureAgent? = nil) -> Self {
-        var profile = Self(components: [.oneOf(.authority, .targetURI), .optional(.method), .optional(.path)])
+        var profile = Self(components: [.oneOf(.authority, or: [.targetURI]), .optional(.method), .optional(.path)])
         profile.tag = "web-bot-auth"
         profile.requiredParameters = ["created", "expires", "keyid"]
         profile.nonce = .sent

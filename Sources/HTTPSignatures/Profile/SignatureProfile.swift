@@ -98,35 +98,29 @@ extension SignatureProfile {
     /// ([RFC 9421 §7.2.2](https://www.rfc-editor.org/rfc/rfc9421#section-7.2.2)).
     ///
     /// A verifier with a replay cache rejects a repeated nonce in any case.
-    public struct NonceRule: Hashable, Sendable {
-        private enum Wrapped { case required, sent, none }
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum NonceRule: Hashable, Sendable {
         /// Signers send a nonce, and verifiers require it and reject it the second time.
-        public static let required = Self(wrapped: .required)
+        case required
         /// Signers send a nonce, and verifiers don't require it.
-        public static let sent = Self(wrapped: .sent)
+        case sent
         /// Signers don't send a nonce, and verifiers don't require it.
         ///
         /// - Warning: Anyone who captures a message can replay it within ``maximumAge``.
-        public static let none = Self(wrapped: .none)
-
-        var isSent: Bool { wrapped != .none }
+        case none
     }
 
     /// The rule for messages with several signatures
     /// ([RFC 9421 §7.2.6](https://www.rfc-editor.org/rfc/rfc9421#section-7.2.6)).
-    public struct SignatureCount: Hashable, Sendable {
-        private enum Wrapped { case any, all, one }
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum SignatureCount: Hashable, Sendable {
         /// One signature must meet the profile.
         ///
         /// Others are ignored, so that those of an intermediary or an attacker don't matter.
-        public static let any = Self(wrapped: .any)
+        case any
         /// All signatures with the profile's tag must meet the profile.
-        public static let all = Self(wrapped: .all)
+        case all
         /// The message must have exactly one signature.
-        public static let one = Self(wrapped: .one)
+        case one
     }
 }

@@ -172,7 +172,7 @@ public struct MessageSigner: Sendable {
         }
         if let nonce = demand?.parameters.nonce {
             parameters["nonce"] = .string(nonce)
-        } else if profile.nonce.isSent {
+        } else if profile.nonce != .none {
             do { parameters["nonce"] = .string(try makeNonce()) } catch {
                 throw HTTPSignatureError(.signingFailed, "no nonce is available", cause: error)
             }

@@ -80,6 +80,6 @@ extension ComponentIdentifier {
     fileprivate func isAvailable(in message: HTTPMessage, hasContent: Bool) -> Bool {
         guard !coversContent, name != "signature-agent" else { return true }
         if name == "content-length", hasContent { return true }
-        return SignatureProfile.Component.required(self).isPresent(in: message)
+        return isPresent(in: message)
     }
 }
