@@ -88,6 +88,12 @@ public struct HTTPMessage: Sendable {
         hasCombinedFields = true
     }
 
+    /// Creates a request as a transport sends it.
+    init(_ request: HTTPTransportRequest) {
+        let url = TargetURI.sent(request.url.absoluteString, host: request.headers["Host"])
+        self.init(method: request.method, url: url, headers: request.headers)
+    }
+
     private init(_ start: Start, _ headers: HTTPHeaders, _ trailers: HTTPHeaders) {
         self.start = start
         self.headers = headers
@@ -97,12 +103,12 @@ public struct HTTPMessage: Sendable {
 
 extension HTTPMessage {
     /// A Boolean value that indicates whether the message is a request.
-    public var isRequest: Bool {
+    package var isRequest: Bool {
         if case .request = start { true } else { false }
     }
 
     /// The request that caused a response; `nil` for a request, or if it's unknown.
-    public var request: HTTPMessage? {
+    var request: HTTPMessage? {
         if case .response(_, let request) = start { request } else { nil }
     }
 

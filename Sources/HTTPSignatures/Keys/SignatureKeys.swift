@@ -30,17 +30,14 @@ public struct SignatureKeys: Sendable {
         public let agent: URL?
     }
 
-    /// Returns the key that a signature names.
-    public typealias Lookup = @Sendable (Query) async throws -> VerificationKey?
-
-    private let lookup: Lookup
+    private let lookup: @Sendable (Query) async throws -> VerificationKey?
 
     /// Creates a source of keys that calls a closure.
     ///
     /// - Parameter lookup: Returns the key for a signature, or `nil` if it's unknown. A thrown
     ///   ``HTTPSignatureError`` rejects the message with its code, such as `keyRefused`. Any other
     ///   error is the cause of an `undecided`.
-    public init(_ lookup: @escaping Lookup) {
+    public init(_ lookup: @escaping @Sendable (Query) async throws -> VerificationKey?) {
         self.lookup = lookup
     }
 

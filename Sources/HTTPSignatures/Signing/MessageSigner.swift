@@ -131,7 +131,7 @@ public struct MessageSigner: Sendable {
         }
         if profile.digests(message, hasContent: hasContent) || demands.contains(where: { $0.covers("content-digest") })
         {
-            let digest = try await BodyDigest.field(of: body, in: message.headers, profile.digestAlgorithm)
+            let digest = try await body.digestField(in: message.headers, profile.digestAlgorithm)
             fields.set("Content-Digest", digest)
         }
         for demand in demands { try await addSignature(to: &fields, hasContent: hasContent, demand) }

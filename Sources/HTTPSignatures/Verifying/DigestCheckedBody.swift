@@ -12,9 +12,6 @@ import Networking
 /// ```
 public struct DigestCheckedBody<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable
 where Base.Element == Data {
-    /// A part of the body.
-    public typealias Element = Data
-
     private let base: Base
     private let checks: [ContentCheck]
 

@@ -87,7 +87,7 @@ public struct MessageVerifier: Sendable {
     /// - Throws: ``HTTPSignatureError`` with the code of the first check that fails. Of several
     ///   signatures, it's that of the one that got furthest.
     public func verify(_ message: HTTPMessage, body: Data) async throws(HTTPSignatureError) -> VerifiedMessage {
-        try await verify(message, Content(data: body)).message
+        try await verify(message, Content(body)).message
     }
 
     /// Verifies a message whose content is received while it's read.
@@ -111,7 +111,7 @@ public struct MessageVerifier: Sendable {
 extension MessageVerifier {
     /// The content of a message, as far as it's known before it's read.
     struct Content {
-        /// The content, or `nil` if it's streamed.
+        /// The content, or `nil` if it's streamed or wasn't recorded.
         let data: Data?
         /// A Boolean value that indicates whether the content isn't empty.
         let isPresent: Bool
@@ -120,13 +120,10 @@ extension MessageVerifier {
         /// A Boolean value that indicates whether the content was abandoned and never delivered.
         var isAbandoned = false
 
-        init(data: Data?, isPresent: Bool) {
+        /// Creates content in memory; `nil` if there was content that wasn't recorded.
+        init(_ data: Data?) {
             self.data = data
-            self.isPresent = isPresent
-        }
-
-        init(data: Data) {
-            self.init(data: data, isPresent: !data.isEmpty)
+            isPresent = data?.isEmpty != true
         }
 
         /// Creates content that is streamed after the given header fields.
@@ -166,14 +163,13 @@ extension MessageVerifier {
         guard profile.signatureCount != .one || fields.count == 1 else {
             throw HTTPSignatureError(.tooManySignatures, "the message must have exactly one signature")
         }
-        let labels = fields.labels(withTag: profile.tag)
         var furthest = SignatureFailure(
-            HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
-            at: .selection
+            error: HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
+            step: .selection
         )
         var verified: [VerifiedSignature] = []
         var checks: [ContentCheck] = []
-        for label in labels {
+        for label in fields.labels(withTag: profile.tag) {
             let check = SignatureCheck(verifier: self, fields: fields, label: label, message: message, now: now)
             do {
                 let result = try await check.verify(content)

@@ -27,10 +27,8 @@ extension MessageVerifier {
     package func verify(
         recorded message: HTTPMessage,
         content: Data?
-    ) async throws(HTTPSignatureError)
-        -> VerifiedMessage
-    {
-        let (verified, checks) = try await verify(message, Content(recorded: content))
+    ) async throws(HTTPSignatureError) -> VerifiedMessage {
+        let (verified, checks) = try await verify(message, Content(content))
         guard content != nil || checks.allSatisfy({ $0.digest == nil }) else { throw Self.missingContent }
         return verified
     }
@@ -46,9 +44,7 @@ extension MessageVerifier {
     package func findings(
         in message: HTTPMessage,
         content: Data?
-    ) async throws(HTTPSignatureError)
-        -> [SignatureFinding]
-    {
+    ) async throws(HTTPSignatureError) -> [SignatureFinding] {
         let fields = try SignatureFields(message.headers)
         let now = currentDate()
         let selected = fields.labels(withTag: profile.tag)
@@ -58,7 +54,7 @@ extension MessageVerifier {
             let check = SignatureCheck(verifier: self, fields: fields, label: label, message: message, now: now)
             let result: Result<VerifiedSignature, HTTPSignatureError>
             do throws(SignatureFailure) {
-                let (signature, check) = try await check.verify(Content(recorded: content))
+                let (signature, check) = try await check.verify(Content(content))
                 result = content == nil && check.digest != nil ? .failure(Self.missingContent) : .success(signature)
             } catch {
                 result = .failure(error.error)
@@ -80,12 +76,5 @@ extension MessageVerifier {
 
     private static var missingContent: HTTPSignatureError {
         HTTPSignatureError(.undecided, "the recording lacks the content, so its digest can't be checked")
-    }
-}
-
-extension MessageVerifier.Content {
-    /// Creates recorded content; `nil` if there was content that wasn't recorded.
-    fileprivate init(recorded data: Data?) {
-        self.init(data: data, isPresent: data?.isEmpty != true)
     }
 }
