@@ -118,7 +118,7 @@ struct SignatureCheck {
                 "the signature doesn't cover the required component \(missing?.shown ?? "")"
             )
         }
-        let agent = try CoveredAgent.url(in: parameters, label: label, message)
+        let agent = try parameters.agent(in: message, label: label)
         guard agent != nil || !profile.requiresSignatureAgent else {
             throw HTTPSignatureError(.insufficientCoverage, "the signature doesn't cover a Signature-Agent")
         }

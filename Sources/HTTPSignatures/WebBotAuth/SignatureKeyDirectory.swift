@@ -83,15 +83,14 @@ public struct SignatureKeyDirectory: Sendable {
 extension SignatureProfile {
     /// Responses with a ``SignatureKeyDirectory``
     /// ([Web Bot Auth](https://datatracker.ietf.org/doc/draft-ietf-webbotauth-httpsig-protocol/)).
-    public static let keyDirectory: Self = {
-        var profile = Self(components: [.required(.authority.ofRequest), .required("content-digest")])
-        profile.tag = "http-message-signatures-directory"
-        profile.requiredParameters = ["created", "expires", "keyid"]
-        profile.nonce = .none
-        profile.lifetime = .seconds(7 * 86_400)
-        profile.maximumAge = .seconds(366 * 86_400)
-        profile.signatureCount = .any
-        profile.usesThumbprints = true
-        return profile
-    }()
+    public static let keyDirectory = Self(components: [
+        .required(.authority.ofRequest), .required("content-digest"),
+    ]).with {
+        $0.tag = "http-message-signatures-directory"
+        $0.requiredParameters = ["created", "expires", "keyid"]
+        $0.nonce = .none
+        $0.lifetime = .seconds(7 * 86_400)
+        $0.maximumAge = .seconds(366 * 86_400)
+        $0.usesThumbprints = true
+    }
 }
