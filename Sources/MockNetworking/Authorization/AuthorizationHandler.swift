@@ -133,11 +133,11 @@ final class AuthorizationHandler: Sendable {
         }
         let authorization = try configuration.authorization(client, request)
         let decide = state.withLock { $0.decide }
-        let decision = decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields))
         let subject: String
-        switch decision.wrapped {
+        switch decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields)) {
         case .approved(let name): subject = name
-        case .refused(let code): throw TokenEndpointError(code: code, description: "the user's decision")
+        case .denied: throw TokenEndpointError(code: "access_denied", description: "the user's decision")
+        case .error(let code): throw TokenEndpointError(code: code, description: "the user's decision")
         }
         let code = UUID().uuidString
         let issued = Issued(

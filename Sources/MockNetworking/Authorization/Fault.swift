@@ -1,5 +1,4 @@
 import Networking
-import Synchronization
 public import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -103,23 +102,6 @@ extension MockAuthorizationServer {
             var headers: HTTPHeaders = [:]
             headers["Retry-After"] = retryAfter
             return .response(.status(status, headers: headers))
-        }
-    }
-}
-
-/// The faults of the next requests, in order.
-final class FaultQueue: Sendable {
-    private let faults = Mutex<[MockAuthorizationServer.Endpoint: [MockAuthorizationServer.Fault]]>([:])
-
-    func append(_ more: [MockAuthorizationServer.Fault], at endpoint: MockAuthorizationServer.Endpoint) {
-        faults.withLock { $0[endpoint, default: []] += more }
-    }
-
-    func next(at endpoint: MockAuthorizationServer.Endpoint) -> MockAuthorizationServer.Fault? {
-        faults.withLock { faults in
-            guard var rest = faults[endpoint], !rest.isEmpty else { return nil }
-            defer { faults[endpoint] = rest }
-            return rest.removeFirst()
         }
     }
 }

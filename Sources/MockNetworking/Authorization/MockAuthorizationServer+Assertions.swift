@@ -3,21 +3,12 @@ public import TokenGeneration
 
 extension MockAuthorizationServer {
     /// The response to a custom grant.
-    public struct ExtensionAnswer: Sendable {
-        let subject: String
-        let error: String?
-
-        /// Issues tokens.
-        ///
-        /// - Parameter subject: The subject of the tokens.
-        /// - Returns: The response.
-        public static func tokens(subject: String) -> Self { Self(subject: subject, error: nil) }
-
-        /// Responds with an error.
-        ///
-        /// - Parameter code: The error code, such as `invalid_grant`.
-        /// - Returns: The response.
-        public static func error(_ code: String) -> Self { Self(subject: "", error: code) }
+    @nonexhaustive
+    public enum ExtensionAnswer: Sendable {
+        /// Issues tokens for a subject.
+        case tokens(subject: String)
+        /// Responds with an error code, such as `invalid_grant`.
+        case error(String)
     }
 
     /// Accepts JWTs of an issuer as grants ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).

@@ -14,29 +14,15 @@ extension MockAuthorizationServer {
     }
 
     /// A user's decision about an authorization request.
-    public struct Decision: Sendable, Hashable {
-        enum Wrapped: Hashable {
-            case approved(String)
-            case refused(String)
-        }
-
-        let wrapped: Wrapped
-
-        /// Approves the request.
-        ///
-        /// - Parameter subject: The user's identifier.
-        /// - Returns: The decision.
-        public static func approved(subject: String) -> Self { Self(wrapped: .approved(subject)) }
-
+    @nonexhaustive
+    public enum Decision: Sendable, Hashable {
+        /// Approves the request, by the identifier of the user.
+        case approved(subject: String)
         /// A denial of the request, with `access_denied`.
-        public static let denied = Self(wrapped: .refused("access_denied"))
-
-        /// Fails with another error
+        case denied
+        /// Fails with another error, such as `login_required`
         /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
-        ///
-        /// - Parameter error: The error code, such as `login_required`.
-        /// - Returns: The decision.
-        public static func error(_ error: String) -> Self { Self(wrapped: .refused(error)) }
+        case error(String)
     }
 
     /// Sets the closure that decides for users.

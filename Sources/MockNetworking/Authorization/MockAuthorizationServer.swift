@@ -47,7 +47,10 @@ public final class MockAuthorizationServer: Sendable {
     let handlers: GrantHandlers
     /// The server on the second port, for clients with a certificate.
     private let mutualTLSServer: LoopbackServer?
-    private let faults = FaultQueue()
+    /// The faults of the next requests to each endpoint.
+    private let faults = Dictionary(
+        uniqueKeysWithValues: Endpoint.allCases.map { ($0, Script<Fault>([], repeatsLast: false)) }
+    )
     private let proofs: ProofHandler
     private let requests: AuthorizationRequestHandler
     private let userBook = Mutex(Users())
@@ -270,7 +273,7 @@ public final class MockAuthorizationServer: Sendable {
     ///
     /// - Parameter responses: The responses, such as an error, an HTML page or a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        faults.append(responses.map(Fault.response), at: .token)
+        faults[.token]?.append(responses.map(Fault.response))
     }
 
     /// Adds faults for the next requests to an endpoint, in order.
@@ -281,7 +284,7 @@ public final class MockAuthorizationServer: Sendable {
     ///   - endpoint: The endpoint. The default is the token endpoint.
     ///   - faults: The faults, one for each request.
     public func misbehave(at endpoint: Endpoint = .token, _ faults: Fault...) {
-        self.faults.append(faults, at: endpoint)
+        self.faults[endpoint]?.append(faults)
     }
 
     /// Requires a new nonce in proofs from now on; the previous one is still accepted.
@@ -308,11 +311,11 @@ public final class MockAuthorizationServer: Sendable {
         let registration = RegistrationHandler(
             clients: clients,
             initialAccessToken: initialAccessToken,
-            url: server.url(for: Endpoint.registration.path).absoluteString
+            url: server.url(for: Endpoint.registration.rawValue).absoluteString
         )
         on(.post, .registration) { registration.response(to: $0) }
         for method in [HTTPMethod.get, .put, .delete] {
-            on(method, .registration, path: Endpoint.registration.path + "/*") { registration.response(to: $0) }
+            on(method, .registration, path: Endpoint.registration.rawValue + "/*") { registration.response(to: $0) }
         }
         // Weak, because the server owns the route.
         on(.get, .userInfo) { [weak self] request in
@@ -353,8 +356,8 @@ public final class MockAuthorizationServer: Sendable {
         _ handler: @escaping LoopbackRoutes.Handler
     ) {
         let security = ResponseSecurity(clients: clients, signing: signing)
-        let answer: LoopbackRoutes.Handler = { [faults, time] request in
-            switch faults.next(at: endpoint)?.kind {
+        let answer: LoopbackRoutes.Handler = { [script = faults[endpoint], time] request in
+            switch script?.next()?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try security.secured(try await handler(request))).dated(time)
             case .signed(let fault): try security.secured(try await handler(request), signature: fault).dated(time)
@@ -362,8 +365,8 @@ public final class MockAuthorizationServer: Sendable {
             case nil: try security.secured(try await handler(request)).dated(time)
             }
         }
-        server.on(method, path ?? endpoint.path, answer)
-        mutualTLSServer?.on(method, path ?? endpoint.path, answer)
+        server.on(method, path ?? endpoint.rawValue, answer)
+        mutualTLSServer?.on(method, path ?? endpoint.rawValue, answer)
     }
 }
 

@@ -176,9 +176,11 @@ extension TokenEndpointResponder {
         guard let grant = handlers.assertions.answer(to: type) else {
             throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
         }
-        let answer = try grant(form.request.fields)
-        if let error = answer.error { throw TokenEndpointError(code: error, description: "the grant was denied") }
-        return tokenResponse(to: try configuration.authorization(client, form.request).of(answer.subject), bond)
+        switch try grant(form.request.fields) {
+        case .tokens(let subject):
+            return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+        case .error(let code): throw TokenEndpointError(code: code, description: "the grant was denied")
+        }
     }
 
     /// Returns the error of the server's dialect, which comes before all other checks.

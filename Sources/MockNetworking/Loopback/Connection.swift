@@ -213,7 +213,7 @@ final class Connection {
                 case .message(let message):
                     return .answer(message)
                 case .expectsContinue:
-                    switch continuePolicy.wrapped {
+                    switch continuePolicy {
                     case .answer: enqueue(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8), ending: nil)
                     case .ignore: break
                     case .refuse(let status): return .refuse(status)

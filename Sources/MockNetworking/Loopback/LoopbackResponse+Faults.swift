@@ -3,30 +3,16 @@ package import Networking
 
 extension LoopbackResponse {
     /// The point in a response at which the server cuts the connection.
-    public struct CutPoint: Sendable, Hashable {
-        enum Place: Sendable, Hashable {
-            case message(Int)
-            case body(Int)
-        }
-
-        let place: Place
-
+    @nonexhaustive
+    public enum CutPoint: Sendable, Hashable {
         /// The point before the first byte.
-        public static let beforeHead = Self(place: .message(0))
+        case beforeHead
         /// The point between the header and the body.
-        public static let afterHead = Self(place: .body(0))
-
-        /// Returns the point after a number of bytes of the body as sent, including chunk sizes.
-        ///
-        /// - Parameter octets: The number of bytes.
-        /// - Returns: The point.
-        public static func afterBody(octets: Int) -> Self { Self(place: .body(octets)) }
-
-        /// Returns the point after a number of bytes of the whole message.
-        ///
-        /// - Parameter octets: The number of bytes.
-        /// - Returns: The point.
-        public static func after(octets: Int) -> Self { Self(place: .message(octets)) }
+        case afterHead
+        /// The point after a number of bytes of the body as sent, including chunk sizes.
+        case afterBody(octets: Int)
+        /// The point after a number of bytes of the whole message.
+        case after(octets: Int)
     }
 
     /// Returns the response with a delay before the header, measured by the server's
