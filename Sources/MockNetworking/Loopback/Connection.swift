@@ -29,7 +29,7 @@ final class Connection {
     }
 
     let number: Int
-    private let wire: any Wire
+    private let wire: Wire
     private let continuePolicy: LoopbackServer.ContinuePolicy
     private var parser: RequestParser
     private var input: ArraySlice<UInt8> = []
@@ -51,7 +51,7 @@ final class Connection {
     }
     private var hasNews = true
 
-    init(number: Int, wire: any Wire, configuration: LoopbackServer.Configuration) {
+    init(number: Int, wire: Wire, configuration: LoopbackServer.Configuration) {
         self.number = number
         self.wire = wire
         record = LoopbackServer.ConnectionRecord(number: number)

@@ -16,8 +16,7 @@ struct Exchange: Sendable {
 
     func run(_ handler: LoopbackRoutes.Handler) async {
         await Self.$enclosing.withValue(Self.enclosing + [ObjectIdentifier(state)]) {
-            let writer = ResponseWriter(exchange: self)
-            await writer.write(response(from: handler))
+            await write(response(from: handler))
         }
         mailbox.post(.ended(id))
         state.update { $0.runningHandlers -= 1 }
