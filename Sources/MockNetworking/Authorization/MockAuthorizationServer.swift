@@ -219,8 +219,8 @@ public final class MockAuthorizationServer: Sendable {
     /// - Returns: A handler for a route of any ``LoopbackServer``.
     public func protecting(
         scope: String? = nil,
-        _ handler: @escaping LoopbackRoutes.Handler
-    ) -> LoopbackRoutes.Handler {
+        _ handler: @escaping LoopbackServer.Handler
+    ) -> LoopbackServer.Handler {
         { [self] request in
             try await protectedResponse(to: request, scope: scope, handler).dated(time)
         }
@@ -229,7 +229,7 @@ public final class MockAuthorizationServer: Sendable {
     private func protectedResponse(
         to request: LoopbackRequest,
         scope: String?,
-        _ handler: LoopbackRoutes.Handler
+        _ handler: LoopbackServer.Handler
     ) async throws -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let isDPoP = field.value(ofScheme: "DPoP") != nil
@@ -353,10 +353,10 @@ public final class MockAuthorizationServer: Sendable {
         _ method: HTTPMethod,
         _ endpoint: Endpoint,
         path: String? = nil,
-        _ handler: @escaping LoopbackRoutes.Handler
+        _ handler: @escaping LoopbackServer.Handler
     ) {
         let security = ResponseSecurity(clients: clients, signing: signing)
-        let answer: LoopbackRoutes.Handler = { [script = faults[endpoint], time] request in
+        let answer: LoopbackServer.Handler = { [script = faults[endpoint], time] request in
             switch script?.next()?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try security.secured(try await handler(request))).dated(time)

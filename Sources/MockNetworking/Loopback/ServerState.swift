@@ -2,7 +2,7 @@ import Foundation
 
 /// The state that a server, its event loop and its handlers share.
 struct ServerState: Sendable {
-    var routes: LoopbackRoutes
+    var routes = LoopbackRoutes()
     var requests: [LoopbackRequest] = []
     var requestCount = 0
     var rejections: [LoopbackServer.Rejection] = []
