@@ -29,23 +29,14 @@ final class AuthorizationHandler: Sendable {
     private let state = Mutex(State())
     private let clients: ClientRegister
     private let tokens: TokenLedger
-    private let signing: SigningState
-    private let issuer: String
-    private let configuration: MockAuthorizationServer.Configuration
 
-    init(
-        clients: ClientRegister,
-        tokens: TokenLedger,
-        signing: SigningState,
-        issuer: String,
-        configuration: MockAuthorizationServer.Configuration
-    ) {
+    init(clients: ClientRegister, tokens: TokenLedger) {
         self.clients = clients
         self.tokens = tokens
-        self.signing = signing
-        self.issuer = issuer
-        self.configuration = configuration
     }
+
+    private var issuer: String { tokens.issuer }
+    private var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
     func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
         state.withLock { $0.decide = decide }
@@ -112,7 +103,7 @@ final class AuthorizationHandler: Sendable {
             "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
         ]
         for (name, value) in answer { claims[name] = .string(value) }
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
+        return try? tokens.signing.token(claims)
     }
 
     private func code(
@@ -171,26 +162,26 @@ final class AuthorizationHandler: Sendable {
         let now = configuration.time.now()
         let result: Result<Issued, TokenEndpointError> = state.withLock { state in
             guard let (issued, family) = state.codes[code] else {
-                return .failure(Self.invalidGrant("the code is unknown"))
+                return .failure(.invalidGrant("the code is unknown"))
             }
             if let family {
                 tokens.revokeFamily(family)
-                return .failure(Self.invalidGrant("the code was already used; all tokens issued for it are revoked"))
+                return .failure(.invalidGrant("the code was already used; all tokens issued for it are revoked"))
             }
             // The first use is the only one, even if it fails.
             state.codes[code]?.family = 0
-            guard now < issued.expiry else { return .failure(Self.invalidGrant("the code has expired")) }
+            guard now < issued.expiry else { return .failure(.invalidGrant("the code has expired")) }
             guard issued.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the code belongs to another client"))
+                return .failure(.invalidGrant("the code belongs to another client"))
             }
             guard issued.redirectURI == redirectURI else {
-                return .failure(Self.invalidGrant("the redirect_uri differs from that of the authorization request"))
+                return .failure(.invalidGrant("the redirect_uri differs from that of the authorization request"))
             }
             guard Self.challenge(of: verifier) == issued.challenge else {
-                return .failure(Self.invalidGrant("the code_verifier doesn't match the code_challenge"))
+                return .failure(.invalidGrant("the code_verifier doesn't match the code_challenge"))
             }
             guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
-                return .failure(Self.invalidGrant("the code is bound to a different key than the proof's"))
+                return .failure(.invalidGrant("the code is bound to a different key than the proof's"))
             }
             return .success(issued)
         }
@@ -202,10 +193,6 @@ final class AuthorizationHandler: Sendable {
 
     private static func challenge(of verifier: String) -> String? {
         (try? [UInt8](verifier.utf8).withBytes { try HashFunction.sha256.hash($0) }).map { Base64URL.encode($0) }
-    }
-
-    private static func invalidGrant(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_grant", description: description)
     }
 }
 

@@ -15,17 +15,13 @@ final class AuthorizationRequestHandler: Sendable {
 
     static let lifetime = 60
     private let pushed = Mutex<[String: Pushed]>([:])
-    private let issuer: String
     private let clients: ClientRegister
-    private let decryptionKeys: [DecryptionKey]
-    private let time: TimeSource
 
-    init(issuer: String, clients: ClientRegister, decryptionKeys: [DecryptionKey], time: TimeSource) {
-        self.issuer = issuer
+    init(clients: ClientRegister) {
         self.clients = clients
-        self.decryptionKeys = decryptionKeys
-        self.time = time
     }
+
+    private var time: TimeSource { clients.configuration.serverTime }
 
     /// Stores the request of an authenticated client, and returns its URI.
     func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
@@ -72,7 +68,7 @@ final class AuthorizationRequestHandler: Sendable {
         }
         var policy = ValidationPolicy(
             issuer: .exactly(clientID),
-            audience: .contains(issuer),
+            audience: .contains(clients.metadata.issuer),
             type: "oauth-authz-req+jwt",
             leeway: .seconds(10),
             currentDate: time.date
@@ -116,7 +112,7 @@ extension AuthorizationRequestHandler {
         let policy =
             try client?.metadata.decryptionPolicy(for: .requestObject)
             ?? DecryptionPolicy(algorithms: Set(JWEAlgorithm.implemented), encryptions: Set(JWEEncryption.implemented))
-        let keys = decryptionKeys.filter { $0.algorithm == algorithm }
+        let keys = clients.configuration.decryptionKeys.filter { $0.algorithm == algorithm }
         if keys.isEmpty, let secret = client?.secret {
             let key = try DecryptionKey(clientSecret: secret, algorithm: algorithm, encryption: encryption)
             return JWEDecrypter(key: key, policy: policy)

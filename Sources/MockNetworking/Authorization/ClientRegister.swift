@@ -18,7 +18,7 @@ final class ClientRegister: Sendable {
     }
 
     private let state: Mutex<State>
-    private let metadata: AuthorizationServer
+    let metadata: AuthorizationServer
     let configuration: MockAuthorizationServer.Configuration
 
     init(

@@ -33,16 +33,6 @@ extension MockAuthorizationServer {
     }
 }
 
-extension MockAuthorizationServer.Fault {
-    /// Processes the request, and encrypts the JWT in the response incorrectly.
-    ///
-    /// - Parameter fault: The fault of the encryption.
-    /// - Returns: The fault.
-    public static func encryption(_ fault: MockAuthorizationServer.EncryptionFault) -> Self {
-        Self(kind: .encrypted(fault))
-    }
-}
-
 extension MockAuthorizationServer.EncryptionFault {
     /// Returns a token with the fault.
     ///

@@ -99,7 +99,6 @@ extension LoopbackResponse {
     fileprivate func replacingToken(
         _ replacement: (String, SecuredMessage) throws -> String
     ) throws -> Self {
-        var response = self
         if case .data(let body) = content {
             let message: SecuredMessage? =
                 switch headers["Content-Type"] {
@@ -116,11 +115,19 @@ extension LoopbackResponse {
                 return .json(object.serialized(), status: status, headers: headers)
             }
         }
+        return try changingRedirect { pairs in
+            guard let index = pairs.firstIndex(where: { $0.name == "response" }) else { return }
+            pairs[index].value = try replacement(pairs[index].value, .authorizationResponse)
+        }
+    }
+
+    /// Returns the response with changed parameters in its `Location`, if it has any.
+    func changingRedirect(_ change: (inout [(name: String, value: String)]) throws -> Void) rethrows -> Self {
         guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
-            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...]),
-            let index = pairs.firstIndex(where: { $0.name == "response" })
+            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
         else { return self }
-        pairs[index].value = try replacement(pairs[index].value, .authorizationResponse)
+        try change(&pairs)
+        var response = self
         response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
         return response
     }

@@ -66,17 +66,13 @@ extension MockAuthorizationServer.Fault {
     public static func redirectParameters(_ parameters: [String: String?]) -> Self {
         Self(
             kind: .changed { response in
-                guard let location = response.headers["Location"], let mark = location.firstIndex(of: "?"),
-                    var pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
-                else { return response }
-                for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
-                    let index = pairs.firstIndex { $0.name == name } ?? pairs.endIndex
-                    pairs.removeAll { $0.name == name }
-                    if let value { pairs.insert((name, value), at: min(index, pairs.endIndex)) }
+                response.changingRedirect { pairs in
+                    for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+                        let index = pairs.firstIndex { $0.name == name } ?? pairs.endIndex
+                        pairs.removeAll { $0.name == name }
+                        if let value { pairs.insert((name, value), at: min(index, pairs.endIndex)) }
+                    }
                 }
-                var response = response
-                response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
-                return response
             }
         )
     }

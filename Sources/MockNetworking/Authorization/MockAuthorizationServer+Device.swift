@@ -7,7 +7,7 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func approveDevice(userCode: String, subject: String = "ada") -> Bool {
-        handlers.devices.decide(userCode, subject: subject)
+        handlers.devices.decision(userCode, subject: subject) != nil
     }
 
     /// Denies a device's request on behalf of a user.
@@ -16,6 +16,6 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func denyDevice(userCode: String) -> Bool {
-        handlers.devices.decide(userCode, subject: nil)
+        handlers.devices.decision(userCode, subject: nil) != nil
     }
 }

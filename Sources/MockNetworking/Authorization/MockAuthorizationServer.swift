@@ -54,7 +54,6 @@ public final class MockAuthorizationServer: Sendable {
     private let proofs: ProofHandler
     private let requests: AuthorizationRequestHandler
     private let userBook = Mutex(Users())
-    private let initialAccessToken: Secret?
     private let configuration: Configuration
     let time: TimeSource
 
@@ -79,27 +78,15 @@ public final class MockAuthorizationServer: Sendable {
             configuration: configuration
         )
         handlers = GrantHandlers(
-            codes: AuthorizationHandler(
-                clients: self.clients,
-                tokens: tokens,
-                signing: signing,
-                issuer: issuer,
-                configuration: configuration
-            ),
+            codes: AuthorizationHandler(clients: self.clients, tokens: tokens),
             devices: DeviceHandler(
                 verificationURI: server.url(for: "/device").absoluteString,
                 configuration: configuration
             ),
-            assertions: AssertionHandler(metadata: metadata, configuration: configuration)
+            assertions: AssertionHandler(clients: self.clients)
         )
         proofs = ProofHandler(configuration)
-        requests = AuthorizationRequestHandler(
-            issuer: issuer,
-            clients: self.clients,
-            decryptionKeys: configuration.decryptionKeys,
-            time: configuration.serverTime
-        )
-        initialAccessToken = configuration.initialAccessToken
+        requests = AuthorizationRequestHandler(clients: self.clients)
         self.configuration = configuration
         time = configuration.serverTime
         addRoutes()
@@ -147,7 +134,7 @@ public final class MockAuthorizationServer: Sendable {
     ///   - scope: The granted scope.
     /// - Returns: The token.
     public func issueRefreshToken(clientID: String, subject: String, scope: String = "") -> Secret {
-        Secret(tokens.issueRefreshToken(Authorization(clientID: clientID, subject: subject, scope: scope)))
+        Secret(tokens.beginFamily(Authorization(clientID: clientID, subject: subject, scope: scope)).refreshToken)
     }
 
     /// Revokes one access token.
@@ -173,7 +160,7 @@ public final class MockAuthorizationServer: Sendable {
     /// - Parameter accessToken: The token.
     /// - Returns: `true` if a resource server should accept the token.
     public func isActive(_ accessToken: String) -> Bool {
-        tokens.isActive(accessToken)
+        authorization(for: accessToken) != nil
     }
 
     /// Returns the parameters of a pushed authorization request
@@ -310,7 +297,6 @@ public final class MockAuthorizationServer: Sendable {
         on(.post, .pushedAuthorizationRequests) { [requests] in endpoint.pushResponse(to: $0, requests) }
         let registration = RegistrationHandler(
             clients: clients,
-            initialAccessToken: initialAccessToken,
             url: server.url(for: Endpoint.registration.rawValue).absoluteString
         )
         on(.post, .registration) { registration.response(to: $0) }
@@ -320,7 +306,7 @@ public final class MockAuthorizationServer: Sendable {
         // Weak, because the server owns the route.
         on(.get, .userInfo) { [weak self] request in
             guard let self else { return .status(503) }
-            return try await protecting { try self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
+            return try await protecting { try self.userInfoResponse(to: $0) }(request)
         }
         on(.post, .backchannelAuthentication) { endpoint.backchannelResponse(to: $0) }
         on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }

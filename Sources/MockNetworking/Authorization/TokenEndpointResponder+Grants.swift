@@ -81,7 +81,7 @@ extension TokenEndpointResponder {
 
     private func idToken(_ authorization: Authorization, nonce: String?) -> JSONObject {
         guard authorization.scope.split(separator: " ").contains("openid"),
-            let token = tokens.issueIDToken(authorization, nonce: nonce)
+            let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nonce))
         else { return [:] }
         return ["id_token": .string(token)]
     }
@@ -127,10 +127,10 @@ extension TokenEndpointResponder {
             let type = form["requested_token_type"] ?? Self.accessTokenType
             return tokenResponse(to: authorization, bond, extra: ["issued_token_type": .string(type)])
         case Self.refreshTokenType:
-            let token = tokens.issueRefreshToken(authorization)
-            return other(token, Self.refreshTokenType)
+            return other(tokens.beginFamily(authorization).refreshToken, Self.refreshTokenType)
         case Self.idTokenType:
-            return other(tokens.issueIDToken(authorization, nonce: nil) ?? "", Self.idTokenType)
+            let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nil))
+            return other(token ?? "", Self.idTokenType)
         default:
             throw TokenEndpointError(code: "invalid_request", description: "the requested token type isn't supported")
         }
@@ -141,7 +141,7 @@ extension TokenEndpointResponder {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")
         if [Self.jwtType, Self.idTokenType].contains(type),
-            let client = try clients.client(ofGrant: token, code: "invalid_request")
+            let client = try clients.client(federatedBy: token, code: "invalid_request")
         {
             return Authorization(
                 clientID: client.id,
@@ -181,11 +181,5 @@ extension TokenEndpointResponder {
             return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
         case .error(let code): throw TokenEndpointError(code: code, description: "the grant was denied")
         }
-    }
-
-    /// Returns the error of the server's dialect, which comes before all other checks.
-    func dialectRefusal(of request: LoopbackRequest) -> LoopbackResponse? {
-        guard configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty else { return nil }
-        return .text("Forbidden", status: 403)
     }
 }

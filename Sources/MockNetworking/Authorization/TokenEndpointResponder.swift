@@ -26,6 +26,10 @@ struct TokenEndpointError: Error {
     /// Additional members of the response.
     var members: JSONObject = [:]
 
+    static func invalidGrant(_ description: String) -> Self {
+        Self(code: "invalid_grant", description: description)
+    }
+
     var response: LoopbackResponse {
         var body: JSONObject = ["error": .string(code), "error_description": .string(description)]
         for member in members { body[member.name] = member.value }
@@ -49,7 +53,9 @@ struct TokenEndpointResponder: Sendable {
     }
 
     private func unformattedTokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
-        if let refusal = dialectRefusal(of: request) { return refusal }
+        if configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty {
+            return .text("Forbidden", status: 403)
+        }
         // Proofs come first, because a request without the required nonce must not use up its
         // refresh token.
         let bond: Bond
@@ -75,7 +81,7 @@ struct TokenEndpointResponder: Sendable {
             }
             // A platform's token also names the client.
             if grant == .jwtBearer, !clients.isAttempted(request, form),
-                let client = try clients.client(ofGrant: try form.required("assertion"), code: "invalid_grant")
+                let client = try clients.client(federatedBy: try form.required("assertion"), code: "invalid_grant")
             {
                 return tokenResponse(to: try configuration.authorization(client, form.request), bond)
             }

@@ -65,9 +65,9 @@ final class TokenLedger: Sendable {
     }
 
     private let state = Mutex(State())
-    private let issuer: String
-    private let signing: SigningState
-    private let configuration: MockAuthorizationServer.Configuration
+    let issuer: String
+    let signing: SigningState
+    let configuration: MockAuthorizationServer.Configuration
 
     init(
         issuer: String,
@@ -124,8 +124,7 @@ final class TokenLedger: Sendable {
         if let prefix = dialect.opaquePrefix(authorization) {
             token = prefix + UUID().uuidString
         } else {
-            let header = dialect.accessTokenHeader
-            token = try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
+            token = try signing.token(claims, header: dialect.accessTokenHeader)
         }
         if let recipient = configuration.accessTokenRecipient { token = try recipient.encrypt(signedToken: token) }
         let expiry = configuration.time.now() + lifetime
@@ -171,9 +170,9 @@ final class TokenLedger: Sendable {
         return claims
     }
 
-    /// Issues an ID token
+    /// Returns the claims of an ID token
     /// ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
-    func issueIDToken(_ authorization: Authorization, nonce: String?) -> String? {
+    func idTokenClaims(_ authorization: Authorization, nonce: String?) -> JSONObject {
         let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(authorization.subject), "aud": .string(authorization.clientID),
@@ -181,7 +180,7 @@ final class TokenLedger: Sendable {
             "auth_time": .number(JSONNumber(issued)),
         ]
         claims["nonce"] = nonce.map(JSONValue.string)
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
+        return claims
     }
 
     /// Returns an introspection response as a JWT
@@ -192,12 +191,7 @@ final class TokenLedger: Sendable {
             "iat": .number(JSONNumber(Int(configuration.serverTime.date().timeIntervalSince1970))),
             "token_introspection": .object(members),
         ]
-        let header: JSONObject = ["typ": "token-introspection+jwt"]
-        return try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
-    }
-
-    func isActive(_ accessToken: String) -> Bool {
-        authorization(for: accessToken) != nil
+        return try signing.token(claims, header: ["typ": "token-introspection+jwt"])
     }
 
     func revoke(_ accessToken: String) {
@@ -209,8 +203,6 @@ final class TokenLedger: Sendable {
     }
 
     // MARK: Refresh tokens
-
-    func issueRefreshToken(_ authorization: Authorization) -> String { beginFamily(authorization).refreshToken }
 
     /// Issues a refresh token that starts a chain.
     func beginFamily(_ authorization: Authorization) -> (refreshToken: String, family: Int) {
@@ -243,7 +235,7 @@ final class TokenLedger: Sendable {
         let grace = configuration.refreshTokenGrace
         let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the refresh token is unknown"))
+                return .failure(.invalidGrant("the refresh token is unknown"))
             }
             if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
                 return .success((refresh.authorization, used.successor))
@@ -251,7 +243,7 @@ final class TokenLedger: Sendable {
             guard refresh.used == nil || configuration.dialect.keepsReplacedRefreshTokens else {
                 state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
-                return .failure(Self.invalidGrant("the refresh token was already used; its token chain is revoked"))
+                return .failure(.invalidGrant("the refresh token was already used; its token chain is revoked"))
             }
             var authorization = refresh.authorization
             if let scope {
@@ -295,10 +287,6 @@ final class TokenLedger: Sendable {
     private static func revokeFamily(_ family: Int?, in state: inout State) {
         state.refreshTokens = state.refreshTokens.filter { $0.value.authorization.family != family }
         state.accessTokens = state.accessTokens.filter { $0.value.authorization.family != family }
-    }
-
-    private static func invalidGrant(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_grant", description: description)
     }
 }
 

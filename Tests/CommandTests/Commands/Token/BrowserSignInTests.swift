@@ -70,7 +70,7 @@ struct BrowserSignInTests {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read"]
             for fault in [MockAuthorizationServer.IDTokenFault.wrongAudience, .wrongNonce, .mixedUpKeys] {
-                scene.authorization.misbehave(.idToken(fault))
+                scene.authorization.misbehave(.signedToken(fault))
                 let refused = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
                 #expect(refused.status != 0)
                 #expect(refused.output == "")
