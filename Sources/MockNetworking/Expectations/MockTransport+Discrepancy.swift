@@ -23,15 +23,3 @@ extension MockTransport {
         public let description: String
     }
 }
-
-extension MockTransport.Discrepancy.Kind: CustomStringConvertible {
-    /// The name of the kind.
-    public var description: String {
-        switch self {
-        case .unmet: "unmet"
-        case .unexpected: "unexpected"
-        case .tooOften: "too often"
-        case .outOfOrder: "out of order"
-        }
-    }
-}

@@ -38,18 +38,4 @@ extension MockTransport {
     public func discrepancies(inOrder: Bool = false) -> [Discrepancy] {
         ledger.withLock { $0.discrepancies(inOrder: inOrder) }
     }
-
-    /// Throws an error unless the requests match the expectations exactly.
-    ///
-    /// - Parameter inOrder: Whether requests must arrive in the order of the expectations. The
-    ///   default is `false`.
-    /// - Throws: ``MockError`` with the code `expectationFailed`, whose message lists all
-    ///   ``discrepancies(inOrder:)``.
-    package func checkExpectations(inOrder: Bool = false) throws(MockError) {
-        let discrepancies = discrepancies(inOrder: inOrder)
-        guard discrepancies.isEmpty else {
-            let lines = discrepancies.map { "\n\($0.kind): \($0)" }.joined()
-            throw MockError(.expectationFailed, "the requests differ from the expectations:\(lines)")
-        }
-    }
 }

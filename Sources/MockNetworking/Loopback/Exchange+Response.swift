@@ -109,7 +109,7 @@ extension Exchange {
         return closes ? .close : .keepAlive
     }
 
-    private func wait(_ pause: LoopbackResponse.Pause) async throws {
+    private func wait(_ pause: ResponsePause) async throws {
         switch pause {
         case .delay(let duration): try await time.sleep(duration)
         case .gate(let gate): try await gate.wait()

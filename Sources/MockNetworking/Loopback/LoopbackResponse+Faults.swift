@@ -110,11 +110,6 @@ extension LoopbackResponse {
         case silence
     }
 
-    enum Pause: Sendable {
-        case delay(Duration)
-        case gate(ResponseGate)
-    }
-
     struct Interim: Sendable {
         var status: Int
         var headers: HTTPHeaders

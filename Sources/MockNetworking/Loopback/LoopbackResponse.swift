@@ -14,8 +14,8 @@ public struct LoopbackResponse: Sendable {
     public var headers: HTTPHeaders
 
     var content: Content
-    var pausesBeforeHead: [Pause] = []
-    var pausesBeforeBody: [Pause] = []
+    var pausesBeforeHead: [ResponsePause] = []
+    var pausesBeforeBody: [ResponsePause] = []
     var interim: [Interim] = []
     var cut: Cut?
     var closesConnection = false

@@ -5,139 +5,109 @@ import Synchronization
 extension TokenStoreConformance {
     private struct Interruption: Error {}
 
-    /// Generous, because a busy machine may schedule tasks late.
-    private static let patience = Duration.seconds(600)
-
     /// Returns the second store, or the first one if hosts share the records, because exclusive
     /// access is then limited to one process.
     private static func excluded(by store: any TokenStore, _ other: any TokenStore) -> any TokenStore {
         store.sharing == .hosts ? store : other
     }
 
-    static let sections: [(promise: String, check: Check)] = [
-        (
-            "exclusive access returns the closure's result and releases the lock",
-            { store, _ in
-                for round in 1...3 {
-                    let result = try await store.withExclusiveAccess(to: "k", timeout: Self.patience) { round }
-                    guard result == round else { return "it returned another result" }
-                }
-                return nil
+    static let sections: [Requirement] = [
+        Requirement("exclusive access returns the closure's result and releases the lock") { store, _ in
+            for round in 1...3 {
+                let result = try await store.withAccess { round }
+                guard result == round else { return "it returned another result" }
             }
-        ),
-        (
-            "exclusive access rethrows the closure's error and releases the lock",
-            { store, other in
+            return nil
+        },
+        Requirement("exclusive access rethrows the closure's error and releases the lock") { store, other in
+            do {
+                try await store.withAccess { throw Interruption() }
+                return "it didn't throw"
+            } catch is Interruption {}
+            return try await other.withAccess { nil }
+        },
+        Requirement("exclusive access is granted one at a time, across both stores") { store, other in
+            let other = Self.excluded(by: store, other)
+            for second in [store, other] {
+                let isAlone = try await store.withAccess { await Self.isRefused(by: second) }
+                guard isAlone else { return "a second closure ran" }
+            }
+            let visitors = Visitors()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 1...10 {
+                    group.addTask {
+                        try await (index.isMultiple(of: 2) ? store : other).withAccess {
+                            visitors.enter()
+                            for _ in 1...3 { await Task.yield() }
+                            visitors.leave()
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            return visitors.most == 1 ? nil : "\(visitors.most) closures ran at once"
+        },
+        Requirement("reading and writing with exclusive access loses no update") { store, other in
+            let other = Self.excluded(by: store, other)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 1...20 {
+                    group.addTask {
+                        let store = index.isMultiple(of: 2) ? store : other
+                        try await store.withAccess {
+                            let last = try await store.load("k")
+                            let count = last?.record.scope.flatMap { Int($0) } ?? 0
+                            await Task.yield()
+                            let record = TokenRecord(accessToken: Secret("a"), scope: "\(count + 1)")
+                            let version = last?.version
+                            guard try await store.compareAndSwap("k", expectedVersion: version, record: record) != nil
+                            else { throw Interruption() }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let count = try await store.load("k")?.record.scope ?? "nothing"
+            return count == "20" ? nil : "after 20 increments, the count was \(count)"
+        },
+        Requirement("locks of different keys are independent") { store, other in
+            try await store.withExclusiveAccess(to: "a", timeout: .seconds(600)) {
+                try await other.withExclusiveAccess(to: "b", timeout: .seconds(600)) { nil }
+            }
+        },
+        Requirement("waiting too long fails with storeBusy, without running the closure") { store, other in
+            try await store.withAccess {
+                let other = Self.excluded(by: store, other)
                 do {
-                    try await store.withExclusiveAccess(to: "k", timeout: Self.patience) { throw Interruption() }
-                    return "it didn't throw"
-                } catch is Interruption {}
-                return try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { nil }
-            }
-        ),
-        (
-            "exclusive access is granted one at a time, across both stores",
-            { store, other in
-                let other = Self.excluded(by: store, other)
-                for second in [store, other] {
-                    let isAlone = try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
-                        await Self.isRefused(by: second)
+                    return try await other.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {
+                        "the closure ran"
                     }
-                    guard isAlone else { return "a second closure ran" }
-                }
-                let visitors = Visitors()
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for index in 1...10 {
-                        group.addTask {
-                            try await (index.isMultiple(of: 2) ? store : other)
-                                .withExclusiveAccess(to: "k", timeout: Self.patience) {
-                                    visitors.enter()
-                                    for _ in 1...3 { await Task.yield() }
-                                    visitors.leave()
-                                }
-                        }
-                    }
-                    try await group.waitForAll()
-                }
-                return visitors.most == 1 ? nil : "\(visitors.most) closures ran at once"
-            }
-        ),
-        (
-            "reading and writing with exclusive access loses no update",
-            { store, other in
-                let other = Self.excluded(by: store, other)
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for index in 1...20 {
-                        group.addTask {
-                            let store = index.isMultiple(of: 2) ? store : other
-                            try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
-                                let last = try await store.load("k")
-                                let count = last?.record.scope.flatMap { Int($0) } ?? 0
-                                await Task.yield()
-                                let record = TokenRecord(accessToken: Secret("a"), scope: "\(count + 1)")
-                                let version = last?.version
-                                guard
-                                    try await store.compareAndSwap("k", expectedVersion: version, record: record) != nil
-                                else {
-                                    throw Interruption()
-                                }
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
-                }
-                let count = try await store.load("k")?.record.scope ?? "nothing"
-                return count == "20" ? nil : "after 20 increments, the count was \(count)"
-            }
-        ),
-        (
-            "locks of different keys are independent",
-            { store, other in
-                try await store.withExclusiveAccess(to: "a", timeout: Self.patience) {
-                    try await other.withExclusiveAccess(to: "b", timeout: Self.patience) { nil }
+                } catch let error as OAuth2Error {
+                    return error.code == .storeBusy ? nil : "it failed with \(error.code)"
                 }
             }
-        ),
-        (
-            "waiting too long fails with storeBusy, without running the closure",
-            { store, other in
-                try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
-                    let other = Self.excluded(by: store, other)
-                    do {
-                        return try await other.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {
-                            "the closure ran"
-                        }
-                    } catch let error as OAuth2Error {
-                        return error.code == .storeBusy ? nil : "it failed with \(error.code)"
-                    }
+        },
+        Requirement("a task that's cancelled while waiting ends at once without affecting others") { store, other in
+            let other = Self.excluded(by: store, other)
+            let entered = ResponseGate()
+            let leave = ResponseGate()
+            let holder = Task {
+                try await store.withAccess {
+                    entered.open()
+                    try await leave.wait()
                 }
             }
-        ),
-        (
-            "a task that's cancelled while waiting ends at once without affecting others",
-            { store, other in
-                let other = Self.excluded(by: store, other)
-                let entered = ResponseGate()
-                let leave = ResponseGate()
-                let holder = Task {
-                    try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
-                        entered.open()
-                        try await leave.wait()
-                    }
-                }
-                try await entered.wait()
-                let cancelled = Task {
-                    try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { "the closure ran" }
-                }
-                for _ in 1...20 { await Task.yield() }
-                cancelled.cancel()
-                let outcome = await cancelled.result
-                leave.open()
-                try await holder.value
-                if case .success(let observation) = outcome { return observation }
-                return try await other.withExclusiveAccess(to: "k", timeout: Self.patience) { nil }
+            try await entered.wait()
+            let cancelled = Task {
+                try await other.withAccess { "the closure ran" }
             }
-        ),
+            for _ in 1...20 { await Task.yield() }
+            cancelled.cancel()
+            let outcome = await cancelled.result
+            leave.open()
+            try await holder.value
+            if case .success(let observation) = outcome { return observation }
+            return try await other.withAccess { nil }
+        },
     ]
 }
 
@@ -150,6 +120,16 @@ extension TokenStoreConformance {
         } catch {
             return true
         }
+    }
+}
+
+extension TokenStore {
+    /// Runs a closure with exclusive access to "k".
+    fileprivate func withAccess<Result: Sendable>(
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        // Generous, because a busy machine may schedule tasks late.
+        try await withExclusiveAccess(to: "k", timeout: .seconds(600), body)
     }
 }
 

@@ -11,13 +11,8 @@ extension MockTransport {
             case never
         }
 
-        enum Pause: Sendable {
-            case delay(Duration)
-            case gate(ResponseGate)
-        }
-
         let answer: Answer
-        var pauses: [Pause] = []
+        var pauses: [ResponsePause] = []
 
         private init(_ answer: Answer) {
             self.answer = answer
@@ -100,7 +95,7 @@ extension MockTransport {
             pausing(.gate(gate))
         }
 
-        private func pausing(_ pause: Pause) -> Self {
+        private func pausing(_ pause: ResponsePause) -> Self {
             var copy = self
             copy.pauses.append(pause)
             return copy

@@ -79,15 +79,6 @@ public final class MockTransport: HTTPTransport {
         script = Script(steps, repeatsLast: false)
     }
 
-    /// Creates a transport that responds with a closure.
-    ///
-    /// - Parameters:
-    ///   - time: The time source for deadlines.
-    ///   - handler: Responds to every request.
-    public convenience init(time: TimeSource = .system, handler: @escaping Handler) {
-        self.init(steps: [], time: time, handler: handler)
-    }
-
     /// The requests so far, in order.
     public var requests: [RecordedRequest] { recorded.value }
 
