@@ -135,9 +135,10 @@ extension TokenEndpointResponder {
     /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
     func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
-            let uri = try handler.push(form.requestParameters, clientID: client.id)
+            let parameters = form.without(["client_secret", "client_assertion", "client_assertion_type"])
+            let uri = try handler.push(parameters, clientID: client.id)
             let body: JSONObject = [
                 "request_uri": .string(uri), "expires_in": .number(JSONNumber(AuthorizationRequestHandler.lifetime)),
             ]

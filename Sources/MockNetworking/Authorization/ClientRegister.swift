@@ -52,14 +52,14 @@ final class ClientRegister: Sendable {
     var all: [Client] { state.withLock { Array($0.clients.values) } }
 
     /// Returns whether a request identifies its client.
-    func isAttempted(_ request: LoopbackRequest, _ form: Form) -> Bool {
+    func isAttempted(_ request: LoopbackRequest, _ form: RequestParameters) -> Bool {
         request.headers["Authorization"] != nil
             || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
     }
 
     /// Authenticates the client that sent a request
     /// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
-    func authenticate(_ request: LoopbackRequest, _ form: Form) throws(TokenEndpointError) -> Client {
+    func authenticate(_ request: LoopbackRequest, _ form: RequestParameters) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
         guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
             throw TokenEndpointError(code: "invalid_request", description: "the client uses two authentication methods")

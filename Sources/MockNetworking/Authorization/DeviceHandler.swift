@@ -115,28 +115,27 @@ final class DeviceHandler: Sendable {
     /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
     func redeem(_ code: String, clientID: String) throws(TokenEndpointError) -> Authorization {
         let now = configuration.time.now()
-        let result: Result<Authorization, TokenEndpointError> = devices.withLock { devices in
+        return try devices.withLock { devices throws(TokenEndpointError) in
             guard var device = devices[code], device.authorization.clientID == clientID else {
-                return .failure(.invalidGrant("the device code is unknown"))
+                throw .invalidGrant("the device code is unknown")
             }
             defer { devices[code] = device }
-            guard now < device.expiry else { return .failure(Self.error("expired_token", "the code has expired")) }
+            guard now < device.expiry else { throw Self.error("expired_token", "the code has expired") }
             if now < device.next {
                 device.interval += .seconds(5)
                 device.next = now + device.interval
-                return .failure(Self.error("slow_down", "the device polls too often"))
+                throw Self.error("slow_down", "the device polls too often")
             }
             device.next = now + device.interval
             switch device.status {
-            case .pending: return .failure(Self.error("authorization_pending", "the user has not decided yet"))
-            case .denied: return .failure(Self.error("access_denied", "the user has refused"))
-            case .used: return .failure(.invalidGrant("the device code was already used"))
+            case .pending: throw Self.error("authorization_pending", "the user has not decided yet")
+            case .denied: throw Self.error("access_denied", "the user has refused")
+            case .used: throw .invalidGrant("the device code was already used")
             case .approved(let subject):
                 device.status = .used
-                return .success(device.authorization.of(subject))
+                return device.authorization.of(subject)
             }
         }
-        return try result.get()
     }
 
     private static func error(_ code: String, _ description: String) -> TokenEndpointError {

@@ -13,13 +13,17 @@ extension TokenEndpointResponder {
 
     // MARK: Users
 
-    func codeResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
+    func codeResponse(
+        _ form: RequestParameters,
+        _ client: Client,
+        _ bond: Bond
+    ) throws(TokenEndpointError) -> LoopbackResponse {
         let (issued, refreshToken) = try handlers.codes.redeem(
             form,
             clientID: client.id,
             keyThumbprint: bond.keyThumbprint
         )
-        let authorization = try narrowed(issued.authorization, by: form.request)
+        let authorization = try narrowed(issued.authorization, by: form)
         return tokenResponse(
             to: authorization,
             bond,
@@ -30,9 +34,9 @@ extension TokenEndpointResponder {
 
     func deviceAuthorizationResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
-            return handlers.devices.begin(try configuration.authorization(client, form.request))
+            return handlers.devices.begin(try configuration.authorization(client, form))
         }
     }
 
@@ -40,7 +44,7 @@ extension TokenEndpointResponder {
     /// §7](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#auth_backchannel_endpoint)).
     func backchannelResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
             let hints = ["login_hint", "login_hint_token", "id_token_hint"].compactMap { form[$0] }
             guard hints.count == 1, form["scope"]?.split(separator: " ").contains("openid") == true else {
@@ -55,7 +59,7 @@ extension TokenEndpointResponder {
                 notification = DeviceHandler.Notification(url: url, token: token)
             }
             return handlers.devices.begin(
-                try configuration.authorization(client, form.request),
+                try configuration.authorization(client, form),
                 for: user,
                 notification: notification
             )
@@ -64,7 +68,7 @@ extension TokenEndpointResponder {
 
     func deviceResponse(
         _ name: String,
-        _ form: Form,
+        _ form: RequestParameters,
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
@@ -105,22 +109,22 @@ extension TokenEndpointResponder {
     // MARK: Token exchange
 
     /// Exchanges a token ([RFC 8693 §2](https://www.rfc-editor.org/rfc/rfc8693#section-2)).
-    func exchangeResponse(_ form: Form, _ client: Client?, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse
-    {
+    func exchangeResponse(
+        _ form: RequestParameters,
+        _ client: Client?,
+        _ bond: Bond
+    ) throws(TokenEndpointError) -> LoopbackResponse {
         let subject = try exchanged(form, "subject_token")
         let federated = clients.client(subject.clientID).flatMap { $0.federatedIdentity == nil ? nil : $0 }
         let client = client ?? federated ?? Client(id: subject.clientID, authentication: .none)
-        var authorization = try configuration.authorization(client, form.request).of(subject.subject)
+        var authorization = try configuration.authorization(client, form).of(subject.subject)
         if form["scope"] == nil { authorization.scope = subject.scope }
-        authorization.resources += form.request.values("audience")
+        authorization.resources += form.values("audience")
         authorization.actors = subject.actors
         if form["actor_token"] != nil {
             authorization.actors.insert(try exchanged(form, "actor_token").subject, at: 0)
         } else if form["actor_token_type"] != nil {
-            throw TokenEndpointError(
-                code: "invalid_request",
-                description: "actor_token_type requires an actor_token"
-            )
+            throw TokenEndpointError(code: "invalid_request", description: "actor_token_type requires an actor_token")
         }
         switch form["requested_token_type"] ?? Self.accessTokenType {
         case Self.accessTokenType, Self.jwtType:
@@ -137,7 +141,7 @@ extension TokenEndpointResponder {
     }
 
     /// Returns the authorization of a token to exchange.
-    private func exchanged(_ form: Form, _ name: String) throws(TokenEndpointError) -> Authorization {
+    private func exchanged(_ form: RequestParameters, _ name: String) throws(TokenEndpointError) -> Authorization {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")
         if [Self.jwtType, Self.idTokenType].contains(type),
@@ -169,16 +173,16 @@ extension TokenEndpointResponder {
 
     func extensionResponse(
         _ type: String,
-        _ form: Form,
+        _ form: RequestParameters,
         _ client: Client,
         _ bond: Bond
     ) throws -> LoopbackResponse {
         guard let grant = handlers.assertions.answer(to: type) else {
             throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
         }
-        switch try grant(form.request.fields) {
+        switch try grant(form.fields) {
         case .tokens(let subject):
-            return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+            return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
         case .error(let code): throw TokenEndpointError(code: code, description: "the grant was denied")
         }
     }

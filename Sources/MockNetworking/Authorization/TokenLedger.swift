@@ -233,32 +233,30 @@ final class TokenLedger: Sendable {
     ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
         let now = configuration.time.now()
         let grace = configuration.refreshTokenGrace
-        let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
+        return try state.withLock { state throws(TokenEndpointError) in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
-                return .failure(.invalidGrant("the refresh token is unknown"))
+                throw .invalidGrant("the refresh token is unknown")
             }
             if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
-                return .success((refresh.authorization, used.successor))
+                return (refresh.authorization, used.successor)
             }
             guard refresh.used == nil || configuration.dialect.keepsReplacedRefreshTokens else {
                 state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
-                return .failure(.invalidGrant("the refresh token was already used; its token chain is revoked"))
+                throw .invalidGrant("the refresh token was already used; its token chain is revoked")
             }
             var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
-                    let description = "the scope exceeds the granted scope"
-                    return .failure(TokenEndpointError(code: "invalid_scope", description: description))
+                    throw TokenEndpointError(code: "invalid_scope", description: "the scope exceeds the granted scope")
                 }
                 authorization.scope = scope
             }
-            guard configuration.rotatesRefreshTokens else { return .success((authorization, nil)) }
+            guard configuration.rotatesRefreshTokens else { return (authorization, nil) }
             let successor = Self.addRefreshToken(refresh.authorization, to: &state)
             state.refreshTokens[token]?.used = (now, successor)
-            return .success((authorization, successor))
+            return (authorization, successor)
         }
-        return try result.get()
     }
 
     func revokeRefreshTokens() {
