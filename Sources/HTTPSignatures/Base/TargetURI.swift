@@ -35,19 +35,7 @@ struct TargetURI {
     }
 
     /// The URI.
-    var text: String {
-        var text = ""
-        text.reserveCapacity(scheme.utf8.count + authority.utf8.count + path.utf8.count + (query?.utf8.count ?? 0) + 4)
-        text += scheme
-        text += "://"
-        text += authority
-        text += path
-        if let query {
-            text += "?"
-            text += query
-        }
-        return text
-    }
+    var text: String { scheme + "://" + authority + requestTarget }
 
     /// The path and the query, the usual request target.
     var requestTarget: String { query.map { path + "?" + $0 } ?? path }

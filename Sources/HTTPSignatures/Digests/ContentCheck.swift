@@ -58,11 +58,9 @@ struct ContentCheck: Sendable {
 }
 
 extension HTTPDigest {
-    /// Reads the supported members of `Content-Digest`.
+    /// Reads the supported members of `Content-Digest`, of those that a signature covers, or of the
+    /// whole field with `nil`.
     ///
-    /// - Parameters:
-    ///   - keys: The members that a signature covers; `nil` for the whole field.
-    ///   - headers: The header fields.
     /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the field is
     ///   malformed, `unsupportedDigest` if it has no supported member.
     init(covered keys: Set<String>? = nil, in headers: HTTPHeaders) throws(HTTPSignatureError) {
@@ -88,13 +86,10 @@ extension HTTPDigest {
 }
 
 extension HTTPBody {
-    /// Returns the value of `Content-Digest` for the body, which is read if it can be read
-    /// again.
+    /// Returns the value of `Content-Digest` for the body, which is read if it can be read again.
     ///
-    /// - Parameters:
-    ///   - headers: The message's header fields. If they have the field, it must match the body.
-    ///   - algorithm: The hash algorithm of a new field.
-    /// - Returns: The field's value.
+    /// If the message already has the field, it must match the body.
+    ///
     /// - Throws: ``HTTPSignatureError`` with the code `bodyNotReadable`, `digestMismatch`,
     ///   `unsupportedDigest` or `malformedComponent`; the errors of `HTTPBody.read(_:)`.
     func digestField(in headers: HTTPHeaders, _ algorithm: HTTPDigest.Algorithm) async throws -> String {

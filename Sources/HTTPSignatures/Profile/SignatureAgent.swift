@@ -32,12 +32,8 @@ public struct SignatureAgent: Hashable, Sendable {
         isLegacy ? "signature-agent" : ComponentIdentifier("signature-agent").member(label)
     }
 
-    /// Returns the field of a message with the agent.
+    /// Returns the field of a message, which may have other agents, with this one.
     ///
-    /// - Parameters:
-    ///   - label: The label of the signature.
-    ///   - headers: The header fields of the message, which may have other agents.
-    /// - Returns: The field's value.
     /// - Throws: ``HTTPSignatureError`` with the code `signingFailed` if the message has an agent
     ///   of the other form, or one with the same key.
     func field(label: String, in headers: HTTPHeaders) throws(HTTPSignatureError) -> String {

@@ -31,13 +31,8 @@ where Base.Element == Data {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var base: Base.AsyncIterator
         fileprivate let checks: [ContentCheck]
-        private var progress: [ContentCheck.Progress]?
-        private var hasEnded = false
-
-        fileprivate init(base: Base.AsyncIterator, checks: [ContentCheck]) {
-            self.base = base
-            self.checks = checks
-        }
+        fileprivate var progress: [ContentCheck.Progress]?
+        fileprivate var hasEnded = false
 
         /// Returns the next part.
         ///

@@ -44,12 +44,8 @@ final class AuthorizationHandler: Sendable {
 
     // MARK: Authorization endpoint
 
-    /// Responds to a request from a user's browser.
-    ///
-    /// - Parameters:
-    ///   - parameters: The parameters of the request.
-    ///   - handler: Finds a pushed request, or verifies a signed one.
-    /// - Returns: A redirect of the browser, or an error page if there's no valid redirect URI.
+    /// Responds to a request from a user's browser with a redirect, or with an error page if
+    /// there's no valid redirect URI.
     func response(
         to parameters: [(name: String, value: String)],
         resolvedBy handler: AuthorizationRequestHandler

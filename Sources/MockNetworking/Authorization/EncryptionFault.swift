@@ -34,13 +34,8 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.EncryptionFault {
-    /// Returns a token with the fault.
-    ///
-    /// - Parameters:
-    ///   - token: The signed token.
-    ///   - recipient: The client's key and encryption, or `nil` if it registered none.
-    /// - Returns: The token.
-    /// - Throws: `TokenError` if the encryption fails.
+    /// Returns a signed token with the fault; the recipient is `nil` if the client registered no
+    /// encryption.
     func token(of token: String, for recipient: MessageRecipient?) throws -> String {
         let recipient = try recipient ?? .stranger()
         switch self {

@@ -31,14 +31,12 @@ struct FederatedIdentity: Sendable {
 }
 
 extension ClientRegister {
-    /// Returns the client to whose workload a platform has issued a token.
+    /// Returns the client to whose workload a platform has issued a token, or `nil` if the token
+    /// names no client's workload.
     ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - audience: The required audience. The default is the issuer or the token endpoint, as for
-    ///     a grant ([RFC 10070 §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)).
-    ///   - code: The code of the error for a token that isn't valid.
-    /// - Returns: The client, or `nil` if the token names no client's workload.
+    /// The default audience is the issuer or the token endpoint, as for a grant
+    /// ([RFC 10070 §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)).
+    ///
     /// - Throws: ``TokenEndpointError`` with the code, if the token isn't valid.
     func client(
         federatedBy token: String,

@@ -56,14 +56,7 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.IDTokenFault {
-    /// Returns a signed token with the fault.
-    ///
-    /// - Parameters:
-    ///   - claims: The claims of a valid token.
-    ///   - type: The `typ` of the token. The default is `JWT`.
-    ///   - service: The server's signer.
-    /// - Returns: The token.
-    /// - Throws: `TokenError` if signing fails.
+    /// Returns a token with the fault, made from the claims of a valid one and the server's signer.
     func token(of claims: JSONObject, type: JSONValue? = nil, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {

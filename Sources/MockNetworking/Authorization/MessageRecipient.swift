@@ -66,13 +66,8 @@ struct ResponseSecurity: Sendable {
     let clients: ClientRegister
     let signing: SigningState
 
-    /// Returns the response with its JWT secured.
+    /// Returns the response to send, with the faults of its JWT, if it has one.
     ///
-    /// - Parameters:
-    ///   - response: The response with a signed JWT, or any other response.
-    ///   - signature: The fault of the signature.
-    ///   - encryption: The fault of the encryption.
-    /// - Returns: The response to send.
     /// - Throws: `TokenError` if the client registered something that the server can't do.
     func secured(
         _ response: LoopbackResponse,

@@ -87,13 +87,7 @@ final class TokenLedger: Sendable {
     // MARK: Access tokens
 
     /// Issues a token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), or of
-    /// the dialect.
-    ///
-    /// - Parameters:
-    ///   - authorization: The token's permissions.
-    ///   - changes: Additional or changed claims. `nil` removes a claim.
-    /// - Returns: The token, and its lifetime.
-    /// - Throws: `TokenError` if signing fails.
+    /// the dialect, with additional or changed claims, of which `nil` removes one.
     func issueAccessToken(
         _ authorization: Authorization,
         changing changes: [String: JSONValue?] = [:]

@@ -106,10 +106,8 @@ final class Connection {
         if let ending { state = .ending(ending) }
     }
 
-    /// Does all work that's possible without blocking.
-    ///
-    /// - Parameter scratch: The buffer to read into.
-    /// - Returns: The next action for the event loop.
+    /// Does all work that's possible without blocking, and returns the next action for the event
+    /// loop.
     func serve(scratch: inout [UInt8]) -> Demand {
         guard flush() else { return .remove }
         var turns = 16
