@@ -2,21 +2,9 @@ import Foundation
 import Networking
 
 extension MessageVerifier {
-    /// Returns an error with the `Accept-Signature` for the sender of a request, if another
-    /// signature can help ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
-    func challenged(
-        _ error: HTTPSignatureError,
-        _ message: HTTPMessage,
-        hasContent: Bool,
-        at now: Date
-    ) -> HTTPSignatureError {
-        guard error.status == 401, message.isRequest else { return error }
-        var error = error
-        error.challenge = challenge(for: message, hasContent: hasContent, at: now)
-        return error
-    }
-
-    private func challenge(for message: HTTPMessage, hasContent: Bool, at now: Date) -> String? {
+    /// Returns the `Accept-Signature` for the sender of a request, or `nil` without a nonce
+    /// ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
+    func challenge(for message: HTTPMessage, hasContent: Bool, at now: Date) -> String? {
         let label = "sig1"
         var components = profile.requirements(for: message, hasContent: hasContent).compactMap(\.first)
         if profile.requiresSignatureAgent { components.append(ComponentIdentifier("signature-agent").member(label)) }

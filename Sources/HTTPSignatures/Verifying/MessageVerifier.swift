@@ -147,19 +147,22 @@ extension MessageVerifier {
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
         let now = currentDate()
         do {
-            let fields = try SignatureFields(message.headers)
-            return try await verify(fields, message, content, at: now)
+            return try await verify(message, content, at: now)
         } catch {
-            throw challenged(error, message, hasContent: content.isPresent, at: now)
+            // Another signature can help only after a request with a status of 401.
+            guard error.status == 401, message.isRequest else { throw error }
+            var error = error
+            error.challenge = challenge(for: message, hasContent: content.isPresent, at: now)
+            throw error
         }
     }
 
     private func verify(
-        _ fields: SignatureFields,
         _ message: HTTPMessage,
         _ content: Content,
         at now: Date
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
+        let fields = try SignatureFields(message.headers)
         guard profile.signatureCount != .one || fields.count == 1 else {
             throw HTTPSignatureError(.tooManySignatures, "the message must have exactly one signature")
         }

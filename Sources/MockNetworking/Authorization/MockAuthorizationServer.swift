@@ -253,16 +253,6 @@ public final class MockAuthorizationServer: Sendable {
         return response
     }
 
-    /// Responds to the next token requests with the given responses, in order, instead of tokens.
-    ///
-    /// The server doesn't process these requests. When the responses are used up, it works normally
-    /// again.
-    ///
-    /// - Parameter responses: The responses, such as an error, an HTML page or a cut connection.
-    public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        faults[.token]?.append(responses.map(Fault.response))
-    }
-
     /// Adds faults for the next requests to an endpoint, in order.
     ///
     /// When the faults are used up, the server works normally again.

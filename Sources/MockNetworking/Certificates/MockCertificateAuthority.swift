@@ -31,9 +31,8 @@ public struct MockCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name, 1 to 64 characters.
     ///   - keyType: The kind of key. The default is P-256.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
     ///   certificate can't have.
     public init(
@@ -71,9 +70,8 @@ public struct MockCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name, 1 to 64 characters.
     ///   - keyType: The kind of key. The default is P-256.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     /// - Returns: The authority. Certificates that it issues include those of all authorities below
     ///   the root.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
@@ -98,9 +96,8 @@ public struct MockCertificateAuthority: Sendable {
     ///   - hosts: The DNS names in ASCII, which may have a wildcard such as `*.example.org`, and IP
     ///     addresses. An empty list gives a certificate without a subject alternative name, which
     ///     matches no host.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     ///   - keyType: The kind of key. The default is P-256.
     ///   - other: A certificate whose key to reuse, as a renewal that keeps its pin does.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.
@@ -121,9 +118,8 @@ public struct MockCertificateAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - name: The common name, 1 to 64 characters.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     ///   - keyType: The kind of key. The default is P-256.
     ///   - other: A certificate whose key to reuse.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.

@@ -40,7 +40,7 @@ extension LoopbackServer {
         }
 
         mutating func note(_ session: TLSServerSession) {
-            tlsVersion = TLS.Version(session.version)
+            tlsVersion = session.version.map { TLS.Version(wrapped: $0) }
             cipherSuite = session.cipherSuite
             serverName = session.serverName
             applicationProtocol = session.applicationProtocol

@@ -143,7 +143,7 @@ struct BrowserSignInTests {
             let answers = ["one", "two"].map {
                 LoopbackResponse.json(#"{"access_token":"\#($0)","token_type":"Bearer","expires_in":300}"#)
             }
-            scene.authorization.answerNextTokenRequests(with: answers[0], answers[1])
+            scene.authorization.misbehave(.response(answers[0]), .response(answers[1]))
             for (options, token) in [([], "one\n"), ([], "one\n"), (["--refresh"], "two\n"), ([], "two\n")] {
                 let result = try await scene.jwt(
                     command + options,
