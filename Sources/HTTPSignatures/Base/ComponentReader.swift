@@ -7,12 +7,7 @@ struct ComponentReader {
     let message: HTTPMessage
     let fieldTypes: [String: StructuredFieldType]
     /// The URL of the only request that is read: the message or, for a response, its request.
-    private var uri: TargetURI?
-
-    init(message: HTTPMessage, fieldTypes: [String: StructuredFieldType]) {
-        self.message = message
-        self.fieldTypes = fieldTypes
-    }
+    private(set) var uri: TargetURI?
 
     /// Returns the value of a validated identifier.
     ///

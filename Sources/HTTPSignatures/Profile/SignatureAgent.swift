@@ -8,24 +8,21 @@ public struct SignatureAgent: Hashable, Sendable {
     public let url: URL
     /// A Boolean value that indicates whether the field is a plain string, as in early drafts.
     let isLegacy: Bool
+}
 
+extension SignatureAgent {
     /// Creates an agent that is sent as a dictionary with the signature's label as its key.
     ///
     /// - Parameter url: The `https` URL of the key set.
     public init(url: URL) {
-        self.init(url, isLegacy: false)
-    }
-
-    private init(_ url: URL, isLegacy: Bool) {
-        self.url = url
-        self.isLegacy = isLegacy
+        self.init(url: url, isLegacy: false)
     }
 
     /// Returns an agent that is sent as a plain string, for services that implement an early draft.
     ///
     /// - Parameter origin: The `https` origin of the agent.
     /// - Returns: The agent.
-    public static func legacyString(_ origin: URL) -> Self { Self(origin, isLegacy: true) }
+    public static func legacyString(_ origin: URL) -> Self { Self(url: origin, isLegacy: true) }
 
     /// The component that covers the agent in a signature with a label.
     func component(label: String) -> ComponentIdentifier {

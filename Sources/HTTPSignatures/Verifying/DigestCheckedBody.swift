@@ -12,13 +12,8 @@ import Networking
 /// ```
 public struct DigestCheckedBody<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable
 where Base.Element == Data {
-    private let base: Base
-    private let checks: [ContentCheck]
-
-    init(_ base: Base, _ checks: [ContentCheck]) {
-        self.base = base
-        self.checks = checks
-    }
+    let base: Base
+    let checks: [ContentCheck]
 
     /// Creates an iterator, which must be the only one.
     ///

@@ -104,7 +104,7 @@ public struct MessageVerifier: Sendable {
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, body: DigestCheckedBody<Body>)
     where Body.Element == Data {
         let (verified, checks) = try await verify(message, Content(streamed: message.headers))
-        return (verified, DigestCheckedBody(body, checks))
+        return (verified, DigestCheckedBody(base: body, checks: checks))
     }
 }
 
@@ -185,6 +185,6 @@ extension MessageVerifier {
             }
         }
         guard let first = verified.first else { throw furthest.error }
-        return (VerifiedMessage(first, Array(verified.dropFirst())), checks)
+        return (VerifiedMessage(signature: first, signatures: verified), checks)
     }
 }

@@ -102,7 +102,7 @@ public struct ResponseVerifier: RequestInterceptor {
     private static func checked(_ stream: HTTPResponseBody, _ checks: [ContentCheck]) -> HTTPResponseBody {
         HTTPResponseBody { deliver in
             do {
-                for try await part in DigestCheckedBody(stream, checks) { try await deliver(part) }
+                for try await part in DigestCheckedBody(base: stream, checks: checks) { try await deliver(part) }
             } catch let error as HTTPSignatureError {
                 throw NetworkError(
                     .digestMismatch,

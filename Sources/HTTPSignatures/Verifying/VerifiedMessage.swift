@@ -18,12 +18,6 @@ public struct VerifiedMessage: Sendable {
     /// All verified signatures: more than one only with `SignatureProfile.SignatureCount.all`.
     public let signatures: [VerifiedSignature]
 
-    /// Creates a message; the array has at least one signature.
-    init(_ first: VerifiedSignature, _ others: [VerifiedSignature]) {
-        signature = first
-        signatures = [first] + others
-    }
-
     /// The ID of the key that signed the message.
     public var keyID: String? { signature.parameters.keyID }
 

@@ -7,7 +7,9 @@ import TokenGeneration
 struct MessageRecipient {
     var key: EncryptionKey
     var encryption: JWEEncryption
+}
 
+extension MessageRecipient {
     /// Returns the recipient of a kind of message, or `nil` if the client didn't register its
     /// encryption.
     ///
@@ -26,21 +28,16 @@ struct MessageRecipient {
         }
     }
 
-    private init(_ key: EncryptionKey, _ encryption: JWEEncryption) {
-        self.key = key
-        self.encryption = encryption
-    }
-
     /// Returns a recipient with a new, unknown key.
     static func stranger() throws -> Self {
-        Self(try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, .a256GCM)
+        Self(key: try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, encryption: .a256GCM)
     }
 
     /// Returns the recipient with a new key with the same ID.
     func withOtherKey(for algorithm: JWEAlgorithm) throws -> Self {
         let curve = key.jwk.curve.flatMap(KeyAgreementCurve.init(rawValue:)) ?? .p256
         let other = try DecryptionKey.generate(algorithm, on: curve, encryption: encryption)
-        return Self(other.identified(by: key.keyID).encryptionKey, encryption)
+        return Self(key: other.identified(by: key.keyID).encryptionKey, encryption: encryption)
     }
 
     /// Encrypts a signed token, or one that should be.

@@ -23,12 +23,6 @@ struct Authorization: Sendable {
     /// The roles of the client in the dialect of Entra.
     var roles: [String] = []
 
-    init(clientID: String, subject: String, scope: String) {
-        self.clientID = clientID
-        self.subject = subject
-        self.scope = scope
-    }
-
     /// Returns the authorization with another subject.
     func of(_ subject: String) -> Self {
         var authorization = Self(clientID: clientID, subject: subject, scope: scope)

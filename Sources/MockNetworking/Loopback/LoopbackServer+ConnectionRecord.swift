@@ -35,10 +35,6 @@ extension LoopbackServer {
         /// A Boolean value that indicates whether a TLS handshake succeeded.
         package var isHandshakeFinished: Bool { tlsVersion != nil }
 
-        init(number: Int) {
-            self.number = number
-        }
-
         mutating func note(_ session: TLSServerSession) {
             tlsVersion = session.version.map { TLS.Version(wrapped: $0) }
             cipherSuite = session.cipherSuite

@@ -3,13 +3,17 @@ import OAuth2
 
 extension TokenStoreConformance {
     static let changes: [Requirement] = [
-        Requirement("waiting for a change returns at once if the version is another one already") { store, other in
+        Requirement(
+            promise: "waiting for a change returns at once if the version is another one already"
+        ) { store, other in
             guard let first = try await store.write("1"),
                 try await other.write("2", over: first) != nil
             else { return "a write failed" }
             return try await Self.returns(store, after: first, within: .seconds(20))
         },
-        Requirement("waiting for a change ends with the other store's write, and with its removal") { store, other in
+        Requirement(
+            promise: "waiting for a change ends with the other store's write, and with its removal"
+        ) { store, other in
             let first = try await store.write("1")
             async let written = Self.returns(store, after: first, within: .seconds(20))
             guard let second = try await other.write("2", over: first) else { return "a write failed" }
@@ -18,19 +22,19 @@ extension TokenStoreConformance {
             guard try await other.remove("k", ifVersion: second) else { return "a removal failed" }
             return try await removed
         },
-        Requirement("waiting for the first record ends when it's written") { store, other in
+        Requirement(promise: "waiting for the first record ends when it's written") { store, other in
             async let written = Self.returns(store, after: nil, within: .seconds(20))
             _ = try await other.write("1")
             return try await written
         },
-        Requirement("waiting for a change that doesn't come ends with the timeout") { store, _ in
+        Requirement(promise: "waiting for a change that doesn't come ends with the timeout") { store, _ in
             let first = try await store.write("1")
             let started = ContinuousClock.now
             try await store.waitForChange(of: "k", after: first, timeout: .milliseconds(200), timeSource: .system)
             // Returning early is allowed, hanging isn't. Other tests can delay it for minutes.
             return ContinuousClock.now - started < .seconds(600) ? nil : "it took longer than ten minutes"
         },
-        Requirement("a version is compared byte by byte") { store, _ in
+        Requirement(promise: "a version is compared byte by byte") { store, _ in
             let record = Self.record("1")
             guard let version = try await store.compareAndSwap("k", expectedVersion: nil, record: record) else {
                 return "the first write failed"

@@ -3,10 +3,10 @@ import OAuth2
 
 extension TokenStoreConformance {
     static let records: [Requirement] = [
-        Requirement("loading a key that was never written returns nothing") { store, _ in
+        Requirement(promise: "loading a key that was never written returns nothing") { store, _ in
             try await store.load("k") == nil ? nil : "it returned a record"
         },
-        Requirement("a written record is loaded, all of it, by both stores") { store, other in
+        Requirement(promise: "a written record is loaded, all of it, by both stores") { store, other in
             let short = TokenRecord(accessToken: Secret("a"))
             for (key, record) in [("long", Self.record("1")), ("short", short)] {
                 guard try await store.compareAndSwap(key, expectedVersion: nil, record: record) != nil else {
@@ -20,7 +20,7 @@ extension TokenStoreConformance {
             }
             return nil
         },
-        Requirement("records under different keys are separate") { store, _ in
+        Requirement(promise: "records under different keys are separate") { store, _ in
             let keys = ["", "a", "A", "a\nb", "a b", "../a", "a/b", "é", "ë", String(repeating: "k", count: 2_000)]
             for (index, key) in keys.enumerated() {
                 let record = Self.record("\(index)")
@@ -38,17 +38,17 @@ extension TokenStoreConformance {
     ]
 
     static let versions: [Requirement] = [
-        Requirement("a write that expects no record doesn't replace one") { store, other in
+        Requirement(promise: "a write that expects no record doesn't replace one") { store, other in
             _ = try await store.write("1")
             guard try await other.write("2") == nil else { return "the write succeeded" }
             return try await store.load("k")?.record == Self.record("1") ? nil : "the record changed"
         },
-        Requirement("a write that expects a record doesn't create one") { store, _ in
+        Requirement(promise: "a write that expects a record doesn't create one") { store, _ in
             let other = TokenRecordVersion("1")
             guard try await store.write("1", over: other) == nil else { return "the write succeeded" }
             return try await store.load("k") == nil ? nil : "a record exists"
         },
-        Requirement("a write replaces the version that it names, and no other") { store, other in
+        Requirement(promise: "a write replaces the version that it names, and no other") { store, other in
             _ = try await store.write("1")
             guard let first = try await other.load("k") else { return "the record was not found" }
             guard let next = try await other.write("2", over: first.version) else {
@@ -63,7 +63,7 @@ extension TokenStoreConformance {
                 ? nil : "the record isn't the one written last"
         },
         Requirement(
-            "records under a key never have the same version, even after a removal or with equal contents"
+            promise: "records under a key never have the same version, even after a removal or with equal contents"
         ) { store, _ in
             var versions: Set<TokenRecordVersion> = []
             for round in 1...20 {
@@ -82,7 +82,7 @@ extension TokenStoreConformance {
             }
             return nil
         },
-        Requirement("a removal removes the version that it names, and no other") { store, other in
+        Requirement(promise: "a removal removes the version that it names, and no other") { store, other in
             _ = try await store.write("1")
             guard let first = try await store.load("k")?.version else { return "the record was not found" }
             _ = try await store.write("2", over: first)
@@ -96,7 +96,7 @@ extension TokenStoreConformance {
             guard try await store.load("k") == nil else { return "the record still exists" }
             return try await store.remove("k", ifVersion: second.version) ? "it was removed twice" : nil
         },
-        Requirement("only one of many concurrent writes to the same version succeeds") { store, other in
+        Requirement(promise: "only one of many concurrent writes to the same version succeeds") { store, other in
             _ = try await store.write("0")
             guard let version = try await store.load("k")?.version else { return "the record was not found" }
             let winners = try await withThrowingTaskGroup(of: Int?.self) { group in

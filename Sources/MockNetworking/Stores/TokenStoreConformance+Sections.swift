@@ -12,21 +12,21 @@ extension TokenStoreConformance {
     }
 
     static let sections: [Requirement] = [
-        Requirement("exclusive access returns the closure's result and releases the lock") { store, _ in
+        Requirement(promise: "exclusive access returns the closure's result and releases the lock") { store, _ in
             for round in 1...3 {
                 let result = try await store.withAccess { round }
                 guard result == round else { return "it returned another result" }
             }
             return nil
         },
-        Requirement("exclusive access rethrows the closure's error and releases the lock") { store, other in
+        Requirement(promise: "exclusive access rethrows the closure's error and releases the lock") { store, other in
             do {
                 try await store.withAccess { throw Interruption() }
                 return "it didn't throw"
             } catch is Interruption {}
             return try await other.withAccess { nil }
         },
-        Requirement("exclusive access is granted one at a time, across both stores") { store, other in
+        Requirement(promise: "exclusive access is granted one at a time, across both stores") { store, other in
             let other = Self.excluded(by: store, other)
             for second in [store, other] {
                 let isAlone = try await store.withAccess { await Self.isRefused(by: second) }
@@ -47,7 +47,7 @@ extension TokenStoreConformance {
             }
             return visitors.most == 1 ? nil : "\(visitors.most) closures ran at once"
         },
-        Requirement("reading and writing with exclusive access loses no update") { store, other in
+        Requirement(promise: "reading and writing with exclusive access loses no update") { store, other in
             let other = Self.excluded(by: store, other)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 1...20 {
@@ -69,12 +69,12 @@ extension TokenStoreConformance {
             let count = try await store.load("k")?.record.scope ?? "nothing"
             return count == "20" ? nil : "after 20 increments, the count was \(count)"
         },
-        Requirement("locks of different keys are independent") { store, other in
+        Requirement(promise: "locks of different keys are independent") { store, other in
             try await store.withExclusiveAccess(to: "a", timeout: .seconds(600)) {
                 try await other.withExclusiveAccess(to: "b", timeout: .seconds(600)) { nil }
             }
         },
-        Requirement("waiting too long fails with storeBusy, without running the closure") { store, other in
+        Requirement(promise: "waiting too long fails with storeBusy, without running the closure") { store, other in
             try await store.withAccess {
                 let other = Self.excluded(by: store, other)
                 do {
@@ -86,7 +86,9 @@ extension TokenStoreConformance {
                 }
             }
         },
-        Requirement("a task that's cancelled while waiting ends at once without affecting others") { store, other in
+        Requirement(
+            promise: "a task that's cancelled while waiting ends at once without affecting others"
+        ) { store, other in
             let other = Self.excluded(by: store, other)
             let entered = ResponseGate()
             let leave = ResponseGate()

@@ -77,14 +77,6 @@ public struct TokenStoreConformance: Sendable {
         let promise: String
         /// Returns the observed behavior, or `nil` if the store meets the requirement.
         let check: @Sendable (any TokenStore, any TokenStore) async throws -> String?
-
-        init(
-            _ promise: String,
-            check: @escaping @Sendable (any TokenStore, any TokenStore) async throws -> String?
-        ) {
-            self.promise = promise
-            self.check = check
-        }
     }
 
     /// Returns a record with a value for every property.
