@@ -194,8 +194,9 @@ struct SignatureCheck {
         let owner = key.algorithm.isSymmetric ? "keyid \(parameters.keyID ?? "")" : key.thumbprint
         let isNew: Bool
         do {
+            let text = Array("HTTP message signature \(owner) \(nonce)".utf8)
             isNew = try await cache.remember(
-                try Self.hash("HTTP message signature \(owner) \(nonce)"),
+                Base64URL.encode(try text.withBytes { try HashFunction.sha256.hash($0) }),
                 signedBy: owner,
                 until: end.addingTimeInterval(skew + Self.margin),
                 at: now
@@ -209,11 +210,5 @@ struct SignatureCheck {
                 "the signature's nonce has been used before, or the replay cache can't rule that out"
             )
         }
-    }
-
-    private static func hash(_ text: String) throws(CryptoError) -> String {
-        Base64URL.encode(
-            try Array(text.utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-        )
     }
 }

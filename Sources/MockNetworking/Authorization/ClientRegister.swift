@@ -147,7 +147,10 @@ final class ClientRegister: Sendable {
         guard let client = client(claims["iss"]?.string ?? ""), case .key(let key) = client.credential else {
             throw Self.invalidClient("the assertion's issuer isn't a client with a key")
         }
-        try checkAudience(claims["aud"])
+        let named = claims["aud"]?.array?.map(\.string) ?? [claims["aud"]?.string]
+        if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
+            throw invalidAssertion("the assertion's audience includes other servers")
+        }
         let token = try verify(assertion, of: client, key: key)
         guard let identifier = token.registered.jwtID else {
             throw invalidAssertion("the assertion has no jti")
@@ -164,14 +167,6 @@ final class ClientRegister: Sendable {
     /// A Boolean value that indicates whether the token endpoint is a valid audience.
     private var acceptsTokenEndpoint: Bool {
         configuration.dialect == .govUKOneLogin || configuration.assertionAudience == .issuerOrTokenEndpoint
-    }
-
-    /// Checks that GOV.UK One Login is each member of the audience.
-    private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
-        let named = audience?.array?.map(\.string) ?? [audience?.string]
-        if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
-            throw invalidAssertion("the assertion's audience includes other servers")
-        }
     }
 
     private func verify(

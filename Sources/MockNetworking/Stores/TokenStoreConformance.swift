@@ -50,14 +50,6 @@ public struct TokenStoreConformance: Sendable {
     ///
     /// - Throws: ``Violations`` if the store violates a requirement.
     public func check() async throws {
-        let violations = await violations()
-        if !violations.isEmpty { throw Violations(violations: violations) }
-    }
-
-    /// Runs the test suite, and returns the violations.
-    ///
-    /// - Returns: The violations, empty if the store meets all requirements.
-    public func violations() async -> [Violation] {
         var violations: [Violation] = []
         for requirement in Self.records + Self.versions + Self.sections + Self.changes {
             do {
@@ -69,7 +61,7 @@ public struct TokenStoreConformance: Sendable {
                 violations.append(Violation(promise: requirement.promise, observation: "it threw \(error)"))
             }
         }
-        return violations
+        if !violations.isEmpty { throw Violations(violations: violations) }
     }
 
     /// A requirement, and its check.

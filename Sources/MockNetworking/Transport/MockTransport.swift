@@ -157,10 +157,6 @@ public final class MockTransport: HTTPTransport {
         return response
     }
 
-    func addExpectation(_ expectation: RequestExpectation, count: Int?, answers: [Step]) {
-        ledger.withLock { $0.add(expectation, count: count, answers: answers) }
-    }
-
     /// Returns the response to a request that matches the given expectations.
     private func choose(for request: HTTPTransportRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
         ledger.withLock { ledger in
