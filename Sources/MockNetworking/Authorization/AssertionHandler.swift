@@ -77,10 +77,3 @@ final class AssertionHandler: Sendable {
         return subject
     }
 }
-
-/// The handlers of grants that require more than the client's authentication.
-struct GrantHandlers: Sendable {
-    let codes: AuthorizationHandler
-    let devices: DeviceHandler
-    let assertions: AssertionHandler
-}

@@ -133,12 +133,12 @@ extension JSONValue {
 extension TokenEndpointResponder {
     /// Responds to a pushed authorization request
     /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
-    func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
+    func pushResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
             let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
             let parameters = form.without(["client_secret", "client_assertion", "client_assertion_type"])
-            let uri = try handler.push(parameters, clientID: client.id)
+            let uri = try requests.push(parameters, clientID: client.id)
             let body: JSONObject = [
                 "request_uri": .string(uri), "expires_in": .number(JSONNumber(AuthorizationRequestHandler.lifetime)),
             ]

@@ -17,7 +17,7 @@ extension MockAuthorizationServer {
     ///   - issuer: The `iss` of the JWTs.
     ///   - key: The key that verifies the JWTs.
     public func acceptAssertions(of issuer: String, key: VerificationKey) {
-        handlers.assertions.trust(issuer, key)
+        endpoints.assertions.trust(issuer, key)
     }
 
     /// Accepts a SAML assertion as a grant ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
@@ -28,7 +28,7 @@ extension MockAuthorizationServer {
     ///   - assertion: The assertion's XML.
     ///   - subject: The subject of the tokens.
     public func acceptSAMLAssertion(_ assertion: Data, subject: String) {
-        handlers.assertions.trust(saml: assertion, of: subject)
+        endpoints.assertions.trust(saml: assertion, of: subject)
     }
 
     /// Adds a custom grant.
@@ -40,6 +40,6 @@ extension MockAuthorizationServer {
         _ type: String,
         _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer
     ) {
-        handlers.assertions.add(type, answer)
+        endpoints.assertions.add(type, answer)
     }
 }

@@ -31,7 +31,7 @@ extension MockAuthorizationServer {
     ///
     /// - Parameter decide: Returns the decision about a request.
     public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
-        handlers.codes.decide(decide)
+        endpoints.codes.decide(decide)
     }
 
     /// Opens a URL like a user's browser, and returns the URL of the server's redirect.

@@ -12,7 +12,7 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func approveDevice(userCode: String, subject: String = "ada") -> Bool {
-        handlers.devices.decision(userCode, subject: subject) != nil
+        endpoints.devices.decision(userCode, subject: subject) != nil
     }
 
     /// Denies a device's request on behalf of a user.
@@ -21,7 +21,7 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device with this code is waiting.
     @discardableResult
     public func denyDevice(userCode: String) -> Bool {
-        handlers.devices.decision(userCode, subject: nil) != nil
+        endpoints.devices.decision(userCode, subject: nil) != nil
     }
 
     /// Approves a backchannel authentication on behalf of a user ([OpenID Connect CIBA Core
@@ -50,7 +50,7 @@ extension MockAuthorizationServer {
     }
 
     private func decide(_ user: String, subject: String?) async throws -> Bool {
-        guard let (id, notification) = handlers.devices.decision(user, subject: subject) else { return false }
+        guard let (id, notification) = endpoints.devices.decision(user, subject: subject) else { return false }
         guard let notification else { return true }
         let body: JSONObject = ["auth_req_id": .string(id)]
         var request = URLRequest(url: notification.url)

@@ -18,7 +18,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        let (issued, refreshToken) = try handlers.codes.redeem(
+        let (issued, refreshToken) = try codes.redeem(
             form,
             clientID: client.id,
             keyThumbprint: bond.keyThumbprint
@@ -36,7 +36,7 @@ extension TokenEndpointResponder {
         answer {
             let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
-            return handlers.devices.begin(try configuration.authorization(client, form))
+            return devices.begin(try configuration.authorization(client, form))
         }
     }
 
@@ -58,7 +58,7 @@ extension TokenEndpointResponder {
                 }
                 notification = DeviceHandler.Notification(url: url, token: token)
             }
-            return handlers.devices.begin(
+            return devices.begin(
                 try configuration.authorization(client, form),
                 for: user,
                 notification: notification
@@ -72,7 +72,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        var authorization = try handlers.devices.redeem(try form.required(name), clientID: client.id)
+        var authorization = try devices.redeem(try form.required(name), clientID: client.id)
         let (refreshToken, family) = tokens.beginFamily(authorization)
         authorization.family = family
         return tokenResponse(
@@ -177,7 +177,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws -> LoopbackResponse {
-        guard let grant = handlers.assertions.answer(to: type) else {
+        guard let grant = assertions.answer(to: type) else {
             throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
         }
         switch try grant(form.fields) {

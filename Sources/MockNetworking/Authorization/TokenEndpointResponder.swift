@@ -42,10 +42,14 @@ struct TokenEndpointResponder: Sendable {
     let clients: ClientRegister
     let tokens: TokenLedger
     let proofs: ProofHandler
-    let handlers: GrantHandlers
-    let configuration: MockAuthorizationServer.Configuration
+    let codes: AuthorizationHandler
+    let devices: DeviceHandler
+    let assertions: AssertionHandler
+    let requests: AuthorizationRequestHandler
     /// The token endpoint's URLs, including that for clients with a certificate.
     let urls: [String]
+
+    var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
         let response = await unformattedTokenResponse(to: request)
@@ -72,7 +76,7 @@ struct TokenEndpointResponder: Sendable {
             let form = try RequestParameters(form: request)
             let type = try form.required("grant_type")
             let grant = GrantType(rawValue: type).flatMap { configuration.dialect.supports($0) ? $0 : nil }
-            guard grant != nil || handlers.assertions.answer(to: type) != nil else {
+            guard grant != nil || assertions.answer(to: type) != nil else {
                 throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
             }
             // Some services exchange tokens without client authentication.
@@ -112,10 +116,10 @@ struct TokenEndpointResponder: Sendable {
             case .backchannel: return try deviceResponse("auth_req_id", form, client, bond)
             case .tokenExchange: return try exchangeResponse(form, client, bond)
             case .jwtBearer:
-                let subject = try handlers.assertions.subject(ofJWT: try form.required("assertion"))
+                let subject = try assertions.subject(ofJWT: try form.required("assertion"))
                 return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
             case .samlBearer:
-                let subject = try handlers.assertions.subject(ofSAML: try form.required("assertion"))
+                let subject = try assertions.subject(ofSAML: try form.required("assertion"))
                 return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
             case nil: return try extensionResponse(type, form, client, bond)
             }
