@@ -16,12 +16,9 @@ package struct SignatureFinding: Sendable {
 }
 
 extension MessageVerifier {
-    /// Verifies a recorded message, whose content may be missing from the recording.
+    /// Verifies a recorded message with its content as received, or `nil` if there was content that
+    /// wasn't recorded.
     ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - content: The content as received, or `nil` if there was content that wasn't recorded.
-    /// - Returns: The verified message.
     /// - Throws: ``HTTPSignatureError`` as ``verify(_:body:)`` does, and with the code `undecided`
     ///   if the digest of missing content would have to be checked.
     package func verify(
@@ -33,12 +30,9 @@ extension MessageVerifier {
         return verified
     }
 
-    /// Verifies each signature of a recorded message, including those without the profile's tag.
+    /// Verifies each signature of a recorded message, including those without the profile's tag,
+    /// with the content as for ``verify(recorded:content:)``.
     ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - content: The content as received, or `nil` if there was content that wasn't recorded.
-    /// - Returns: The signatures in order.
     /// - Throws: ``HTTPSignatureError`` with the code `noSignature`, `malformedSignature` or
     ///   `tooLarge`.
     package func findings(

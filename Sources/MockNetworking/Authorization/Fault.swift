@@ -111,18 +111,12 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// A lifetime that's a string, as some servers send it.
-        package static let textLifetime = Self.members(["expires_in": "300"])
-
         /// A missing lifetime.
         package static let noLifetime = Self.members(["expires_in": nil])
 
         /// Signs the JWT in the response incorrectly: an ID token, which is issued with a valid
         /// access token, or an authorization response with a valid code
         /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
-        ///
-        /// - Parameter fault: The fault of the JWT.
-        /// - Returns: The fault.
         package static func signedToken(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
             Self(kind: .signed(fault))
         }

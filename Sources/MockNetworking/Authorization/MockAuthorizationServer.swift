@@ -273,7 +273,9 @@ public final class MockAuthorizationServer: Sendable {
     private func addRoutes() {
         let document = metadata.metadata.serialized()
         let endpoints = endpoints
-        on(.post, .token) { await endpoints.tokenResponse(to: $0) }
+        on(.post, .token) { request in
+            endpoints.configuration.dialect.formatted(await endpoints.tokenResponse(to: request), for: request)
+        }
         on(.post, .revocation) { endpoints.revocationResponse(to: $0) }
         on(.post, .introspection) { endpoints.introspectionResponse(to: $0) }
         on(.post, .pushedAuthorizationRequests) { endpoints.pushResponse(to: $0) }

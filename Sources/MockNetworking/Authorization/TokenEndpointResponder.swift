@@ -52,11 +52,6 @@ struct TokenEndpointResponder: Sendable {
     var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
-        let response = await unformattedTokenResponse(to: request)
-        return configuration.dialect.formatted(response, for: request)
-    }
-
-    private func unformattedTokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
         if configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty {
             return .text("Forbidden", status: 403)
         }

@@ -75,9 +75,8 @@ public struct MockCertificate: Sendable {
     ///
     /// This takes a good part of a second, to slow down guessing.
     ///
-    /// - Parameter password: The password, 1 to 1024 bytes of UTF-8.
-    /// - Returns: An `ENCRYPTED PRIVATE KEY` block.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for any other password.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` unless the password has 1 to
+    ///   1024 bytes of UTF-8.
     package func encryptedPrivateKeyPEM(password: String) throws -> String {
         try MockError.issuing { () throws(CryptoError) in
             try key.encryptedPKCS8PEM(password: Array(password.utf8).withBytes { SecretBytes(copying: $0) })

@@ -65,15 +65,10 @@ public struct MockCertificateAuthority: Sendable {
     /// The authority's name, such as `CN=Mock CA`.
     public var subject: String { certificate.subject }
 
-    /// Creates an intermediate authority that this one certifies.
+    /// Creates an intermediate authority that this one certifies, with the same defaults as a root.
     ///
-    /// - Parameters:
-    ///   - name: The common name, 1 to 64 characters.
-    ///   - keyType: The kind of key. The default is P-256.
-    ///   - notBefore: The first valid second. The default is an hour ago.
-    ///   - notAfter: The last valid second. The default is thirty days after the first.
-    /// - Returns: The authority. Certificates that it issues include those of all authorities below
-    ///   the root.
+    /// Certificates that it issues include those of all authorities below the root.
+    ///
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
     ///   certificate can't have.
     package func makeIntermediate(

@@ -151,9 +151,6 @@ extension RequestExpectation {
         conditions.compactMap { RequestDifference($0, request) }
     }
 
-    func matches(_ request: HTTPTransportRequest) -> Bool {
-        conditions.allSatisfy { RequestDifference($0, request) == nil }
-    }
 }
 
 extension RequestExpectation: CustomStringConvertible {

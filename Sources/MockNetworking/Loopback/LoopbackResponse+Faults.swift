@@ -26,9 +26,6 @@ extension LoopbackResponse {
 
     /// Returns the response with a delay between the header and the body, measured by the server's
     /// ``LoopbackServer/Configuration/time``.
-    ///
-    /// - Parameter duration: The delay.
-    /// - Returns: The delayed response.
     package func bodyDelayed(by duration: Duration) -> Self {
         changed { $0.pausesBeforeBody.append(.delay(duration)) }
     }
@@ -42,20 +39,12 @@ extension LoopbackResponse {
     }
 
     /// Returns the response with a gate between the header and the body.
-    ///
-    /// - Parameter gate: The gate, which a test opens.
-    /// - Returns: The gated response.
     package func bodyGated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeBody.append(.gate(gate)) }
     }
 
-    /// Returns the response with an interim response before it
+    /// Returns the response with an interim response before it, with a status code of 100…199
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
-    ///
-    /// - Parameters:
-    ///   - status: The status code of the interim response, 100…199.
-    ///   - headers: The header fields of the interim response.
-    /// - Returns: The response with the interim response.
     package func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
         changed { $0.interim.append(Interim(status: status, headers: headers)) }
     }

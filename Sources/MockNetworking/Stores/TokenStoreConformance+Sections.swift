@@ -1,6 +1,5 @@
 import Networking
 import OAuth2
-import Synchronization
 
 extension TokenStoreConformance {
     private struct Interruption: Error {}
@@ -32,20 +31,22 @@ extension TokenStoreConformance {
                 let isAlone = try await store.withAccess { await Self.isRefused(by: second) }
                 guard isAlone else { return "a second closure ran" }
             }
-            let visitors = Visitors()
+            // The current and the maximum number of concurrent closures.
+            let visitors = Watched((now: 0, most: 0))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 1...10 {
                     group.addTask {
                         try await (index.isMultiple(of: 2) ? store : other).withAccess {
-                            visitors.enter()
+                            visitors.update { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
                             for _ in 1...3 { await Task.yield() }
-                            visitors.leave()
+                            visitors.update { $0.now -= 1 }
                         }
                     }
                 }
                 try await group.waitForAll()
             }
-            return visitors.most == 1 ? nil : "\(visitors.most) closures ran at once"
+            let most = visitors.value.most
+            return most == 1 ? nil : "\(most) closures ran at once"
         },
         Requirement(promise: "reading and writing with exclusive access loses no update") { store, other in
             let other = Self.excluded(by: store, other)
@@ -133,15 +134,4 @@ extension TokenStore {
         // Generous, because a busy machine may schedule tasks late.
         try await withExclusiveAccess(to: "k", timeout: .seconds(600), body)
     }
-}
-
-/// The current and the maximum number of concurrent closures.
-private final class Visitors: Sendable {
-    private let count = Mutex((now: 0, most: 0))
-
-    var most: Int { count.withLock { $0.most } }
-
-    func enter() { count.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
-
-    func leave() { count.withLock { $0.now -= 1 } }
 }

@@ -107,7 +107,7 @@ struct MessageVerifierTests {
         fixture.profile.signatureCount = .all
         let twice = try await fixture.signed(try await fixture.signed(), by: fixture.other)
         let verified = try await fixture.verifier().verify(twice, body: Self.body)
-        #expect(verified.signatures.map(\.keyID) == ["k1", "other"])
+        #expect(verified.signatures.map(\.parameters.keyID) == ["k1", "other"])
         let damaged = twice.changing("Signature") { $0.replacingOccurrences(of: "sig1-2=:", with: "sig1-2=:AA") }
         #expect(try await fixture.error(damaged) != nil)
         // A signature with another tag isn't selected.
