@@ -58,8 +58,8 @@ public struct RequestSigner: URLRequestAuthenticator {
     ///   - redirects: The redirects that led to the request.
     ///   - context: The context of the operation.
     /// - Returns: The request with its signature, or unchanged if it goes to another origin.
-    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:)`` does, and with the code
-    ///   `invalidProfile` if the origins are misconfigured.
+    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does, and with
+    ///   the code `invalidProfile` if the origins are misconfigured.
     public func completeRequest(
         _ request: HTTPTransportRequest,
         after redirects: [RedirectHop],

@@ -54,7 +54,7 @@ public struct SignatureKeyDirectory: Sendable {
     ///
     /// - Parameter request: The request, with the origin by which clients know the server.
     /// - Returns: The header fields and the body.
-    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:)`` does.
+    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does.
     public func response(to request: HTTPMessage) async throws -> (headers: HTTPHeaders, body: Data) {
         var message = HTTPMessage(
             status: 200,

@@ -117,22 +117,16 @@ public final class LoopbackServer: Sendable {
 
     /// Returns the URL of a path on this server.
     ///
-    /// - Parameter path: The escaped path, optionally with a query, such as `/token?tenant=a%20b`.
-    /// - Returns: The URL. Characters that a URL can't contain are escaped.
-    public func url(for path: String) -> URL {
-        let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
-        return URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
-    }
-
-    /// Returns the URL of a path on this server with another host name, which must resolve to
-    /// 127.0.0.1.
-    ///
     /// - Parameters:
-    ///   - path: The path, as for ``url(for:)``.
-    ///   - host: The host name, such as `localhost`.
+    ///   - path: The escaped path, optionally with a query, such as `/token?tenant=a%20b`.
+    ///     Characters that a URL can't contain are escaped.
+    ///   - host: Another host name, which must resolve to 127.0.0.1, such as `localhost`. The
+    ///     default is `nil`, for the address.
     /// - Returns: The URL.
-    public func url(for path: String, host: String) -> URL {
-        let url = url(for: path)
+    public func url(for path: String, host: String? = nil) -> URL {
+        let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
+        let url = URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
+        guard let host else { return url }
         var components = URLComponents(url: url, resolvingAgainstBaseURL: false)
         components?.host = host
         return components?.url ?? url
