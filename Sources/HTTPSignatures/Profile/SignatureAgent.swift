@@ -8,21 +8,18 @@ public struct SignatureAgent: Hashable, Sendable {
     public let url: URL
     /// A Boolean value that indicates whether the field is a plain string, as in early drafts.
     let isLegacy: Bool
-}
 
-extension SignatureAgent {
-    /// Creates an agent that is sent as a dictionary with the signature's label as its key.
+    /// Creates an agent.
     ///
-    /// - Parameter url: The `https` URL of the key set.
-    public init(url: URL) {
-        self.init(url: url, isLegacy: false)
+    /// - Parameters:
+    ///   - url: The `https` URL of the key set, or the origin of the agent if it's legacy.
+    ///   - isLegacy: Whether to send the agent as a plain string, for services that implement an
+    ///     early draft. The default is `false`, for a dictionary with the signature's label as its
+    ///     key.
+    public init(url: URL, isLegacy: Bool = false) {
+        self.url = url
+        self.isLegacy = isLegacy
     }
-
-    /// Returns an agent that is sent as a plain string, for services that implement an early draft.
-    ///
-    /// - Parameter origin: The `https` origin of the agent.
-    /// - Returns: The agent.
-    public static func legacyString(_ origin: URL) -> Self { Self(url: origin, isLegacy: true) }
 
     /// The component that covers the agent in a signature with a label.
     func component(label: String) -> ComponentIdentifier {

@@ -15,10 +15,6 @@ import OpenSSLCrypto
 /// the test. By default, all certificates, including the authority's, are valid from an hour ago
 /// for thirty days.
 public struct MockCertificateAuthority: Sendable {
-    /// The default hosts of
-    /// ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)``.
-    public static let loopbackHosts = ["127.0.0.1", "localhost"]
-
     let certificate: Certificate
     private let authority: CertificateIssuingAuthority
     /// The intermediate authorities' certificates, starting with this one's, without the root.
@@ -90,7 +86,7 @@ public struct MockCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - hosts: The DNS names in ASCII, which may have a wildcard such as `*.example.org`, and IP
     ///     addresses. An empty list gives a certificate without a subject alternative name, which
-    ///     matches no host.
+    ///     matches no host. The default is `127.0.0.1` and `localhost`.
     ///   - notBefore: The first valid second. The default is an hour ago.
     ///   - notAfter: The last valid second. The default is thirty days after the first.
     ///   - keyType: The kind of key. The default is P-256.
@@ -99,7 +95,7 @@ public struct MockCertificateAuthority: Sendable {
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host or time that a
     ///   certificate can't have.
     public func issueServerCertificate(
-        hosts: [String] = loopbackHosts,
+        hosts: [String] = ["127.0.0.1", "localhost"],
         notBefore: Date? = nil,
         notAfter: Date? = nil,
         keyType: MockCertificate.KeyType = .p256,
@@ -140,7 +136,7 @@ public struct MockCertificateAuthority: Sendable {
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host that a certificate
     ///   can't have.
     public static func selfSignedServerCertificate(
-        hosts: [String] = loopbackHosts,
+        hosts: [String] = ["127.0.0.1", "localhost"],
         keyType: MockCertificate.KeyType = .p256
     ) throws -> MockCertificate {
         let name = hosts.first.map { String($0.prefix(64)) } ?? "nameless"
