@@ -29,7 +29,7 @@ extension MockError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
-            case unexpectedRequest, expectationFailed, noRedirect
+            case unexpectedRequest, noRedirect
         }
 
         private let wrapped: Wrapped
@@ -55,8 +55,6 @@ extension MockError {
         /// A request differs from all expectations or arrived too often; the message describes the
         /// difference.
         public static var unexpectedRequest: Self { Self(.unexpectedRequest) }
-        /// The requests differ from the expectations; the message lists each discrepancy.
-        public static var expectationFailed: Self { Self(.expectationFailed) }
     }
 }
 

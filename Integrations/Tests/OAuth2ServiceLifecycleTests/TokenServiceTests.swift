@@ -57,7 +57,7 @@ struct TokenServiceTests {
     @Test("Tries again after a failure of the server, and can be shut down meanwhile")
     func outage() async throws {
         let sleeps = Sleeps()
-        authorization.answerNextTokenRequests(with: .status(503), .status(503))
+        authorization.misbehave(.unavailable(), .unavailable())
         var delays = TokenService.Delays()
         delays.sleep = { try await sleeps.sleep($0) }
         let service = TokenService(authenticator, logger: logger, delays: delays)

@@ -1,7 +1,7 @@
 import Networking
 
 extension ComponentIdentifier {
-    /// The derived components and whether they need `name`.
+    /// The derived components.
     private static let derivedNames: Set = [
         "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
         "@status",
@@ -21,8 +21,7 @@ extension ComponentIdentifier {
             guard Self.derivedNames.contains(name) else { throw invalid("isn't a known derived component") }
         } else {
             guard HTTPSyntax.isToken(name) else { throw invalid("isn't the name of a field") }
-            let bytes = name.utf8.span
-            for index in bytes.indices where (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(bytes[index]) {
+            guard !name.utf8.contains(where: { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }) else {
                 throw invalid("must be in lowercase")
             }
         }

@@ -5,7 +5,8 @@ public import Networking
 ///
 /// ```swift
 /// let components: [ComponentIdentifier] = [
-///     .method, .targetURI, "content-digest", .field("priority").member("u"),
+///     .method, .targetURI, "content-digest",
+///     ComponentIdentifier("priority").member("u"),
 /// ]
 /// ```
 ///
@@ -69,12 +70,6 @@ extension ComponentIdentifier {
     public static func queryParameter(_ name: String) -> Self {
         Self("@query-param").adding("name", .string(QueryParameters.encoded(Array(name.utf8))))
     }
-
-    /// Returns a field ([§2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.1)).
-    ///
-    /// - Parameter name: The name, in any case.
-    /// - Returns: The identifier.
-    public static func field(_ name: String) -> Self { Self(name.lowercased()) }
 
     /// The component of the request that caused a response, as its signature identifies it
     /// ([§2.4](https://www.rfc-editor.org/rfc/rfc9421#section-2.4)).

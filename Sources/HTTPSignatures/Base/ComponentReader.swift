@@ -7,12 +7,7 @@ struct ComponentReader {
     let message: HTTPMessage
     let fieldTypes: [String: StructuredFieldType]
     /// The URL of the only request that is read: the message or, for a response, its request.
-    private var uri: TargetURI?
-
-    init(message: HTTPMessage, fieldTypes: [String: StructuredFieldType]) {
-        self.message = message
-        self.fieldTypes = fieldTypes
-    }
+    private(set) var uri: TargetURI?
 
     /// Returns the value of a validated identifier.
     ///
@@ -23,7 +18,7 @@ struct ComponentReader {
         let value = try component.isDerived ? derived(component, of: source) : field(component, in: source)
         // What the value is made of is already checked. This is the last line of defense against a
         // value that adds a line.
-        guard Self.consists(value, of: { $0 >= 0x20 && $0 < 0x7F || $0 == 0x09 }) else {
+        guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F || $0 == 0x09 }) else {
             throw malformed(component, "has a character that a signature base can't contain")
         }
         return value
@@ -65,7 +60,7 @@ struct ComponentReader {
             }
             return lines.map { ":\(Data($0.utf8).base64EncodedString()):" }.joined(separator: ", ")
         }
-        guard lines.allSatisfy({ Self.consists($0, of: { $0 < 0x80 }) }) else {
+        guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else {
             throw malformed(component, "isn't ASCII; cover it with “bs”")
         }
         if let key = component.text(of: "key") { return try member(key, of: component, lines) }
@@ -110,39 +105,25 @@ struct ComponentReader {
     /// ([§2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.1)); `nil` if it has a control
     /// character other than a tab.
     static func canonicalLine(_ value: String) -> String? {
-        if consists(value, of: { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
+        if value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
             let trimmed = value[...].trimmingHTTPWhitespace
             return trimmed.utf8.count == value.utf8.count ? value : String(trimmed)
         }
-        let octets = Array(value.utf8)
+        var rest = value.utf8[...]
         var line: [UInt8] = []
-        line.reserveCapacity(octets.count)
-        var index = 0
-        while index < octets.count {
-            let byte = octets[index]
+        while let byte = rest.popFirst() {
             // RFC 9112 §5.2: obs-fold = OWS CRLF RWS.
             if byte == 0x0D {
-                guard index + 2 < octets.count, octets[index + 1] == 0x0A, isWhitespace(octets[index + 2]) else {
-                    return nil
-                }
+                guard rest.popFirst() == 0x0A, let next = rest.first, isWhitespace(next) else { return nil }
                 while let last = line.last, isWhitespace(last) { line.removeLast() }
-                index += 2
-                while index < octets.count, isWhitespace(octets[index]) { index += 1 }
+                rest = rest.drop(while: isWhitespace)
                 line.append(0x20)
-                continue
+            } else {
+                guard byte >= 0x20 && byte != 0x7F || byte == 0x09 else { return nil }
+                line.append(byte)
             }
-            guard byte >= 0x20 && byte != 0x7F || byte == 0x09 else { return nil }
-            line.append(byte)
-            index += 1
         }
         return String(String(decoding: line, as: UTF8.self)[...].trimmingHTTPWhitespace)
-    }
-
-    /// Returns whether all bytes of a text meet a condition.
-    private static func consists(_ text: String, of condition: (UInt8) -> Bool) -> Bool {
-        let bytes = text.utf8.span
-        for index in bytes.indices where !condition(bytes[index]) { return false }
-        return true
     }
 
     private static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

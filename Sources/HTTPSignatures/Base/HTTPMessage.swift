@@ -30,7 +30,9 @@ public struct HTTPMessage: Sendable {
     public var trailers: HTTPHeaders
     /// A Boolean value that indicates whether repeated fields may look like one with commas.
     var hasCombinedFields = false
+}
 
+extension HTTPMessage {
     /// Creates a request with its absolute URL.
     ///
     /// - Parameters:
@@ -39,7 +41,7 @@ public struct HTTPMessage: Sendable {
     ///   - headers: The header fields, with repeated fields kept separate.
     ///   - trailers: The trailer fields. The default is empty.
     public init(method: HTTPMethod, url: String, headers: HTTPHeaders, trailers: HTTPHeaders = [:]) {
-        self.init(.request(method: method, url: url, target: nil), headers, trailers)
+        self.init(start: .request(method: method, url: url, target: nil), headers: headers, trailers: trailers)
     }
 
     /// Creates a request that a server received.
@@ -61,7 +63,7 @@ public struct HTTPMessage: Sendable {
         trailers: HTTPHeaders = [:]
     ) {
         let url = origin + TargetURI.pathAndQuery(of: target)
-        self.init(.request(method: method, url: url, target: target), headers, trailers)
+        self.init(start: .request(method: method, url: url, target: target), headers: headers, trailers: trailers)
     }
 
     /// Creates a response.
@@ -73,7 +75,7 @@ public struct HTTPMessage: Sendable {
     ///   - request: The request that caused the response, as it was sent, for components with
     ///     `req`.
     public init(status: Int, headers: HTTPHeaders, trailers: HTTPHeaders = [:], request: HTTPMessage?) {
-        self.init(.response(status: status, request: request), headers, trailers)
+        self.init(start: .response(status: status, request: request), headers: headers, trailers: trailers)
     }
 
     /// Creates a request from a `URLRequest`, for example in a test.
@@ -88,21 +90,19 @@ public struct HTTPMessage: Sendable {
         hasCombinedFields = true
     }
 
-    private init(_ start: Start, _ headers: HTTPHeaders, _ trailers: HTTPHeaders) {
-        self.start = start
-        self.headers = headers
-        self.trailers = trailers
+    /// Creates a request as a transport sends it.
+    init(_ request: HTTPTransportRequest) {
+        let url = TargetURI.sent(request.url.absoluteString, host: request.headers["Host"])
+        self.init(method: request.method, url: url, headers: request.headers)
     }
-}
 
-extension HTTPMessage {
     /// A Boolean value that indicates whether the message is a request.
-    public var isRequest: Bool {
+    package var isRequest: Bool {
         if case .request = start { true } else { false }
     }
 
     /// The request that caused a response; `nil` for a request, or if it's unknown.
-    public var request: HTTPMessage? {
+    var request: HTTPMessage? {
         if case .response(_, let request) = start { request } else { nil }
     }
 

@@ -19,9 +19,7 @@ struct TargetURI {
     ///
     /// - Throws: ``Malformed``.
     init(_ url: String) throws(Malformed) {
-        let bytes = url.utf8.span
-        for index in bytes.indices
-        where bytes[index] <= 0x20 || bytes[index] >= 0x7F || bytes[index] == UInt8(ascii: "\\") {
+        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
             throw Malformed(reason: "has a character that must be percent-encoded or, in the host, in the IDNA form")
         }
         let parts = URIReference(url)
@@ -37,19 +35,7 @@ struct TargetURI {
     }
 
     /// The URI.
-    var text: String {
-        var text = ""
-        text.reserveCapacity(scheme.utf8.count + authority.utf8.count + path.utf8.count + (query?.utf8.count ?? 0) + 4)
-        text += scheme
-        text += "://"
-        text += authority
-        text += path
-        if let query {
-            text += "?"
-            text += query
-        }
-        return text
-    }
+    var text: String { scheme + "://" + authority + requestTarget }
 
     /// The path and the query, the usual request target.
     var requestTarget: String { query.map { path + "?" + $0 } ?? path }

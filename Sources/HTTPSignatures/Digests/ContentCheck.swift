@@ -58,11 +58,9 @@ struct ContentCheck: Sendable {
 }
 
 extension HTTPDigest {
-    /// Reads the supported members of `Content-Digest`.
+    /// Reads the supported members of `Content-Digest`, of those that a signature covers, or of the
+    /// whole field with `nil`.
     ///
-    /// - Parameters:
-    ///   - keys: The members that a signature covers; `nil` for the whole field.
-    ///   - headers: The header fields.
     /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the field is
     ///   malformed, `unsupportedDigest` if it has no supported member.
     init(covered keys: Set<String>? = nil, in headers: HTTPHeaders) throws(HTTPSignatureError) {
@@ -84,5 +82,36 @@ extension HTTPDigest {
             )
         }
         self = found
+    }
+}
+
+extension HTTPBody {
+    /// Returns the value of `Content-Digest` for the body, which is read if it can be read again.
+    ///
+    /// If the message already has the field, it must match the body.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `bodyNotReadable`, `digestMismatch`,
+    ///   `unsupportedDigest` or `malformedComponent`; the errors of `HTTPBody.read(_:)`.
+    func digestField(in headers: HTTPHeaders, _ algorithm: HTTPDigest.Algorithm) async throws -> String {
+        let lines = headers.values(for: "Content-Digest")
+        guard !lines.isEmpty else {
+            guard isReplayable else {
+                throw HTTPSignatureError(
+                    .bodyNotReadable,
+                    "the body can be read only once, so its digest isn't known before it's sent; set Content-Digest, or use "
+                        + "a body that can be read twice"
+                )
+            }
+            let hasher = try HTTPDigest.Hasher([algorithm])
+            try await read { part in try hasher.update(part) }
+            return try hasher.finish().fieldValue
+        }
+        let check = ContentCheck(digest: try HTTPDigest(in: headers))
+        if isReplayable {
+            let progress = try check.start()
+            try await read { part in try progress.update(part) }
+            try progress.finish()
+        }
+        return lines.joined(separator: ", ")
     }
 }

@@ -30,17 +30,14 @@ public struct SignatureKeys: Sendable {
         public let agent: URL?
     }
 
-    /// Returns the key that a signature names.
-    public typealias Lookup = @Sendable (Query) async throws -> VerificationKey?
-
-    private let lookup: Lookup
+    private let lookup: @Sendable (Query) async throws -> VerificationKey?
 
     /// Creates a source of keys that calls a closure.
     ///
     /// - Parameter lookup: Returns the key for a signature, or `nil` if it's unknown. A thrown
     ///   ``HTTPSignatureError`` rejects the message with its code, such as `keyRefused`. Any other
     ///   error is the cause of an `undecided`.
-    public init(_ lookup: @escaping Lookup) {
+    public init(_ lookup: @escaping @Sendable (Query) async throws -> VerificationKey?) {
         self.lookup = lookup
     }
 
@@ -64,12 +61,7 @@ public struct SignatureKeys: Sendable {
     ///   - selection: The rules of key selection. For RSA keys without `alg`, pass the algorithm:
     ///     `KeySelection(assumedAlgorithms: [.ps512])`.
     public init(_ keys: JWKSet, selection: KeySelection = KeySelection()) {
-        self.init { query in
-            guard let keyID = query.keyID else { return nil }
-            return try Self.known { () throws(TokenError) in
-                try keys.verificationKey(withID: keyID, selection: selection)
-            }
-        }
+        self.init(byID: { try keys.verificationKey(withID: $0, selection: selection) })
     }
 
     /// Creates a source with the keys that a server publishes, selected by `kid`.
@@ -80,23 +72,20 @@ public struct SignatureKeys: Sendable {
     ///   - keys: The keys.
     ///   - selection: The rules of key selection.
     public init(_ keys: RemoteKeySet, selection: KeySelection = KeySelection()) {
-        self.init { query in
-            guard let keyID = query.keyID else { return nil }
-            do {
-                return try await keys.verificationKey(withID: keyID, selection: selection)
-            } catch let error as TokenError {
-                return try Self.known { () throws(TokenError) in throw error }
-            }
-        }
+        self.init(byID: { try await keys.verificationKey(withID: $0, selection: selection) })
     }
 
-    /// Returns the result of a closure, or `nil` if it throws because the key is unknown.
+    /// Creates a source that calls a closure with the key's ID.
     ///
-    /// - Throws: ``HTTPSignatureError`` with the code `unknownKey` if the key can't be used.
-    private static func known(_ find: () throws(TokenError) -> VerificationKey) throws -> VerificationKey? {
-        do { return try find() } catch {
-            guard error.code != .unknownKey else { return nil }
-            throw HTTPSignatureError(.unknownKey, "the signature's key can't be used: \(error.message)", cause: error)
+    /// A `TokenError` means that the key is unknown, or that it can't be used.
+    private init(byID find: @escaping @Sendable (String) async throws -> VerificationKey) {
+        self.init { query in
+            guard let keyID = query.keyID else { return nil }
+            do { return try await find(keyID) } catch let error as TokenError {
+                guard error.code != .unknownKey else { return nil }
+                let message = "the signature's key can't be used: \(error.message)"
+                throw HTTPSignatureError(.unknownKey, message, cause: error)
+            }
         }
     }
 

@@ -9,36 +9,25 @@ public struct SignatureAgent: Hashable, Sendable {
     /// A Boolean value that indicates whether the field is a plain string, as in early drafts.
     let isLegacy: Bool
 
-    /// Creates an agent that is sent as a dictionary with the signature's label as its key.
+    /// Creates an agent.
     ///
-    /// - Parameter url: The `https` URL of the key set.
-    public init(url: URL) {
+    /// - Parameters:
+    ///   - url: The `https` URL of the key set, or the origin of the agent if it's legacy.
+    ///   - isLegacy: Whether to send the agent as a plain string, for services that implement an
+    ///     early draft. The default is `false`, for a dictionary with the signature's label as its
+    ///     key.
+    public init(url: URL, isLegacy: Bool = false) {
         self.url = url
-        isLegacy = false
+        self.isLegacy = isLegacy
     }
-
-    private init(legacy url: URL) {
-        self.url = url
-        isLegacy = true
-    }
-
-    /// Returns an agent that is sent as a plain string, for services that implement an early draft.
-    ///
-    /// - Parameter origin: The `https` origin of the agent.
-    /// - Returns: The agent.
-    public static func legacyString(_ origin: URL) -> Self { Self(legacy: origin) }
 
     /// The component that covers the agent in a signature with a label.
     func component(label: String) -> ComponentIdentifier {
         isLegacy ? "signature-agent" : ComponentIdentifier("signature-agent").member(label)
     }
 
-    /// Returns the field of a message with the agent.
+    /// Returns the field of a message, which may have other agents, with this one.
     ///
-    /// - Parameters:
-    ///   - label: The label of the signature.
-    ///   - headers: The header fields of the message, which may have other agents.
-    /// - Returns: The field's value.
     /// - Throws: ``HTTPSignatureError`` with the code `signingFailed` if the message has an agent
     ///   of the other form, or one with the same key.
     func field(label: String, in headers: HTTPHeaders) throws(HTTPSignatureError) -> String {
@@ -58,5 +47,55 @@ public struct SignatureAgent: Hashable, Sendable {
         } catch {
             throw HTTPSignatureError(.signingFailed, "can't add the agent to Signature-Agent", cause: error)
         }
+    }
+}
+
+extension SignatureParameters {
+    /// Returns the URL in the `Signature-Agent` that the signature covers, or `nil` if it covers
+    /// none.
+    ///
+    /// A signature is attributed only to a member that it covers: the one with its label, or the
+    /// only one, because the label may have changed on the way.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the covered agent
+    ///   isn't an `https` URL, or `insufficientCoverage` if several are covered and none has the
+    ///   signature's label.
+    func agent(in message: HTTPMessage, label: String) throws(HTTPSignatureError) -> URL? {
+        let covering = components.filter {
+            $0.name == "signature-agent" && !$0.has("req") && !$0.has("tr") && !$0.has("bs")
+        }
+        guard !covering.isEmpty else { return nil }
+        let keys = covering.compactMap { $0.text(of: "key") }
+        let lines = message.headers.values(for: "Signature-Agent")
+        guard !lines.isEmpty else {
+            throw HTTPSignatureError(.missingComponent, "the message has no Signature-Agent")
+        }
+        let text: String?
+        if keys.isEmpty {
+            text = (try? StructuredField.Item(parsing: lines))?.plainString
+        } else {
+            let key = keys.first { $0.utf8.elementsEqual(label.utf8) } ?? (keys.count == 1 ? keys[0] : nil)
+            guard let key else {
+                throw HTTPSignatureError(
+                    .insufficientCoverage,
+                    "the signature covers several agents, but none with its label"
+                )
+            }
+            let agents = try? StructuredField.Dictionary(parsing: lines)
+            if case .item(let item)? = agents?[key] { text = item.plainString } else { text = nil }
+        }
+        guard let text, let uri = try? TargetURI(text), uri.scheme == "https",
+            let url = URL(string: text, encodingInvalidCharacters: false)
+        else {
+            throw HTTPSignatureError(.malformedComponent, "the covered Signature-Agent isn't an https URL")
+        }
+        return url
+    }
+}
+
+extension StructuredField.Item {
+    /// The string, if the item is one without parameters, which the draft forbids.
+    fileprivate var plainString: String? {
+        if case .string(let text) = value, parameters.isEmpty { text } else { nil }
     }
 }

@@ -2,120 +2,91 @@ import Networking
 
 extension SignatureProfile {
     /// A component of a profile, with the condition under which it's covered.
-    public struct Component: Hashable, Sendable {
-        enum Condition: Hashable {
-            case always, content, contentField, present, optional
-        }
-
-        /// The identifiers; a signer covers the first, and a verifier requires one.
-        let alternatives: [ComponentIdentifier]
-        let condition: Condition
-
+    @nonexhaustive
+    public enum Component: Hashable, Sendable {
         /// A component that every message must have.
-        ///
-        /// - Parameter identifier: The component.
-        /// - Returns: The requirement.
-        public static func required(_ identifier: ComponentIdentifier) -> Self {
-            Self(alternatives: [identifier], condition: .always)
-        }
-
-        /// Several components, one of which is required.
-        ///
-        /// - Parameters:
-        ///   - identifier: The component that a signer covers.
-        ///   - others: The others that a verifier accepts instead.
-        /// - Returns: The requirement.
-        public static func oneOf(_ identifier: ComponentIdentifier, _ others: ComponentIdentifier...) -> Self {
-            Self(alternatives: [identifier] + others, condition: .always)
-        }
-
+        case required(ComponentIdentifier)
+        /// The component that a signer covers, and others that a verifier accepts instead.
+        case oneOf(ComponentIdentifier, or: [ComponentIdentifier])
         /// A component that every message with content must have, such as `content-digest`.
-        ///
-        /// - Parameter identifier: The component.
-        /// - Returns: The requirement.
-        public static func ifContent(_ identifier: ComponentIdentifier) -> Self {
-            Self(alternatives: [identifier], condition: .content)
-        }
-
+        case ifContent(ComponentIdentifier)
         /// A field that describes content, such as `content-type`: required if the message has both
         /// content and the field.
-        ///
-        /// - Parameter identifier: The component.
-        /// - Returns: The requirement.
-        public static func contentField(_ identifier: ComponentIdentifier) -> Self {
-            Self(alternatives: [identifier], condition: .contentField)
-        }
-
+        case contentField(ComponentIdentifier)
         /// A field that is required if the message has it, such as `authorization`.
-        ///
-        /// - Parameter identifier: The component.
-        /// - Returns: The requirement.
-        public static func ifPresent(_ identifier: ComponentIdentifier) -> Self {
-            Self(alternatives: [identifier], condition: .present)
-        }
-
+        case ifPresent(ComponentIdentifier)
         /// A component that a signer covers if the message has it, and that a verifier doesn't
         /// require.
-        ///
-        /// - Parameter identifier: The component.
-        /// - Returns: The component.
-        public static func optional(_ identifier: ComponentIdentifier) -> Self {
-            Self(alternatives: [identifier], condition: .optional)
-        }
+        case optional(ComponentIdentifier)
     }
 }
 
 extension SignatureProfile {
     /// Returns the components that a signature of a message must cover, with their alternatives.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - hasContent: Whether the message has content.
-    /// - Returns: The components, in order.
     func requirements(for message: HTTPMessage, hasContent: Bool) -> [[ComponentIdentifier]] {
-        components.filter { $0.condition != .optional && $0.applies(to: message, hasContent: hasContent) }
-            .map(\.alternatives)
+        components.filter { component in
+            if case .optional = component { return false }
+            return component.applies(to: message, hasContent: hasContent)
+        }
+        .map(\.alternatives)
     }
 
     /// Returns the components that a signer covers, without repetitions.
     func coverage(of message: HTTPMessage, hasContent: Bool) -> [ComponentIdentifier] {
         var covered: [ComponentIdentifier] = []
         for component in components where component.applies(to: message, hasContent: hasContent) {
-            guard let first = component.alternatives.first, !covered.contains(first) else { continue }
-            covered.append(first)
+            if !covered.contains(component.identifier) { covered.append(component.identifier) }
         }
         return covered
     }
 
     /// Returns whether a signer covers the digest of the content.
     func digests(_ message: HTTPMessage, hasContent: Bool) -> Bool {
-        components.contains { component in
-            component.alternatives.first?.coversContent ?? false
-                && component.applies(to: message, hasContent: hasContent)
-        }
+        coverage(of: message, hasContent: hasContent).contains(where: \.coversContent)
     }
 
     /// A Boolean value that indicates whether the profile requires anything of every message.
-    var requiresComponents: Bool { components.contains { $0.condition == .always } }
+    var requiresComponents: Bool {
+        components.contains { component in
+            switch component {
+            case .required, .oneOf: true
+            case .ifContent, .contentField, .ifPresent, .optional: false
+            }
+        }
+    }
 }
 
 extension SignatureProfile.Component {
-    fileprivate func applies(to message: HTTPMessage, hasContent: Bool) -> Bool {
-        switch condition {
-        case .always: true
-        case .content: hasContent
-        case .contentField: hasContent && isPresent(in: message)
-        case .present, .optional: isPresent(in: message)
+    /// The component that a signer covers.
+    var identifier: ComponentIdentifier {
+        switch self {
+        case .required(let identifier), .oneOf(let identifier, or: _), .ifContent(let identifier),
+            .contentField(let identifier), .ifPresent(let identifier), .optional(let identifier):
+            identifier
         }
     }
 
+    /// The components of which a verifier requires one.
+    var alternatives: [ComponentIdentifier] {
+        if case .oneOf(let first, let others) = self { [first] + others } else { [identifier] }
+    }
+
+    fileprivate func applies(to message: HTTPMessage, hasContent: Bool) -> Bool {
+        switch self {
+        case .required, .oneOf: true
+        case .ifContent: hasContent
+        case .contentField: hasContent && identifier.isPresent(in: message)
+        case .ifPresent, .optional: identifier.isPresent(in: message)
+        }
+    }
+}
+
+extension ComponentIdentifier {
     /// Returns whether the message has the field; a derived component is present if it applies to
     /// the kind of message.
     func isPresent(in message: HTTPMessage) -> Bool {
-        guard let identifier = alternatives.first else { return false }
-        guard let source = identifier.has("req") ? message.request : message else { return false }
-        if identifier.isDerived { return source.isRequest == (identifier.name != "@status") }
-        let fields = identifier.has("tr") ? source.trailers : source.headers
-        return fields[identifier.name] != nil
+        guard let source = has("req") ? message.request : message else { return false }
+        if isDerived { return source.isRequest == (name != "@status") }
+        return (has("tr") ? source.trailers : source.headers)[name] != nil
     }
 }

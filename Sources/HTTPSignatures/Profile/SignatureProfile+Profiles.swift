@@ -15,15 +15,13 @@ extension SignatureProfile {
 
     /// Responses to requests with ``standard``, bound to the request
     /// ([RFC 9421 §2.4](https://www.rfc-editor.org/rfc/rfc9421#section-2.4)).
-    public static let standardResponse: Self = {
-        var profile = Self(components: [
-            .required(.status), .ifContent("content-digest"), .contentField("content-type"), .ifPresent("location"),
-            .required(.method.ofRequest), .required(.targetURI.ofRequest),
-            .ifPresent(ComponentIdentifier("content-digest").ofRequest),
-        ])
-        profile.nonce = .none
-        return profile
-    }()
+    public static let standardResponse = Self(components: [
+        .required(.status), .ifContent("content-digest"), .contentField("content-type"), .ifPresent("location"),
+        .required(.method.ofRequest), .required(.targetURI.ofRequest),
+        .ifPresent(ComponentIdentifier("content-digest").ofRequest),
+    ]).with {
+        $0.nonce = .none
+    }
 
     /// Requests to an API behind a proxy that may change the scheme or the framing.
     ///
@@ -34,72 +32,62 @@ extension SignatureProfile {
     ])
 
     /// Responses to requests with ``proxied``.
-    public static let proxiedResponse: Self = {
-        var profile = Self(components: [
-            .required(.status), .ifContent("content-digest"), .contentField("content-type"), .ifPresent("location"),
-            .required(.method.ofRequest), .required(.authority.ofRequest), .required(.path.ofRequest),
-            .required(.query.ofRequest), .ifPresent(ComponentIdentifier("content-digest").ofRequest),
-        ])
-        profile.nonce = .none
-        return profile
-    }()
+    public static let proxiedResponse = Self(components: [
+        .required(.status), .ifContent("content-digest"), .contentField("content-type"), .ifPresent("location"),
+        .required(.method.ofRequest), .required(.authority.ofRequest), .required(.path.ofRequest),
+        .required(.query.ofRequest), .ifPresent(ComponentIdentifier("content-digest").ofRequest),
+    ]).with {
+        $0.nonce = .none
+    }
 
     /// Resource requests of FAPI 2.0
     /// ([draft §5.3.1](https://openid.bitbucket.io/fapi/fapi-2_0-http-signatures.html)).
-    public static let fapi2Request: Self = {
-        var profile = Self(components: [
-            .required(.method), .required(.targetURI), .required("authorization"), .ifPresent("dpop"),
-            .ifContent("content-digest"),
-        ])
-        profile.tag = "fapi-2-request"
-        profile.requiredParameters = ["created"]
-        profile.nonce = .none
-        profile.maximumAge = .seconds(60)
-        return profile
-    }()
+    public static let fapi2Request = Self(components: [
+        .required(.method), .required(.targetURI), .required("authorization"), .ifPresent("dpop"),
+        .ifContent("content-digest"),
+    ]).with {
+        $0.tag = "fapi-2-request"
+        $0.requiredParameters = ["created"]
+        $0.nonce = .none
+        $0.maximumAge = .seconds(60)
+    }
 
     /// Resource responses of FAPI 2.0
     /// ([draft §5.3.2](https://openid.bitbucket.io/fapi/fapi-2_0-http-signatures.html)).
     ///
     /// A signer also covers the request's signature, with everything that it covers, as the draft
     /// requires. A verifier doesn't require that.
-    public static let fapi2Response: Self = {
-        var profile = Self(components: [
-            .required(.status), .ifContent("content-digest"), .required(.method.ofRequest),
-            .required(.targetURI.ofRequest), .ifPresent(ComponentIdentifier("content-digest").ofRequest),
-            .optional(ComponentIdentifier("signature-input").ofRequest),
-            .optional(ComponentIdentifier("signature").ofRequest),
-        ])
-        profile.tag = "fapi-2-response"
-        profile.requiredParameters = ["created"]
-        profile.nonce = .none
-        profile.maximumAge = .seconds(60)
-        return profile
-    }()
+    public static let fapi2Response = Self(components: [
+        .required(.status), .ifContent("content-digest"), .required(.method.ofRequest),
+        .required(.targetURI.ofRequest), .ifPresent(ComponentIdentifier("content-digest").ofRequest),
+        .optional(ComponentIdentifier("signature-input").ofRequest),
+        .optional(ComponentIdentifier("signature").ofRequest),
+    ]).with {
+        $0.tag = "fapi-2-response"
+        $0.requiredParameters = ["created"]
+        $0.nonce = .none
+        $0.maximumAge = .seconds(60)
+    }
 
     /// Requests of Open Payments, with Ed25519
     /// ([Open Payments](https://openpayments.dev/introduction/http-signatures/)).
-    public static let openPayments: Self = {
-        var profile = Self(components: [
-            .required(.method), .required(.targetURI), .ifPresent("authorization"), .ifContent("content-digest"),
-            .contentField("content-length"), .contentField("content-type"),
-        ])
-        profile.nonce = .none
-        profile.algorithms = [.ed25519]
-        return profile
-    }()
+    public static let openPayments = Self(components: [
+        .required(.method), .required(.targetURI), .ifPresent("authorization"), .ifContent("content-digest"),
+        .contentField("content-length"), .contentField("content-type"),
+    ]).with {
+        $0.nonce = .none
+        $0.algorithms = [.ed25519]
+    }
 
     /// Requests of GNAP with the proofing method `httpsig`
     /// ([RFC 9635 §7.3.1](https://www.rfc-editor.org/rfc/rfc9635#section-7.3.1)).
-    public static let gnap: Self = {
-        var profile = Self(components: [
-            .required(.method), .required(.targetURI), .ifContent("content-digest"), .ifPresent("authorization"),
-        ])
-        profile.tag = "gnap"
-        profile.nonce = .sent
-        profile.prohibitedParameters = ["alg"]
-        return profile
-    }()
+    public static let gnap = Self(components: [
+        .required(.method), .required(.targetURI), .ifContent("content-digest"), .ifPresent("authorization"),
+    ]).with {
+        $0.tag = "gnap"
+        $0.nonce = .sent
+        $0.prohibitedParameters = ["alg"]
+    }
 
     /// Requests between ActivityPub servers, as
     /// [Mastodon](https://docs.joinmastodon.org/spec/security/#http-message-signatures) verifies
@@ -107,15 +95,13 @@ extension SignatureProfile {
     ///
     /// It's named “legacy” because it accepts only RSA with PKCS #1 v1.5. Each request has exactly
     /// one signature and a digest, even of empty content.
-    public static let legacyActivityPub: Self = {
-        var profile = Self(components: [
-            .required(.method), .required(.targetURI), .required("content-digest"),
-        ])
-        profile.nonce = .none
-        profile.algorithms = [.rs256]
-        profile.signatureCount = .one
-        return profile
-    }()
+    public static let legacyActivityPub = Self(components: [
+        .required(.method), .required(.targetURI), .required("content-digest"),
+    ]).with {
+        $0.nonce = .none
+        $0.algorithms = [.rs256]
+        $0.signatureCount = .one
+    }
 
     /// Requests of automated clients, whose verifiers find the keys in `Signature-Agent`
     /// ([Web Bot
@@ -128,17 +114,24 @@ extension SignatureProfile {
     /// - Parameter agent: The URL of the signer's keys; `nil`, the default, for a verifier.
     /// - Returns: The profile.
     public static func webBotAuth(agent: SignatureAgent? = nil) -> Self {
-        var profile = Self(components: [.oneOf(.authority, .targetURI), .optional(.method), .optional(.path)])
-        profile.tag = "web-bot-auth"
-        profile.requiredParameters = ["created", "expires", "keyid"]
-        profile.nonce = .sent
-        profile.lifetime = .seconds(300)
-        // The longest lifetime that the draft recommends. Signers choose a shorter one.
-        profile.maximumAge = .seconds(86_400)
-        profile.algorithms = [.ed25519, .ps512, .rs256, .es256, .es384]
-        profile.signatureAgent = agent
-        profile.requiresSignatureAgent = true
-        profile.usesThumbprints = true
+        Self(components: [.oneOf(.authority, or: [.targetURI]), .optional(.method), .optional(.path)]).with {
+            $0.tag = "web-bot-auth"
+            $0.requiredParameters = ["created", "expires", "keyid"]
+            $0.nonce = .sent
+            $0.lifetime = .seconds(300)
+            // The longest lifetime that the draft recommends. Signers choose a shorter one.
+            $0.maximumAge = .seconds(86_400)
+            $0.algorithms = [.ed25519, .ps512, .rs256, .es256, .es384]
+            $0.signatureAgent = agent
+            $0.requiresSignatureAgent = true
+            $0.usesThumbprints = true
+        }
+    }
+
+    /// Returns the profile with changed rules.
+    func with(_ change: (inout Self) -> Void) -> Self {
+        var profile = self
+        change(&profile)
         return profile
     }
 }

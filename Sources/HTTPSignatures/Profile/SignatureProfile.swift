@@ -21,9 +21,8 @@ public import TokenGeneration
 public struct SignatureProfile: Sendable {
     /// The components, in the order in which a signer covers them.
     public var components: [Component]
-    /// The value of `tag`, which a signer sends and by which a verifier selects signatures.
-    ///
-    /// The default is `nil`: a signer sends none, and a verifier ignores it.
+    /// The value of `tag`, which a signer sends and by which a verifier selects signatures; with
+    /// `nil`, the default, a signer sends none, and a verifier ignores it.
     public var tag: String?
     /// The names of the parameters that a verifier requires.
     ///
@@ -31,9 +30,7 @@ public struct SignatureProfile: Sendable {
     /// know the key's ID. A ``tag``, and a nonce if it's ``NonceRule/required``, are required in
     /// any case.
     public var requiredParameters: Set<String> = ["created", "keyid"]
-    /// The names of the parameters that a verifier rejects, such as `alg`.
-    ///
-    /// The default is empty.
+    /// The names of the parameters that a verifier rejects, such as `alg`; none by default.
     public var prohibitedParameters: Set<String> = []
     /// A Boolean value that indicates whether a signer sends `alg`, if the algorithm is registered.
     ///
@@ -51,33 +48,27 @@ public struct SignatureProfile: Sendable {
     ///
     /// Within it, a captured message without a nonce can be replayed.
     public var maximumAge: Duration = .seconds(300)
-    /// The tolerated difference between clocks; the default is 60 seconds.
-    ///
-    /// It extends both ends of the window.
+    /// The tolerated difference between clocks, which extends both ends of the window; the default
+    /// is 60 seconds.
     public var clockSkew: Duration = .seconds(60)
     /// The algorithms that keys may have.
     ///
     /// The default is `nil`, for all that the package implements. With one for RSA, a key in a set
     /// still needs its own `alg`.
     public var algorithms: Set<JWSAlgorithm>?
-    /// The hash algorithm of the `Content-Digest` that a signer sends; the default is SHA-256.
-    ///
-    /// Verifiers accept all supported ones.
+    /// The hash algorithm of the `Content-Digest` that a signer sends; the default is SHA-256, and
+    /// verifiers accept all supported ones.
     public var digestAlgorithm = HTTPDigest.Algorithm.sha256
     /// The rule for messages with several signatures; the default is ``SignatureCount/any``.
     public var signatureCount = SignatureCount.any
     /// The types of structured fields that aren't registered, by lowercase name, for components
-    /// with `sf` or `key`.
-    ///
-    /// The default is empty.
+    /// with `sf` or `key`; empty by default.
     public var fieldTypes: [String: StructuredFieldType] = [:]
-    /// The URL of the signer's keys that a signer sends in `Signature-Agent` and covers.
-    ///
-    /// The default is `nil`, for no `Signature-Agent`.
+    /// The URL of the signer's keys that a signer sends in `Signature-Agent` and covers; with
+    /// `nil`, the default, it sends none.
     public var signatureAgent: SignatureAgent?
-    /// A Boolean value that indicates whether a signature must cover a `Signature-Agent`.
-    ///
-    /// The default is `false`.
+    /// A Boolean value that indicates whether a signature must cover a `Signature-Agent`; the
+    /// default is `false`.
     public var requiresSignatureAgent = false
 
     /// A Boolean value that indicates whether the key's ID is its thumbprint.
@@ -98,35 +89,29 @@ extension SignatureProfile {
     /// ([RFC 9421 §7.2.2](https://www.rfc-editor.org/rfc/rfc9421#section-7.2.2)).
     ///
     /// A verifier with a replay cache rejects a repeated nonce in any case.
-    public struct NonceRule: Hashable, Sendable {
-        private enum Wrapped { case required, sent, none }
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum NonceRule: Hashable, Sendable {
         /// Signers send a nonce, and verifiers require it and reject it the second time.
-        public static let required = Self(wrapped: .required)
+        case required
         /// Signers send a nonce, and verifiers don't require it.
-        public static let sent = Self(wrapped: .sent)
+        case sent
         /// Signers don't send a nonce, and verifiers don't require it.
         ///
         /// - Warning: Anyone who captures a message can replay it within ``maximumAge``.
-        public static let none = Self(wrapped: .none)
-
-        var isSent: Bool { wrapped != .none }
+        case none
     }
 
     /// The rule for messages with several signatures
     /// ([RFC 9421 §7.2.6](https://www.rfc-editor.org/rfc/rfc9421#section-7.2.6)).
-    public struct SignatureCount: Hashable, Sendable {
-        private enum Wrapped { case any, all, one }
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum SignatureCount: Hashable, Sendable {
         /// One signature must meet the profile.
         ///
         /// Others are ignored, so that those of an intermediary or an attacker don't matter.
-        public static let any = Self(wrapped: .any)
+        case any
         /// All signatures with the profile's tag must meet the profile.
-        public static let all = Self(wrapped: .all)
+        case all
         /// The message must have exactly one signature.
-        public static let one = Self(wrapped: .one)
+        case one
     }
 }

@@ -88,11 +88,14 @@ public struct MessageSigner: Sendable {
     ///
     /// If the signature covers `Content-Digest`, the digest is computed from the body. A message
     /// that already has the field is checked against it, or trusted if the body can be read only
-    /// once.
+    /// once. If a peer asks for a signature with `Accept-Signature`, and the profile allows that
+    /// signature, the message is signed as the peer asks for.
     ///
     /// - Parameters:
     ///   - message: The message, with all its fields.
     ///   - body: The body, in the form in which it's sent. The default is `none`.
+    ///   - peer: The header fields of the peer's message; for a response, those of the request. The
+    ///     default is empty.
     /// - Returns: The header fields to set in the message: `Signature-Input`, `Signature` and,
     ///   where they apply, `Content-Digest`, `Content-Length` and `Signature-Agent`. Each replaces
     ///   the fields of the same name and contains other signatures of the message.
@@ -100,24 +103,10 @@ public struct MessageSigner: Sendable {
     ///   `malformedComponent` or `tooLarge` if the components can't be covered, `bodyNotReadable`,
     ///   `digestMismatch`, `unsupportedDigest` or `signingFailed`; the errors of
     ///   `HTTPBody.read(_:)`; `CancellationError`.
-    public func sign(_ message: HTTPMessage, body: HTTPBody = .none) async throws -> HTTPHeaders {
-        try await sign(message, body: body, answering: [:])
-    }
-
-    /// Signs a message as a peer asks for in `Accept-Signature`, if the profile allows that, and
-    /// otherwise as the profile says.
-    ///
-    /// - Parameters:
-    ///   - message: The message, with all its fields.
-    ///   - body: The body, in the form in which it's sent.
-    ///   - peer: The header fields of the peer's message. For a response, these are the fields of
-    ///     the request.
-    /// - Returns: The header fields to set, as from ``sign(_:body:)``.
-    /// - Throws: The errors of ``sign(_:body:)``.
     public func sign(
         _ message: HTTPMessage,
-        body: HTTPBody,
-        answering peer: HTTPHeaders
+        body: HTTPBody = .none,
+        answering peer: HTTPHeaders = [:]
     ) async throws -> HTTPHeaders {
         let length = body.contentLength
         let hasContent = length != 0
@@ -131,7 +120,7 @@ public struct MessageSigner: Sendable {
         }
         if profile.digests(message, hasContent: hasContent) || demands.contains(where: { $0.covers("content-digest") })
         {
-            let digest = try await BodyDigest.field(of: body, in: message.headers, profile.digestAlgorithm)
+            let digest = try await body.digestField(in: message.headers, profile.digestAlgorithm)
             fields.set("Content-Digest", digest)
         }
         for demand in demands { try await addSignature(to: &fields, hasContent: hasContent, demand) }
@@ -172,7 +161,7 @@ public struct MessageSigner: Sendable {
         }
         if let nonce = demand?.parameters.nonce {
             parameters["nonce"] = .string(nonce)
-        } else if profile.nonce.isSent {
+        } else if profile.nonce != .none {
             do { parameters["nonce"] = .string(try makeNonce()) } catch {
                 throw HTTPSignatureError(.signingFailed, "no nonce is available", cause: error)
             }

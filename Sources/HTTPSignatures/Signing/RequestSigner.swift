@@ -25,8 +25,7 @@ public import OAuth2
 ///
 /// A request outside the given origins is sent without a signature.
 public struct RequestSigner: URLRequestAuthenticator {
-    /// The signer.
-    public let signer: MessageSigner
+    private let signer: MessageSigner
     /// The fields of signatures, which the client doesn't send to another origin.
     public let credentialFields: Set = ["Signature", "Signature-Input", "Signature-Agent"]
     private let origins: ResourceRule?
@@ -59,22 +58,17 @@ public struct RequestSigner: URLRequestAuthenticator {
     ///   - redirects: The redirects that led to the request.
     ///   - context: The context of the operation.
     /// - Returns: The request with its signature, or unchanged if it goes to another origin.
-    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:)`` does, and with the code
-    ///   `invalidProfile` if the origins are misconfigured.
+    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does, and with
+    ///   the code `invalidProfile` if the origins are misconfigured.
     public func completeRequest(
         _ request: HTTPTransportRequest,
         after redirects: [RedirectHop],
         context: InterceptorContext
     ) async throws -> HTTPTransportRequest {
         guard try isSigned(request.url, after: redirects) else { return request }
-        let message = HTTPMessage(
-            method: request.method,
-            url: TargetURI.sent(request.url.absoluteString, host: request.headers["Host"]),
-            headers: request.headers
-        )
         let demand = context.retryState.latestError.flatMap(Self.demand) ?? [:]
         var request = request
-        for field in try await signer.sign(message, body: request.body, answering: demand) {
+        for field in try await signer.sign(HTTPMessage(request), body: request.body, answering: demand) {
             request.headers[field.name] = field.value
         }
         return request
@@ -115,10 +109,20 @@ public struct RequestSigner: URLRequestAuthenticator {
     private func isSigned(_ url: URL, after redirects: [RedirectHop]) throws(HTTPSignatureError) -> Bool {
         guard let origin = HTTPOrigin(url) else { return false }
         guard let origins else { return redirects.allSatisfy { HTTPOrigin($0.url) == origin } }
-        do { return try origins.covers(origin) } catch {
+        return try origins.includes(origin, of: "signer")
+    }
+}
+
+extension ResourceRule {
+    /// Returns whether an interceptor applies to an origin.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the origins are
+    ///   misconfigured.
+    func includes(_ origin: HTTPOrigin?, of interceptor: String) throws(HTTPSignatureError) -> Bool {
+        do { return try covers(origin) } catch {
             throw HTTPSignatureError(
                 .invalidProfile,
-                "the origins of the signer are empty, or one of them isn't a URL with a host",
+                "the origins of the \(interceptor) are empty, or one of them isn't a URL with a host",
                 cause: error
             )
         }

@@ -9,17 +9,12 @@ struct SignatureDemand: Sendable {
     /// The maximum number of signatures that are made on demand.
     private static let maximumCount = 2
 
-    /// Returns the demands in a message that a signer can and may meet.
+    /// Returns the demands in the header fields of a peer that a signer can and may meet.
     ///
     /// The peer must not choose what the signer signs. Therefore it may ask for any selection of
     /// the profile's components that includes the required ones, for a nonce, and for the
     /// parameters that the signer has anyway.
     ///
-    /// - Parameters:
-    ///   - headers: The header fields of the peer's message.
-    ///   - signer: The signer.
-    ///   - message: The message to sign.
-    ///   - hasContent: Whether the message has content.
     /// - Returns: The demands, in order; empty if none is acceptable or the field is malformed.
     static func acceptable(
         in headers: HTTPHeaders,
@@ -80,6 +75,6 @@ extension ComponentIdentifier {
     fileprivate func isAvailable(in message: HTTPMessage, hasContent: Bool) -> Bool {
         guard !coversContent, name != "signature-agent" else { return true }
         if name == "content-length", hasContent { return true }
-        return SignatureProfile.Component.required(self).isPresent(in: message)
+        return isPresent(in: message)
     }
 }

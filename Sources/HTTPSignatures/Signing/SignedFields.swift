@@ -6,10 +6,6 @@ struct SignedFields {
     private(set) var message: HTTPMessage
     private(set) var changes: HTTPHeaders = [:]
 
-    init(message: HTTPMessage) {
-        self.message = message
-    }
-
     mutating func set(_ name: String, _ value: String) {
         message.headers[name] = value
         changes[name] = value

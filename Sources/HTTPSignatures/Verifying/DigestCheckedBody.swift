@@ -12,16 +12,8 @@ import Networking
 /// ```
 public struct DigestCheckedBody<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable
 where Base.Element == Data {
-    /// A part of the body.
-    public typealias Element = Data
-
-    private let base: Base
-    private let checks: [ContentCheck]
-
-    init(_ base: Base, _ checks: [ContentCheck]) {
-        self.base = base
-        self.checks = checks
-    }
+    let base: Base
+    let checks: [ContentCheck]
 
     /// Creates an iterator, which must be the only one.
     ///
@@ -34,13 +26,8 @@ where Base.Element == Data {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var base: Base.AsyncIterator
         fileprivate let checks: [ContentCheck]
-        private var progress: [ContentCheck.Progress]?
-        private var hasEnded = false
-
-        fileprivate init(base: Base.AsyncIterator, checks: [ContentCheck]) {
-            self.base = base
-            self.checks = checks
-        }
+        fileprivate var progress: [ContentCheck.Progress]?
+        fileprivate var hasEnded = false
 
         /// Returns the next part.
         ///

@@ -87,7 +87,7 @@ public struct MessageVerifier: Sendable {
     /// - Throws: ``HTTPSignatureError`` with the code of the first check that fails. Of several
     ///   signatures, it's that of the one that got furthest.
     public func verify(_ message: HTTPMessage, body: Data) async throws(HTTPSignatureError) -> VerifiedMessage {
-        try await verify(message, Content(data: body)).message
+        try await verify(message, Content(body)).message
     }
 
     /// Verifies a message whose content is received while it's read.
@@ -104,14 +104,14 @@ public struct MessageVerifier: Sendable {
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, body: DigestCheckedBody<Body>)
     where Body.Element == Data {
         let (verified, checks) = try await verify(message, Content(streamed: message.headers))
-        return (verified, DigestCheckedBody(body, checks))
+        return (verified, DigestCheckedBody(base: body, checks: checks))
     }
 }
 
 extension MessageVerifier {
     /// The content of a message, as far as it's known before it's read.
     struct Content {
-        /// The content, or `nil` if it's streamed.
+        /// The content, or `nil` if it's streamed or wasn't recorded.
         let data: Data?
         /// A Boolean value that indicates whether the content isn't empty.
         let isPresent: Bool
@@ -120,13 +120,10 @@ extension MessageVerifier {
         /// A Boolean value that indicates whether the content was abandoned and never delivered.
         var isAbandoned = false
 
-        init(data: Data?, isPresent: Bool) {
+        /// Creates content in memory; `nil` if there was content that wasn't recorded.
+        init(_ data: Data?) {
             self.data = data
-            self.isPresent = isPresent
-        }
-
-        init(data: Data) {
-            self.init(data: data, isPresent: !data.isEmpty)
+            isPresent = data?.isEmpty != true
         }
 
         /// Creates content that is streamed after the given header fields.
@@ -150,30 +147,32 @@ extension MessageVerifier {
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
         let now = currentDate()
         do {
-            let fields = try SignatureFields(message.headers)
-            return try await verify(fields, message, content, at: now)
+            return try await verify(message, content, at: now)
         } catch {
-            throw challenged(error, message, hasContent: content.isPresent, at: now)
+            // Another signature can help only after a request with a status of 401.
+            guard error.status == 401, message.isRequest else { throw error }
+            var error = error
+            error.challenge = challenge(for: message, hasContent: content.isPresent, at: now)
+            throw error
         }
     }
 
     private func verify(
-        _ fields: SignatureFields,
         _ message: HTTPMessage,
         _ content: Content,
         at now: Date
     ) async throws(HTTPSignatureError) -> (message: VerifiedMessage, checks: [ContentCheck]) {
+        let fields = try SignatureFields(message.headers)
         guard profile.signatureCount != .one || fields.count == 1 else {
             throw HTTPSignatureError(.tooManySignatures, "the message must have exactly one signature")
         }
-        let labels = fields.labels(withTag: profile.tag)
         var furthest = SignatureFailure(
-            HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
-            at: .selection
+            error: HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
+            step: .selection
         )
         var verified: [VerifiedSignature] = []
         var checks: [ContentCheck] = []
-        for label in labels {
+        for label in fields.labels(withTag: profile.tag) {
             let check = SignatureCheck(verifier: self, fields: fields, label: label, message: message, now: now)
             do {
                 let result = try await check.verify(content)
@@ -186,6 +185,25 @@ extension MessageVerifier {
             }
         }
         guard let first = verified.first else { throw furthest.error }
-        return (VerifiedMessage(first, Array(verified.dropFirst())), checks)
+        return (VerifiedMessage(signature: first, signatures: verified), checks)
+    }
+
+    /// Returns the `Accept-Signature` for the sender of a request, or `nil` without a nonce
+    /// ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
+    private func challenge(for message: HTTPMessage, hasContent: Bool, at now: Date) -> String? {
+        let label = "sig1"
+        var components = profile.requirements(for: message, hasContent: hasContent).compactMap(\.first)
+        if profile.requiresSignatureAgent { components.append(ComponentIdentifier("signature-agent").member(label)) }
+        var parameters = StructuredField.Parameters()
+        parameters["created"] = .boolean(true)
+        if profile.requiredParameters.contains("expires") { parameters["expires"] = .boolean(true) }
+        // The ID of the wanted key would tell the sender who may use the resource (§8.3).
+        if let nonces {
+            guard let nonce = nonces.nonce(at: now) else { return nil }
+            parameters["nonce"] = .string(nonce)
+        }
+        if let tag = profile.tag { parameters["tag"] = .string(tag) }
+        let list = StructuredField.InnerList(components.map(\.item), parameters: parameters)
+        return try? StructuredField.Dictionary([(label, .innerList(list))]).serialized()
     }
 }

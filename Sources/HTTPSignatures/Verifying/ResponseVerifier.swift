@@ -20,8 +20,7 @@ public import OAuth2
 /// fails with ``HTTPSignatureError/Code/contentDecoded``. A streamed body is checked while
 /// it's read and throws a `NetworkError` with the code `digestMismatch` at its end.
 public struct ResponseVerifier: RequestInterceptor {
-    /// The verifier.
-    public let verifier: MessageVerifier
+    private let verifier: MessageVerifier
     private let origins: ResourceRule?
     private let observe: (@Sendable (VerifiedMessage) -> Void)?
 
@@ -76,21 +75,16 @@ public struct ResponseVerifier: RequestInterceptor {
         context: InterceptorContext
     ) async throws -> HTTPTransportResponse {
         guard try isVerified(request) else { return response }
-        let sent = HTTPMessage(
-            method: request.method,
-            url: TargetURI.sent(request.url.absoluteString, host: request.headers["Host"]),
-            headers: request.headers
-        )
         var message = HTTPMessage(
             status: response.status,
             headers: response.headers,
             trailers: response.trailers,
-            request: sent
+            request: HTTPMessage(request)
         )
         message.hasCombinedFields = response.hasCombinedFields
         var content =
             response.stream == nil
-            ? MessageVerifier.Content(data: response.body) : MessageVerifier.Content(streamed: response.headers)
+            ? MessageVerifier.Content(response.body) : MessageVerifier.Content(streamed: response.headers)
         content.isDecoded = response.isDecoded
         content.isAbandoned = response.isCut
         let (verified, checks) = try await verifier.verify(message, content)
@@ -102,20 +96,13 @@ public struct ResponseVerifier: RequestInterceptor {
     }
 
     private func isVerified(_ request: HTTPTransportRequest) throws(HTTPSignatureError) -> Bool {
-        guard let origins else { return true }
-        do { return try origins.covers(HTTPOrigin(request.url)) } catch {
-            throw HTTPSignatureError(
-                .invalidProfile,
-                "the origins of the verifier are empty, or one of them isn't a URL with a host",
-                cause: error
-            )
-        }
+        try origins?.includes(HTTPOrigin(request.url), of: "verifier") ?? true
     }
 
     private static func checked(_ stream: HTTPResponseBody, _ checks: [ContentCheck]) -> HTTPResponseBody {
         HTTPResponseBody { deliver in
             do {
-                for try await part in DigestCheckedBody(stream, checks) { try await deliver(part) }
+                for try await part in DigestCheckedBody(base: stream, checks: checks) { try await deliver(part) }
             } catch let error as HTTPSignatureError {
                 throw NetworkError(
                     .digestMismatch,

@@ -14,11 +14,6 @@ enum VerificationStep: Int, Comparable {
 struct SignatureFailure: Error {
     let error: HTTPSignatureError
     let step: VerificationStep
-
-    init(_ error: HTTPSignatureError, at step: VerificationStep) {
-        self.error = error
-        self.step = step
-    }
 }
 
 /// The verification of one signature of a message.
@@ -41,37 +36,31 @@ struct SignatureCheck {
     func verify(
         _ content: MessageVerifier.Content
     ) async throws(SignatureFailure) -> (signature: VerifiedSignature, check: ContentCheck) {
-        let (parameters, value) = try at(.syntax) { () throws(HTTPSignatureError) in try fields.signature(label) }
-        try at(.parameters) { () throws(HTTPSignatureError) in try checkParameters(parameters) }
-        let (agent, mustBeEmpty) = try at(.coverage) { () throws(HTTPSignatureError) in
-            try checkCoverage(parameters, content)
-        }
-        let key = try await key(for: parameters, agent)
-        let base = try at(.base) { () throws(HTTPSignatureError) in
+        var step = VerificationStep.syntax
+        do throws(HTTPSignatureError) {
+            let (parameters, value) = try fields.signature(label)
+            step = .parameters
+            try checkParameters(parameters)
+            step = .coverage
+            let (agent, mustBeEmpty) = try checkCoverage(parameters, content)
+            step = .key
+            let key = try await key(for: parameters, agent)
+            step = .base
             try checkDecoding(parameters, content)
-            return try SignatureBase(of: message, parameters: parameters, fieldTypes: profile.fieldTypes)
-        }
-        try at(.signature) { () throws(HTTPSignatureError) in
-            let isValid = value.withBytes { value in base.octets.withBytes { key.isValidSignature(value, for: $0) } }
-            guard isValid else {
+            let base = try SignatureBase(of: message, parameters: parameters, fieldTypes: profile.fieldTypes)
+            step = .signature
+            guard value.withBytes({ value in base.octets.withBytes { key.isValidSignature(value, for: $0) } }) else {
                 throw HTTPSignatureError(.signatureInvalid, "the key doesn't verify the signature over the message")
             }
-        }
-        let check = try at(.content) { () throws(HTTPSignatureError) in
+            step = .content
             let check = ContentCheck(digest: try digest(parameters), mustBeEmpty: mustBeEmpty)
             if let data = content.data, !content.isAbandoned { try check.check(data) }
-            return check
+            step = .nonce
+            try await remember(parameters, key)
+            return (VerifiedSignature(key: key, lines: base.lines, parameters: parameters, agent: agent), check)
+        } catch {
+            throw SignatureFailure(error: error, step: step)
         }
-        do { try await remember(parameters, key) } catch { throw SignatureFailure(error, at: .nonce) }
-        let signature = VerifiedSignature(key: key, lines: base.lines, parameters: parameters, agent: agent)
-        return (signature, check)
-    }
-
-    private func at<Result>(
-        _ step: VerificationStep,
-        _ check: () throws(HTTPSignatureError) -> Result
-    ) throws(SignatureFailure) -> Result {
-        do { return try check() } catch { throw SignatureFailure(error, at: step) }
     }
 
     // MARK: Parameters
@@ -129,7 +118,7 @@ struct SignatureCheck {
                 "the signature doesn't cover the required component \(missing?.shown ?? "")"
             )
         }
-        let agent = try CoveredAgent.url(in: parameters, label: label, message)
+        let agent = try parameters.agent(in: message, label: label)
         guard agent != nil || !profile.requiresSignatureAgent else {
             throw HTTPSignatureError(.insufficientCoverage, "the signature doesn't cover a Signature-Agent")
         }
@@ -147,28 +136,24 @@ struct SignatureCheck {
     private func key(
         for parameters: SignatureParameters,
         _ agent: URL?
-    ) async throws(SignatureFailure) -> VerificationKey {
-        do throws(HTTPSignatureError) {
-            let query = SignatureKeys.Query(
-                keyID: parameters.keyID,
-                parameters: parameters,
-                message: message,
-                agent: agent
-            )
-            let key = try await verifier.keys.key(for: query)
-            try profile.check(key.algorithm, key)
-            if let stated = parameters.algorithm {
-                guard let name = key.httpSignatureName, name.utf8.elementsEqual(stated.utf8) else {
-                    throw HTTPSignatureError(
-                        .algorithmMismatch,
-                        "“alg” of the signature isn't the algorithm of its key, \(key.algorithm)"
-                    )
-                }
+    ) async throws(HTTPSignatureError) -> VerificationKey {
+        let query = SignatureKeys.Query(
+            keyID: parameters.keyID,
+            parameters: parameters,
+            message: message,
+            agent: agent
+        )
+        let key = try await verifier.keys.key(for: query)
+        try profile.check(key.algorithm, key)
+        if let stated = parameters.algorithm {
+            guard let name = key.httpSignatureName, name.utf8.elementsEqual(stated.utf8) else {
+                throw HTTPSignatureError(
+                    .algorithmMismatch,
+                    "“alg” of the signature isn't the algorithm of its key, \(key.algorithm)"
+                )
             }
-            return key
-        } catch {
-            throw SignatureFailure(error, at: .key)
         }
+        return key
     }
 
     // MARK: Content
@@ -209,8 +194,9 @@ struct SignatureCheck {
         let owner = key.algorithm.isSymmetric ? "keyid \(parameters.keyID ?? "")" : key.thumbprint
         let isNew: Bool
         do {
+            let text = Array("HTTP message signature \(owner) \(nonce)".utf8)
             isNew = try await cache.remember(
-                try Self.hash("HTTP message signature \(owner) \(nonce)"),
+                Base64URL.encode(try text.withBytes { try HashFunction.sha256.hash($0) }),
                 signedBy: owner,
                 until: end.addingTimeInterval(skew + Self.margin),
                 at: now
@@ -224,11 +210,5 @@ struct SignatureCheck {
                 "the signature's nonce has been used before, or the replay cache can't rule that out"
             )
         }
-    }
-
-    private static func hash(_ text: String) throws(CryptoError) -> String {
-        Base64URL.encode(
-            try Array(text.utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-        )
     }
 }

@@ -16,39 +16,29 @@ package struct SignatureFinding: Sendable {
 }
 
 extension MessageVerifier {
-    /// Verifies a recorded message, whose content may be missing from the recording.
+    /// Verifies a recorded message with its content as received, or `nil` if there was content that
+    /// wasn't recorded.
     ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - content: The content as received, or `nil` if there was content that wasn't recorded.
-    /// - Returns: The verified message.
     /// - Throws: ``HTTPSignatureError`` as ``verify(_:body:)`` does, and with the code `undecided`
     ///   if the digest of missing content would have to be checked.
     package func verify(
         recorded message: HTTPMessage,
         content: Data?
-    ) async throws(HTTPSignatureError)
-        -> VerifiedMessage
-    {
-        let (verified, checks) = try await verify(message, Content(recorded: content))
+    ) async throws(HTTPSignatureError) -> VerifiedMessage {
+        let (verified, checks) = try await verify(message, Content(content))
         guard content != nil || checks.allSatisfy({ $0.digest == nil }) else { throw Self.missingContent }
         return verified
     }
 
-    /// Verifies each signature of a recorded message, including those without the profile's tag.
+    /// Verifies each signature of a recorded message, including those without the profile's tag,
+    /// with the content as for ``verify(recorded:content:)``.
     ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - content: The content as received, or `nil` if there was content that wasn't recorded.
-    /// - Returns: The signatures in order.
     /// - Throws: ``HTTPSignatureError`` with the code `noSignature`, `malformedSignature` or
     ///   `tooLarge`.
     package func findings(
         in message: HTTPMessage,
         content: Data?
-    ) async throws(HTTPSignatureError)
-        -> [SignatureFinding]
-    {
+    ) async throws(HTTPSignatureError) -> [SignatureFinding] {
         let fields = try SignatureFields(message.headers)
         let now = currentDate()
         let selected = fields.labels(withTag: profile.tag)
@@ -58,7 +48,7 @@ extension MessageVerifier {
             let check = SignatureCheck(verifier: self, fields: fields, label: label, message: message, now: now)
             let result: Result<VerifiedSignature, HTTPSignatureError>
             do throws(SignatureFailure) {
-                let (signature, check) = try await check.verify(Content(recorded: content))
+                let (signature, check) = try await check.verify(Content(content))
                 result = content == nil && check.digest != nil ? .failure(Self.missingContent) : .success(signature)
             } catch {
                 result = .failure(error.error)
@@ -80,12 +70,5 @@ extension MessageVerifier {
 
     private static var missingContent: HTTPSignatureError {
         HTTPSignatureError(.undecided, "the recording lacks the content, so its digest can't be checked")
-    }
-}
-
-extension MessageVerifier.Content {
-    /// Creates recorded content; `nil` if there was content that wasn't recorded.
-    fileprivate init(recorded data: Data?) {
-        self.init(data: data, isPresent: data?.isEmpty != true)
     }
 }

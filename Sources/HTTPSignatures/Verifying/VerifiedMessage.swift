@@ -18,14 +18,8 @@ public struct VerifiedMessage: Sendable {
     /// All verified signatures: more than one only with `SignatureProfile.SignatureCount.all`.
     public let signatures: [VerifiedSignature]
 
-    /// Creates a message; the array has at least one signature.
-    init(_ first: VerifiedSignature, _ others: [VerifiedSignature]) {
-        signature = first
-        signatures = [first] + others
-    }
-
     /// The ID of the key that signed the message.
-    public var keyID: String? { signature.keyID }
+    public var keyID: String? { signature.parameters.keyID }
 
     /// Returns the value of a covered component.
     ///
@@ -45,15 +39,6 @@ public struct VerifiedSignature: Sendable {
     /// The URL of the signer's keys, if the signature covers a `Signature-Agent`.
     public let agent: URL?
 
-    /// The ID of the key, `keyid`.
-    public var keyID: String? { parameters.keyID }
-    /// The application's tag, `tag`.
-    public var tag: String? { parameters.tag }
-    /// The time at which the signature was created, `created`.
-    public var created: Date? { parameters.created }
-    /// The covered components, in order.
-    public var components: [ComponentIdentifier] { parameters.components }
-
     /// Returns the value of a covered component.
     ///
     /// - Parameter component: The component.
@@ -66,7 +51,8 @@ public struct VerifiedSignature: Sendable {
 extension VerifiedSignature: CustomStringConvertible, CustomReflectable {
     /// The key's ID, the tag and the covered components, without their values.
     public var description: String {
-        "signature by \(keyID ?? "a key without an ID") over \(components.map(\.description).joined(separator: " "))"
+        let components = parameters.components.map(\.description).joined(separator: " ")
+        return "signature by \(parameters.keyID ?? "a key without an ID") over \(components)"
     }
 
     /// A mirror without the components' values.

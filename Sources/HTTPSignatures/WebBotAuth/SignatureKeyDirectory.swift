@@ -54,7 +54,7 @@ public struct SignatureKeyDirectory: Sendable {
     ///
     /// - Parameter request: The request, with the origin by which clients know the server.
     /// - Returns: The header fields and the body.
-    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:)`` does.
+    /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does.
     public func response(to request: HTTPMessage) async throws -> (headers: HTTPHeaders, body: Data) {
         var message = HTTPMessage(
             status: 200,
@@ -83,15 +83,14 @@ public struct SignatureKeyDirectory: Sendable {
 extension SignatureProfile {
     /// Responses with a ``SignatureKeyDirectory``
     /// ([Web Bot Auth](https://datatracker.ietf.org/doc/draft-ietf-webbotauth-httpsig-protocol/)).
-    public static let keyDirectory: Self = {
-        var profile = Self(components: [.required(.authority.ofRequest), .required("content-digest")])
-        profile.tag = "http-message-signatures-directory"
-        profile.requiredParameters = ["created", "expires", "keyid"]
-        profile.nonce = .none
-        profile.lifetime = .seconds(7 * 86_400)
-        profile.maximumAge = .seconds(366 * 86_400)
-        profile.signatureCount = .any
-        profile.usesThumbprints = true
-        return profile
-    }()
+    public static let keyDirectory = Self(components: [
+        .required(.authority.ofRequest), .required("content-digest"),
+    ]).with {
+        $0.tag = "http-message-signatures-directory"
+        $0.requiredParameters = ["created", "expires", "keyid"]
+        $0.nonce = .none
+        $0.lifetime = .seconds(7 * 86_400)
+        $0.maximumAge = .seconds(366 * 86_400)
+        $0.usesThumbprints = true
+    }
 }

@@ -19,12 +19,10 @@ final class AssertionHandler: Sendable {
     }
 
     private let state = Mutex(State())
-    private let metadata: AuthorizationServer
-    private let configuration: MockAuthorizationServer.Configuration
+    private let clients: ClientRegister
 
-    init(metadata: AuthorizationServer, configuration: MockAuthorizationServer.Configuration) {
-        self.metadata = metadata
-        self.configuration = configuration
+    init(clients: ClientRegister) {
+        self.clients = clients
     }
 
     func trust(_ issuer: String, _ key: VerificationKey) {
@@ -47,24 +45,25 @@ final class AssertionHandler: Sendable {
         do {
             let issuer = try UnverifiedToken(assertion).unverifiedClaims["iss"]?.string ?? ""
             guard let key = state.withLock({ $0.issuers[issuer] }) else {
-                throw Self.invalidGrant("the assertion's issuer isn't trusted")
+                throw TokenEndpointError.invalidGrant("the assertion's issuer isn't trusted")
             }
-            var policy = ValidationPolicy(
+            let policy = ValidationPolicy(
                 issuer: .exactly(issuer),
+                audience: .containsAny(of: clients.audiences),
                 leeway: .seconds(10),
-                currentDate: configuration.serverTime.date
+                currentDate: clients.configuration.serverTime.date
             )
-            policy.audience = .containsAny(of: [metadata.issuer, metadata.tokenEndpoint.absoluteString])
             token = try JWTVerifier(key: key, policy: policy).verify(assertion)
         } catch let error as TokenEndpointError {
             throw error
         } catch {
-            throw Self.invalidGrant("the assertion isn't valid: \((error as? TokenError).map { "\($0.code)" } ?? "-")")
+            let code = (error as? TokenError).map { "\($0.code)" } ?? "-"
+            throw .invalidGrant("the assertion isn't valid: \(code)")
         }
-        guard let subject = token.registered.subject else { throw Self.invalidGrant("the assertion has no subject") }
+        guard let subject = token.registered.subject else { throw .invalidGrant("the assertion has no subject") }
         if let identifier = token.registered.jwtID {
             guard state.withLock({ $0.usedAssertions.insert(identifier).inserted }) else {
-                throw Self.invalidGrant("the assertion was already used")
+                throw .invalidGrant("the assertion was already used")
             }
         }
         return subject
@@ -73,19 +72,8 @@ final class AssertionHandler: Sendable {
     /// Returns the subject that a SAML assertion authorizes the client to act for.
     func subject(ofSAML text: String) throws(TokenEndpointError) -> String {
         guard let octets = try? Base64URL.decode(text), let subject = state.withLock({ $0.samlSubjects[octets] }) else {
-            throw Self.invalidGrant("the assertion isn't accepted")
+            throw .invalidGrant("the assertion isn't accepted")
         }
         return subject
     }
-
-    private static func invalidGrant(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_grant", description: description)
-    }
-}
-
-/// The handlers of grants that require more than the client's authentication.
-struct GrantHandlers: Sendable {
-    let codes: AuthorizationHandler
-    let devices: DeviceHandler
-    let assertions: AssertionHandler
 }

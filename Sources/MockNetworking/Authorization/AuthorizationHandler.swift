@@ -13,7 +13,7 @@ final class AuthorizationHandler: Sendable {
 
     /// The authorization that a code represents.
     struct Issued: Sendable {
-        let authorization: Authorization
+        var authorization: Authorization
         let redirectURI: String
         let challenge: String
         let keyThumbprint: String?
@@ -29,23 +29,14 @@ final class AuthorizationHandler: Sendable {
     private let state = Mutex(State())
     private let clients: ClientRegister
     private let tokens: TokenLedger
-    private let signing: SigningState
-    private let issuer: String
-    private let configuration: MockAuthorizationServer.Configuration
 
-    init(
-        clients: ClientRegister,
-        tokens: TokenLedger,
-        signing: SigningState,
-        issuer: String,
-        configuration: MockAuthorizationServer.Configuration
-    ) {
+    init(clients: ClientRegister, tokens: TokenLedger) {
         self.clients = clients
         self.tokens = tokens
-        self.signing = signing
-        self.issuer = issuer
-        self.configuration = configuration
     }
+
+    private var issuer: String { tokens.issuer }
+    private var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
     func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
         state.withLock { $0.decide = decide }
@@ -53,12 +44,8 @@ final class AuthorizationHandler: Sendable {
 
     // MARK: Authorization endpoint
 
-    /// Responds to a request from a user's browser.
-    ///
-    /// - Parameters:
-    ///   - parameters: The parameters of the request.
-    ///   - handler: Finds a pushed request, or verifies a signed one.
-    /// - Returns: A redirect of the browser, or an error page if there's no valid redirect URI.
+    /// Responds to a request from a user's browser with a redirect, or with an error page if
+    /// there's no valid redirect URI.
     func response(
         to parameters: [(name: String, value: String)],
         resolvedBy handler: AuthorizationRequestHandler
@@ -112,7 +99,7 @@ final class AuthorizationHandler: Sendable {
             "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
         ]
         for (name, value) in answer { claims[name] = .string(value) }
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
+        return try? tokens.signing.token(claims)
     }
 
     private func code(
@@ -133,11 +120,11 @@ final class AuthorizationHandler: Sendable {
         }
         let authorization = try configuration.authorization(client, request)
         let decide = state.withLock { $0.decide }
-        let decision = decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields))
         let subject: String
-        switch decision.wrapped {
+        switch decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields)) {
         case .approved(let name): subject = name
-        case .refused(let code): throw TokenEndpointError(code: code, description: "the user's decision")
+        case .denied: throw TokenEndpointError(code: "access_denied", description: "the user's decision")
+        case .error(let code): throw TokenEndpointError(code: code, description: "the user's decision")
         }
         let code = UUID().uuidString
         let issued = Issued(
@@ -161,7 +148,7 @@ final class AuthorizationHandler: Sendable {
     ///
     /// - Returns: The authorization that the code represents, and its refresh token.
     func redeem(
-        _ form: Form,
+        _ form: RequestParameters,
         clientID: String,
         keyThumbprint: String?
     ) throws(TokenEndpointError) -> (issued: Issued, refreshToken: String) {
@@ -169,58 +156,39 @@ final class AuthorizationHandler: Sendable {
         let redirectURI = try form.required("redirect_uri")
         let verifier = try form.required("code_verifier")
         let now = configuration.time.now()
-        let result: Result<Issued, TokenEndpointError> = state.withLock { state in
+        var issued = try state.withLock { state throws(TokenEndpointError) in
             guard let (issued, family) = state.codes[code] else {
-                return .failure(Self.invalidGrant("the code is unknown"))
+                throw .invalidGrant("the code is unknown")
             }
             if let family {
                 tokens.revokeFamily(family)
-                return .failure(Self.invalidGrant("the code was already used; all tokens issued for it are revoked"))
+                throw .invalidGrant("the code was already used; all tokens issued for it are revoked")
             }
             // The first use is the only one, even if it fails.
             state.codes[code]?.family = 0
-            guard now < issued.expiry else { return .failure(Self.invalidGrant("the code has expired")) }
+            guard now < issued.expiry else { throw .invalidGrant("the code has expired") }
             guard issued.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the code belongs to another client"))
+                throw .invalidGrant("the code belongs to another client")
             }
             guard issued.redirectURI == redirectURI else {
-                return .failure(Self.invalidGrant("the redirect_uri differs from that of the authorization request"))
+                throw .invalidGrant("the redirect_uri differs from that of the authorization request")
             }
             guard Self.challenge(of: verifier) == issued.challenge else {
-                return .failure(Self.invalidGrant("the code_verifier doesn't match the code_challenge"))
+                throw .invalidGrant("the code_verifier doesn't match the code_challenge")
             }
             guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
-                return .failure(Self.invalidGrant("the code is bound to a different key than the proof's"))
+                throw .invalidGrant("the code is bound to a different key than the proof's")
             }
-            return .success(issued)
+            return issued
         }
-        let issued = try result.get()
         let (refreshToken, family) = tokens.beginFamily(issued.authorization)
-        state.withLock { $0.codes[code] = (issued.with(family: family), family) }
-        return (issued.with(family: family), refreshToken)
+        issued.authorization.family = family
+        state.withLock { [issued] in $0.codes[code] = (issued, family) }
+        return (issued, refreshToken)
     }
 
     private static func challenge(of verifier: String) -> String? {
         (try? [UInt8](verifier.utf8).withBytes { try HashFunction.sha256.hash($0) }).map { Base64URL.encode($0) }
-    }
-
-    private static func invalidGrant(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_grant", description: description)
-    }
-}
-
-extension AuthorizationHandler.Issued {
-    fileprivate func with(family: Int) -> Self {
-        var authorization = authorization
-        authorization.family = family
-        return Self(
-            authorization: authorization,
-            redirectURI: redirectURI,
-            challenge: challenge,
-            keyThumbprint: keyThumbprint,
-            nonce: nonce,
-            expiry: expiry
-        )
     }
 }
 
@@ -244,8 +212,28 @@ struct RequestParameters: Sendable {
         hasRepetition = Set(single).count < single.count
     }
 
+    /// Reads the parameters of a form, most of which must not be repeated
+    /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
+    init(form request: LoopbackRequest) throws(TokenEndpointError) {
+        let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
+        guard type?.lowercased() == FormURLEncoded.contentType else {
+            throw TokenEndpointError(code: "invalid_request", description: "the request isn't a form")
+        }
+        self.init(request.formItems.map { ($0.name, $0.value ?? "") })
+        guard !hasRepetition else {
+            throw TokenEndpointError(code: "invalid_request", description: "a parameter is repeated")
+        }
+    }
+
     /// Returns a parameter; an empty value counts as missing.
     subscript(name: String) -> String? { fields[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    func required(_ name: String) throws(TokenEndpointError) -> String {
+        guard let value = self[name] else {
+            throw TokenEndpointError(code: "invalid_request", description: "the parameter \(name) is missing")
+        }
+        return value
+    }
 
     func without(_ names: Set<String>) -> Self { Self(pairs.filter { !names.contains($0.name) }) }
 

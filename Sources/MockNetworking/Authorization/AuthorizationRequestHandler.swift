@@ -15,17 +15,13 @@ final class AuthorizationRequestHandler: Sendable {
 
     static let lifetime = 60
     private let pushed = Mutex<[String: Pushed]>([:])
-    private let issuer: String
     private let clients: ClientRegister
-    private let decryptionKeys: [DecryptionKey]
-    private let time: TimeSource
 
-    init(issuer: String, clients: ClientRegister, decryptionKeys: [DecryptionKey], time: TimeSource) {
-        self.issuer = issuer
+    init(clients: ClientRegister) {
         self.clients = clients
-        self.decryptionKeys = decryptionKeys
-        self.time = time
     }
+
+    private var time: TimeSource { clients.configuration.serverTime }
 
     /// Stores the request of an authenticated client, and returns its URI.
     func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
@@ -72,7 +68,7 @@ final class AuthorizationRequestHandler: Sendable {
         }
         var policy = ValidationPolicy(
             issuer: .exactly(clientID),
-            audience: .contains(issuer),
+            audience: .contains(clients.metadata.issuer),
             type: "oauth-authz-req+jwt",
             leeway: .seconds(10),
             currentDate: time.date
@@ -116,7 +112,7 @@ extension AuthorizationRequestHandler {
         let policy =
             try client?.metadata.decryptionPolicy(for: .requestObject)
             ?? DecryptionPolicy(algorithms: Set(JWEAlgorithm.implemented), encryptions: Set(JWEEncryption.implemented))
-        let keys = decryptionKeys.filter { $0.algorithm == algorithm }
+        let keys = clients.configuration.decryptionKeys.filter { $0.algorithm == algorithm }
         if keys.isEmpty, let secret = client?.secret {
             let key = try DecryptionKey(clientSecret: secret, algorithm: algorithm, encryption: encryption)
             return JWEDecrypter(key: key, policy: policy)
@@ -137,11 +133,12 @@ extension JSONValue {
 extension TokenEndpointResponder {
     /// Responds to a pushed authorization request
     /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
-    func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
+    func pushResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
-            let uri = try handler.push(form.requestParameters, clientID: client.id)
+            let parameters = form.without(["client_secret", "client_assertion", "client_assertion_type"])
+            let uri = try requests.push(parameters, clientID: client.id)
             let body: JSONObject = [
                 "request_uri": .string(uri), "expires_in": .number(JSONNumber(AuthorizationRequestHandler.lifetime)),
             ]

@@ -18,7 +18,7 @@ final class ClientRegister: Sendable {
     }
 
     private let state: Mutex<State>
-    private let metadata: AuthorizationServer
+    let metadata: AuthorizationServer
     let configuration: MockAuthorizationServer.Configuration
 
     init(
@@ -52,14 +52,14 @@ final class ClientRegister: Sendable {
     var all: [Client] { state.withLock { Array($0.clients.values) } }
 
     /// Returns whether a request identifies its client.
-    func isAttempted(_ request: LoopbackRequest, _ form: Form) -> Bool {
+    func isAttempted(_ request: LoopbackRequest, _ form: RequestParameters) -> Bool {
         request.headers["Authorization"] != nil
             || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
     }
 
     /// Authenticates the client that sent a request
     /// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
-    func authenticate(_ request: LoopbackRequest, _ form: Form) throws(TokenEndpointError) -> Client {
+    func authenticate(_ request: LoopbackRequest, _ form: RequestParameters) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
         guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
             throw TokenEndpointError(code: "invalid_request", description: "the client uses two authentication methods")
@@ -147,7 +147,10 @@ final class ClientRegister: Sendable {
         guard let client = client(claims["iss"]?.string ?? ""), case .key(let key) = client.credential else {
             throw Self.invalidClient("the assertion's issuer isn't a client with a key")
         }
-        try checkAudience(claims["aud"])
+        let named = claims["aud"]?.array?.map(\.string) ?? [claims["aud"]?.string]
+        if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
+            throw invalidAssertion("the assertion's audience includes other servers")
+        }
         let token = try verify(assertion, of: client, key: key)
         guard let identifier = token.registered.jwtID else {
             throw invalidAssertion("the assertion has no jti")
@@ -164,14 +167,6 @@ final class ClientRegister: Sendable {
     /// A Boolean value that indicates whether the token endpoint is a valid audience.
     private var acceptsTokenEndpoint: Bool {
         configuration.dialect == .govUKOneLogin || configuration.assertionAudience == .issuerOrTokenEndpoint
-    }
-
-    /// Checks that GOV.UK One Login is each member of the audience.
-    private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
-        let named = audience?.array?.map(\.string) ?? [audience?.string]
-        if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
-            throw invalidAssertion("the assertion's audience includes other servers")
-        }
     }
 
     private func verify(

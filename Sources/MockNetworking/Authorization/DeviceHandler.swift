@@ -32,62 +32,60 @@ final class DeviceHandler: Sendable {
         self.configuration = configuration
     }
 
-    /// Starts a backchannel authentication, whose user code is the user
-    /// ([OpenID Connect CIBA Core 1.0
-    /// §7.3](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#successful_authentication_request_acknowdlegment)).
-    func begin(_ authorization: Authorization, for user: String, notification: Notification?) -> LoopbackResponse {
-        let now = configuration.time.now()
-        let interval = configuration.deviceInterval ?? .seconds(5)
-        let id = UUID().uuidString
-        devices.withLock {
-            $0[id] = Device(
-                authorization: authorization,
-                userCode: user,
-                expiry: now + configuration.deviceCodeLifetime,
-                interval: interval,
-                next: now,
-                notification: notification
-            )
-        }
-        var body: JSONObject = [
-            "auth_req_id": .string(id),
-            "expires_in": .number(JSONNumber(configuration.deviceCodeLifetime.components.seconds)),
-        ]
-        body["interval"] = configuration.deviceInterval.map { .number(JSONNumber($0.components.seconds)) }
-        return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
-    }
-
     /// The place and the credential of a notification.
     struct Notification {
         let url: URL
         let token: String
     }
 
+    /// Starts a backchannel authentication, whose user code is the user
+    /// ([OpenID Connect CIBA Core 1.0
+    /// §7.3](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#successful_authentication_request_acknowdlegment)).
+    func begin(_ authorization: Authorization, for user: String, notification: Notification?) -> LoopbackResponse {
+        let now = configuration.time.now()
+        let id = add(authorization, userCode: user, next: now, notification)
+        return response(["auth_req_id": .string(id)])
+    }
+
     /// Starts a device authorization
     /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
     func begin(_ authorization: Authorization) -> LoopbackResponse {
-        let now = configuration.time.now()
-        let interval = configuration.deviceInterval ?? .seconds(5)
-        let code = UUID().uuidString
-        let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
-        let part = { String((1...4).map { _ in letters.randomElement() ?? "B" }) }
+        let part = { String((1...4).map { _ in "BCDFGHJKLMNPQRSTVWXZ".randomElement() ?? "B" }) }
         let userCode = "\(part())-\(part())"
-        devices.withLock {
-            $0[code] = Device(
-                authorization: authorization,
-                userCode: userCode,
-                expiry: now + configuration.deviceCodeLifetime,
-                interval: interval,
-                next: now + interval
-            )
-        }
-        var body: JSONObject = [
+        let code = add(authorization, userCode: userCode, next: configuration.time.now() + interval)
+        return response([
             "device_code": .string(code),
             "user_code": .string(userCode),
             "verification_uri": .string(verificationURI),
             "verification_uri_complete": .string("\(verificationURI)?user_code=\(userCode)"),
-            "expires_in": .number(JSONNumber(configuration.deviceCodeLifetime.components.seconds)),
-        ]
+        ])
+    }
+
+    private var interval: Duration { configuration.deviceInterval ?? .seconds(5) }
+
+    /// Adds a request, and returns its code.
+    private func add(
+        _ authorization: Authorization,
+        userCode: String,
+        next: ContinuousClock.Instant,
+        _ notification: Notification? = nil
+    ) -> String {
+        let code = UUID().uuidString
+        let device = Device(
+            authorization: authorization,
+            userCode: userCode,
+            expiry: configuration.time.now() + configuration.deviceCodeLifetime,
+            interval: interval,
+            next: next,
+            notification: notification
+        )
+        devices.withLock { $0[code] = device }
+        return code
+    }
+
+    private func response(_ members: JSONObject) -> LoopbackResponse {
+        var body = members
+        body["expires_in"] = .number(JSONNumber(configuration.deviceCodeLifetime.components.seconds))
         body["interval"] = configuration.deviceInterval.map { .number(JSONNumber($0.components.seconds)) }
         return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
     }
@@ -97,13 +95,6 @@ final class DeviceHandler: Sendable {
     /// - Parameters:
     ///   - userCode: The code that the user entered.
     ///   - subject: The user, or `nil` if they deny the request.
-    /// - Returns: Whether a device with this code is waiting.
-    func decide(_ userCode: String, subject: String?) -> Bool {
-        decision(userCode, subject: subject) != nil
-    }
-
-    /// Records a user's decision.
-    ///
     /// - Returns: The decided request and its notification, or `nil` if none is waiting.
     func decision(_ userCode: String, subject: String?) -> (id: String, notification: Notification?)? {
         let now = configuration.time.now()
@@ -124,28 +115,27 @@ final class DeviceHandler: Sendable {
     /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
     func redeem(_ code: String, clientID: String) throws(TokenEndpointError) -> Authorization {
         let now = configuration.time.now()
-        let result: Result<Authorization, TokenEndpointError> = devices.withLock { devices in
+        return try devices.withLock { devices throws(TokenEndpointError) in
             guard var device = devices[code], device.authorization.clientID == clientID else {
-                return .failure(Self.error("invalid_grant", "the device code is unknown"))
+                throw .invalidGrant("the device code is unknown")
             }
             defer { devices[code] = device }
-            guard now < device.expiry else { return .failure(Self.error("expired_token", "the code has expired")) }
+            guard now < device.expiry else { throw Self.error("expired_token", "the code has expired") }
             if now < device.next {
                 device.interval += .seconds(5)
                 device.next = now + device.interval
-                return .failure(Self.error("slow_down", "the device polls too often"))
+                throw Self.error("slow_down", "the device polls too often")
             }
             device.next = now + device.interval
             switch device.status {
-            case .pending: return .failure(Self.error("authorization_pending", "the user has not decided yet"))
-            case .denied: return .failure(Self.error("access_denied", "the user has refused"))
-            case .used: return .failure(Self.error("invalid_grant", "the device code was already used"))
+            case .pending: throw Self.error("authorization_pending", "the user has not decided yet")
+            case .denied: throw Self.error("access_denied", "the user has refused")
+            case .used: throw .invalidGrant("the device code was already used")
             case .approved(let subject):
                 device.status = .used
-                return .success(device.authorization.of(subject))
+                return device.authorization.of(subject)
             }
         }
-        return try result.get()
     }
 
     private static func error(_ code: String, _ description: String) -> TokenEndpointError {

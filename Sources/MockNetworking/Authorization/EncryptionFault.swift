@@ -8,58 +8,37 @@ extension MockAuthorizationServer {
     /// ```swift
     /// authorization.misbehave(.encryption(.wrongKey))
     /// ```
-    public struct EncryptionFault: Sendable, Hashable {
-        enum Kind {
-            case unencrypted, unexpected, wrongKey, wrongAlgorithm, wrongEncryption, unsigned, wrongContentType
-            case nestedTwice, oversized, altered
-        }
-
-        let kind: Kind
-
+    @nonexhaustive
+    public enum EncryptionFault: Sendable, Hashable {
         /// A token that's signed only, although the client registered encryption.
-        public static let unencrypted = Self(kind: .unencrypted)
+        case unencrypted
         /// An encrypted token, although the client didn't register encryption.
-        public static let unexpected = Self(kind: .unexpected)
+        case unexpected
         /// Encryption for another key with the same ID.
-        public static let wrongKey = Self(kind: .wrongKey)
+        case wrongKey
         /// Another `alg` than the registered one.
-        public static let wrongAlgorithm = Self(kind: .wrongAlgorithm)
+        case wrongAlgorithm
         /// Another `enc` than the registered one.
-        public static let wrongEncryption = Self(kind: .wrongEncryption)
+        case wrongEncryption
         /// Claims that are encrypted but not signed.
-        public static let unsigned = Self(kind: .unsigned)
+        case unsigned
         /// A `cty` other than `JWT`.
-        public static let wrongContentType = Self(kind: .wrongContentType)
+        case wrongContentType
         /// An encrypted token inside another one.
-        public static let nestedTwice = Self(kind: .nestedTwice)
+        case nestedTwice
         /// A token of 300,000 bytes or more.
-        public static let oversized = Self(kind: .oversized)
+        case oversized
         /// A token whose authentication tag was changed.
-        public static let altered = Self(kind: .altered)
-    }
-}
-
-extension MockAuthorizationServer.Fault {
-    /// Processes the request, and encrypts the JWT in the response incorrectly.
-    ///
-    /// - Parameter fault: The fault of the encryption.
-    /// - Returns: The fault.
-    public static func encryption(_ fault: MockAuthorizationServer.EncryptionFault) -> Self {
-        Self(kind: .encrypted(fault))
+        case altered
     }
 }
 
 extension MockAuthorizationServer.EncryptionFault {
-    /// Returns a token with the fault.
-    ///
-    /// - Parameters:
-    ///   - token: The signed token.
-    ///   - recipient: The client's key and encryption, or `nil` if it registered none.
-    /// - Returns: The token.
-    /// - Throws: `TokenError` if the encryption fails.
+    /// Returns a signed token with the fault; the recipient is `nil` if the client registered no
+    /// encryption.
     func token(of token: String, for recipient: MessageRecipient?) throws -> String {
         let recipient = try recipient ?? .stranger()
-        switch kind {
+        switch self {
         case .unencrypted: return token
         case .unexpected: return try recipient.nested(token)
         case .wrongKey: return try recipient.withOtherKey(for: recipient.key.algorithm).nested(token)

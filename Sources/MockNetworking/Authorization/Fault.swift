@@ -1,5 +1,5 @@
+public import Foundation
 import Networking
-import Synchronization
 public import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -59,6 +59,24 @@ extension MockAuthorizationServer {
         /// - Returns: The fault.
         public static func response(_ response: LoopbackResponse) -> Self { Self(kind: .instead(response)) }
 
+        /// Responds with a redirect.
+        ///
+        /// - Parameters:
+        ///   - url: The target.
+        ///   - status: The status code. The default is 302.
+        /// - Returns: The fault.
+        public static func redirect(to url: URL, status: Int = 302) -> Self {
+            .response(.status(status, headers: ["Location": url.absoluteString]))
+        }
+
+        /// Responds with JSON of excessive size: `{"keys":[],"padding":"…"}`.
+        ///
+        /// - Parameter size: The size of the padding in bytes. The default is 8 MiB.
+        /// - Returns: The fault.
+        public static func huge(_ size: Int = 8 << 20) -> Self {
+            .response(.json(#"{"keys":[],"padding":"\#(String(repeating: "x", count: size))"}"#))
+        }
+
         /// A missing response to a request that isn't processed.
         public static let silence = response(.never)
 
@@ -93,33 +111,28 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// A lifetime that's a string, as some servers send it.
-        package static let textLifetime = Self.members(["expires_in": "300"])
-
         /// A missing lifetime.
         package static let noLifetime = Self.members(["expires_in": nil])
+
+        /// Signs the JWT in the response incorrectly: an ID token, which is issued with a valid
+        /// access token, or an authorization response with a valid code
+        /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)).
+        package static func signedToken(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
+            Self(kind: .signed(fault))
+        }
+
+        /// Processes the request, and encrypts the JWT in the response incorrectly.
+        ///
+        /// - Parameter fault: The fault of the encryption.
+        /// - Returns: The fault.
+        public static func encryption(_ fault: MockAuthorizationServer.EncryptionFault) -> Self {
+            Self(kind: .encrypted(fault))
+        }
 
         private static func refusal(_ status: Int, _ retryAfter: String?) -> Self {
             var headers: HTTPHeaders = [:]
             headers["Retry-After"] = retryAfter
             return .response(.status(status, headers: headers))
-        }
-    }
-}
-
-/// The faults of the next requests, in order.
-final class FaultQueue: Sendable {
-    private let faults = Mutex<[MockAuthorizationServer.Endpoint: [MockAuthorizationServer.Fault]]>([:])
-
-    func append(_ more: [MockAuthorizationServer.Fault], at endpoint: MockAuthorizationServer.Endpoint) {
-        faults.withLock { $0[endpoint, default: []] += more }
-    }
-
-    func next(at endpoint: MockAuthorizationServer.Endpoint) -> MockAuthorizationServer.Fault? {
-        faults.withLock { faults in
-            guard var rest = faults[endpoint], !rest.isEmpty else { return nil }
-            defer { faults[endpoint] = rest }
-            return rest.removeFirst()
         }
     }
 }

@@ -31,22 +31,22 @@ struct FederatedIdentity: Sendable {
 }
 
 extension ClientRegister {
-    /// Returns the client to whose workload a platform has issued a token.
+    /// Returns the client to whose workload a platform has issued a token, or `nil` if the token
+    /// names no client's workload.
     ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - audience: The required audience.
-    ///   - code: The code of the error for a token that isn't valid.
-    /// - Returns: The client, or `nil` if the token names no client's workload.
+    /// The default audience is the issuer or the token endpoint, as for a grant
+    /// ([RFC 10070 §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)).
+    ///
     /// - Throws: ``TokenEndpointError`` with the code, if the token isn't valid.
     func client(
         federatedBy token: String,
-        audience: AudienceRule,
+        audience: AudienceRule? = nil,
         code: String
     ) throws(TokenEndpointError) -> Client? {
         guard let claims = try? UnverifiedToken(token).unverifiedClaims else { return nil }
         for client in all {
             guard let identity = client.federatedIdentity, identity.isNamed(in: claims) else { continue }
+            let audience = audience ?? .containsAny(of: audiences)
             do { try identity.verify(token, audience: audience, at: configuration.serverTime.date()) } catch {
                 throw TokenEndpointError(
                     code: code,
@@ -57,19 +57,6 @@ extension ClientRegister {
             return client
         }
         return nil
-    }
-
-    /// Returns the client to whose workload a platform has issued the token of a grant, whose
-    /// audience may also be the token endpoint
-    /// ([RFC 10070 §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)).
-    ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - code: The code of the error for a token that isn't valid.
-    /// - Returns: The client, or `nil` if the token names no client's workload.
-    /// - Throws: ``TokenEndpointError`` with the code, if the token isn't valid.
-    func client(ofGrant token: String, code: String) throws(TokenEndpointError) -> Client? {
-        try client(federatedBy: token, audience: .containsAny(of: audiences), code: code)
     }
 }
 

@@ -35,35 +35,19 @@ extension MockAuthorizationServer {
         /// Another code's hash.
         package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
-        /// Signs the token with another signer, or with another key, such as a client's secret.
-        ///
-        /// - Parameter service: The signer. Its key ID is used.
-        /// - Returns: The fault.
+        /// Signs the token with another signer and its key ID, such as a client's secret.
         package static func signed(by service: any SigningService) -> Self { Self(signature: .by(service)) }
 
-        /// Issues the token with an old date, but an expiration in the future.
-        ///
-        /// - Parameter age: The time since the token was issued.
-        /// - Returns: The fault.
+        /// Issues the token with a date of an age, but an expiration in the future.
         package static func old(_ age: Duration) -> Self { Self(age: age) }
 
-        /// Changes or removes claims.
-        ///
-        /// - Parameter changes: The new values. `nil` removes a claim.
-        /// - Returns: The fault.
+        /// Changes claims; `nil` removes one.
         package static func claims(_ changes: [String: JSONValue?]) -> Self { Self(changes: changes) }
     }
 }
 
 extension MockAuthorizationServer.IDTokenFault {
-    /// Returns a signed token with the fault.
-    ///
-    /// - Parameters:
-    ///   - claims: The claims of a valid token.
-    ///   - type: The `typ` of the token. The default is `JWT`.
-    ///   - service: The server's signer.
-    /// - Returns: The token.
-    /// - Throws: `TokenError` if signing fails.
+    /// Returns a token with the fault, made from the claims of a valid one and the server's signer.
     func token(of claims: JSONObject, type: JSONValue? = nil, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {

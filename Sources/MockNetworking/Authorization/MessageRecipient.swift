@@ -7,7 +7,9 @@ import TokenGeneration
 struct MessageRecipient {
     var key: EncryptionKey
     var encryption: JWEEncryption
+}
 
+extension MessageRecipient {
     /// Returns the recipient of a kind of message, or `nil` if the client didn't register its
     /// encryption.
     ///
@@ -26,21 +28,16 @@ struct MessageRecipient {
         }
     }
 
-    private init(_ key: EncryptionKey, _ encryption: JWEEncryption) {
-        self.key = key
-        self.encryption = encryption
-    }
-
     /// Returns a recipient with a new, unknown key.
     static func stranger() throws -> Self {
-        Self(try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, .a256GCM)
+        Self(key: try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, encryption: .a256GCM)
     }
 
     /// Returns the recipient with a new key with the same ID.
     func withOtherKey(for algorithm: JWEAlgorithm) throws -> Self {
         let curve = key.jwk.curve.flatMap(KeyAgreementCurve.init(rawValue:)) ?? .p256
         let other = try DecryptionKey.generate(algorithm, on: curve, encryption: encryption)
-        return Self(other.identified(by: key.keyID).encryptionKey, encryption)
+        return Self(key: other.identified(by: key.keyID).encryptionKey, encryption: encryption)
     }
 
     /// Encrypts a signed token, or one that should be.
@@ -66,13 +63,8 @@ struct ResponseSecurity: Sendable {
     let clients: ClientRegister
     let signing: SigningState
 
-    /// Returns the response with its JWT secured.
+    /// Returns the response to send, with the faults of its JWT, if it has one.
     ///
-    /// - Parameters:
-    ///   - response: The response with a signed JWT, or any other response.
-    ///   - signature: The fault of the signature.
-    ///   - encryption: The fault of the encryption.
-    /// - Returns: The response to send.
     /// - Throws: `TokenError` if the client registered something that the server can't do.
     func secured(
         _ response: LoopbackResponse,
@@ -99,7 +91,6 @@ extension LoopbackResponse {
     fileprivate func replacingToken(
         _ replacement: (String, SecuredMessage) throws -> String
     ) throws -> Self {
-        var response = self
         if case .data(let body) = content {
             let message: SecuredMessage? =
                 switch headers["Content-Type"] {
@@ -116,11 +107,19 @@ extension LoopbackResponse {
                 return .json(object.serialized(), status: status, headers: headers)
             }
         }
+        return try changingRedirect { pairs in
+            guard let index = pairs.firstIndex(where: { $0.name == "response" }) else { return }
+            pairs[index].value = try replacement(pairs[index].value, .authorizationResponse)
+        }
+    }
+
+    /// Returns the response with changed parameters in its `Location`, if it has any.
+    func changingRedirect(_ change: (inout [(name: String, value: String)]) throws -> Void) rethrows -> Self {
         guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
-            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...]),
-            let index = pairs.firstIndex(where: { $0.name == "response" })
+            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
         else { return self }
-        pairs[index].value = try replacement(pairs[index].value, .authorizationResponse)
+        try change(&pairs)
+        var response = self
         response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
         return response
     }

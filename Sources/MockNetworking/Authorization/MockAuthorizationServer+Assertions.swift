@@ -3,21 +3,12 @@ public import TokenGeneration
 
 extension MockAuthorizationServer {
     /// The response to a custom grant.
-    public struct ExtensionAnswer: Sendable {
-        let subject: String
-        let error: String?
-
-        /// Issues tokens.
-        ///
-        /// - Parameter subject: The subject of the tokens.
-        /// - Returns: The response.
-        public static func tokens(subject: String) -> Self { Self(subject: subject, error: nil) }
-
-        /// Responds with an error.
-        ///
-        /// - Parameter code: The error code, such as `invalid_grant`.
-        /// - Returns: The response.
-        public static func error(_ code: String) -> Self { Self(subject: "", error: code) }
+    @nonexhaustive
+    public enum ExtensionAnswer: Sendable {
+        /// Issues tokens for a subject.
+        case tokens(subject: String)
+        /// Responds with an error code, such as `invalid_grant`.
+        case error(String)
     }
 
     /// Accepts JWTs of an issuer as grants ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).
@@ -26,7 +17,7 @@ extension MockAuthorizationServer {
     ///   - issuer: The `iss` of the JWTs.
     ///   - key: The key that verifies the JWTs.
     public func acceptAssertions(of issuer: String, key: VerificationKey) {
-        handlers.assertions.trust(issuer, key)
+        endpoints.assertions.trust(issuer, key)
     }
 
     /// Accepts a SAML assertion as a grant ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
@@ -37,7 +28,7 @@ extension MockAuthorizationServer {
     ///   - assertion: The assertion's XML.
     ///   - subject: The subject of the tokens.
     public func acceptSAMLAssertion(_ assertion: Data, subject: String) {
-        handlers.assertions.trust(saml: assertion, of: subject)
+        endpoints.assertions.trust(saml: assertion, of: subject)
     }
 
     /// Adds a custom grant.
@@ -49,6 +40,6 @@ extension MockAuthorizationServer {
         _ type: String,
         _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer
     ) {
-        handlers.assertions.add(type, answer)
+        endpoints.assertions.add(type, answer)
     }
 }

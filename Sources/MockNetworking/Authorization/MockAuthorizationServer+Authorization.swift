@@ -14,29 +14,15 @@ extension MockAuthorizationServer {
     }
 
     /// A user's decision about an authorization request.
-    public struct Decision: Sendable, Hashable {
-        enum Wrapped: Hashable {
-            case approved(String)
-            case refused(String)
-        }
-
-        let wrapped: Wrapped
-
-        /// Approves the request.
-        ///
-        /// - Parameter subject: The user's identifier.
-        /// - Returns: The decision.
-        public static func approved(subject: String) -> Self { Self(wrapped: .approved(subject)) }
-
+    @nonexhaustive
+    public enum Decision: Sendable, Hashable {
+        /// Approves the request, by the identifier of the user.
+        case approved(subject: String)
         /// A denial of the request, with `access_denied`.
-        public static let denied = Self(wrapped: .refused("access_denied"))
-
-        /// Fails with another error
+        case denied
+        /// Fails with another error, such as `login_required`
         /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
-        ///
-        /// - Parameter error: The error code, such as `login_required`.
-        /// - Returns: The decision.
-        public static func error(_ error: String) -> Self { Self(wrapped: .refused(error)) }
+        case error(String)
     }
 
     /// Sets the closure that decides for users.
@@ -45,7 +31,7 @@ extension MockAuthorizationServer {
     ///
     /// - Parameter decide: Returns the decision about a request.
     public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
-        handlers.codes.decide(decide)
+        endpoints.codes.decide(decide)
     }
 
     /// Opens a URL like a user's browser, and returns the URL of the server's redirect.
@@ -80,17 +66,13 @@ extension MockAuthorizationServer.Fault {
     public static func redirectParameters(_ parameters: [String: String?]) -> Self {
         Self(
             kind: .changed { response in
-                guard let location = response.headers["Location"], let mark = location.firstIndex(of: "?"),
-                    var pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
-                else { return response }
-                for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
-                    let index = pairs.firstIndex { $0.name == name } ?? pairs.endIndex
-                    pairs.removeAll { $0.name == name }
-                    if let value { pairs.insert((name, value), at: min(index, pairs.endIndex)) }
+                response.changingRedirect { pairs in
+                    for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+                        let index = pairs.firstIndex { $0.name == name } ?? pairs.endIndex
+                        pairs.removeAll { $0.name == name }
+                        if let value { pairs.insert((name, value), at: min(index, pairs.endIndex)) }
+                    }
                 }
-                var response = response
-                response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
-                return response
             }
         )
     }

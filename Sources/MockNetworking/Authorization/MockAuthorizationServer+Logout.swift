@@ -30,8 +30,7 @@ extension MockAuthorizationServer {
         content["sub"] = subject.map(JSONValue.string)
         content["sid"] = sessionID.map(JSONValue.string)
         for (name, value) in claims { content[name] = value }
-        return try JWTGenerator(header: ["typ": "logout+jwt"], payload: content, signingService: signing.service)
-            .token()
+        return try signing.token(content, header: ["typ": "logout+jwt"])
     }
 
     /// Ends the user's session, and redirects the browser to a registered URI ([OpenID Connect

@@ -11,7 +11,7 @@ extension MockAuthorizationServer {
         _ configuration: Configuration
     ) -> JSONObject {
         let algorithm = JSONValue.string(configuration.signingAlgorithm.rawValue)
-        func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
+        func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.rawValue).absoluteString) }
         var document: JSONObject = [
             "issuer": .string(server.baseURL.absoluteString + configuration.dialect.issuerPath),
             "token_endpoint": url(.token),
@@ -61,7 +61,7 @@ extension MockAuthorizationServer {
                 ("pushed_authorization_request_endpoint", .pushedAuthorizationRequests),
             ]
             document["mtls_endpoint_aliases"] = .object(
-                JSONObject(aliases.map { ($0.0, .string(mutualTLSServer.url(for: $0.1.path).absoluteString)) })
+                JSONObject(aliases.map { ($0.0, .string(mutualTLSServer.url(for: $0.1.rawValue).absoluteString)) })
             )
         }
         return document

@@ -40,7 +40,9 @@ extension MockAuthorizationServer {
         var authorization = Authorization(clientID: clientID, subject: subject, scope: scope)
         authorization.resources = audience.map { [$0] } ?? []
         authorization.keyThumbprint = keyThumbprint
-        authorization.certificateThumbprint = try certificateDER.map { try Self.hash($0, octets: 32) }
+        authorization.certificateThumbprint = try certificateDER.map { certificate in
+            Base64URL.encode(try [UInt8](certificate).withBytes { try HashFunction.sha256.hash($0) })
+        }
         var changes = claims
         if let key = authorization.keyThumbprint, let certificate = authorization.certificateThumbprint {
             changes["cnf"] = JSONValue.object(["jkt": .string(key), "x5t#S256": .string(certificate)])
@@ -74,16 +76,8 @@ extension MockAuthorizationServer {
         claims: [String: JSONValue?] = [:],
         fault: IDTokenFault? = nil
     ) throws -> String {
-        let now = Int(time.date().timeIntervalSince1970)
-        var content: JSONObject = [
-            "iss": .string(metadata.issuer),
-            "sub": .string(subject),
-            "aud": .string(clientID),
-            "iat": .number(JSONNumber(now)),
-            "exp": .number(JSONNumber(now + 300)),
-            "auth_time": .number(JSONNumber(now)),
-        ]
-        content["nonce"] = nonce.map(JSONValue.string)
+        let authorization = Authorization(clientID: clientID, subject: subject, scope: "")
+        var content = tokens.idTokenClaims(authorization, nonce: nonce)
         let service = signing.service
         let hashes = [("at_hash", accessToken), ("c_hash", code), ("s_hash", state)]
         for case (let name, let text?) in hashes {
@@ -91,11 +85,5 @@ extension MockAuthorizationServer {
         }
         for (name, value) in claims { content[name] = value }
         return try (fault ?? IDTokenFault()).token(of: content, signedBy: service)
-    }
-
-    /// Returns the first bytes of the SHA-256 hash, in base64url.
-    private static func hash(_ data: Data, octets: Int) throws -> String {
-        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-        return Base64URL.encode(Array(digest.prefix(octets)))
     }
 }

@@ -18,7 +18,7 @@ extension MockAuthorizationServer {
     }
 
     /// Returns the claims of the user that a token belongs to.
-    func userInfoResponse(to request: LoopbackRequest, signing service: any SigningService) throws -> LoopbackResponse {
+    func userInfoResponse(to request: LoopbackRequest) throws -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let token = field.value(ofScheme: "Bearer") ?? field.value(ofScheme: "DPoP") ?? ""
         guard let authorization = authorization(for: token) else { return .status(401) }
@@ -34,9 +34,7 @@ extension MockAuthorizationServer {
         }
         claims["iss"] = .string(metadata.issuer)
         claims["aud"] = .string(authorization.clientID)
-        guard let text = try? JWTGenerator(payload: claims, signingService: service).token() else {
-            return .status(500)
-        }
+        guard let text = try? signing.token(claims) else { return .status(500) }
         return .text(text, headers: ["Content-Type": "application/jwt"])
     }
 }

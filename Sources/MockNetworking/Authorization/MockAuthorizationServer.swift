@@ -41,19 +41,19 @@ public final class MockAuthorizationServer: Sendable {
     /// The server's identifier and endpoints, for configuring clients.
     public let metadata: AuthorizationServer
 
-    let signing: SigningState
-    let tokens: TokenLedger
-    let clients: ClientRegister
-    let handlers: GrantHandlers
+    let endpoints: TokenEndpointResponder
     /// The server on the second port, for clients with a certificate.
     private let mutualTLSServer: LoopbackServer?
-    private let faults = FaultQueue()
-    private let proofs: ProofHandler
-    private let requests: AuthorizationRequestHandler
+    /// The faults of the next requests to each endpoint.
+    private let faults = Dictionary(
+        uniqueKeysWithValues: Endpoint.allCases.map { ($0, Script<Fault>([], repeatsLast: false)) }
+    )
     private let userBook = Mutex(Users())
-    private let initialAccessToken: Secret?
-    private let configuration: Configuration
-    let time: TimeSource
+
+    var tokens: TokenLedger { endpoints.tokens }
+    var signing: SigningState { endpoints.tokens.signing }
+    var clients: ClientRegister { endpoints.clients }
+    var time: TimeSource { endpoints.configuration.serverTime }
 
     private init(_ configuration: Configuration, clients: [Client]) throws {
         var serverConfiguration = LoopbackServer.Configuration()
@@ -68,37 +68,26 @@ public final class MockAuthorizationServer: Sendable {
             metadata: Self.metadataDocument(server, mutualTLSServer, configuration),
             issuer: issuer
         )
-        signing = try SigningState(configuration.signingAlgorithm)
-        tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
-        self.clients = ClientRegister(
+        let signing = try SigningState(configuration.signingAlgorithm)
+        let tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
+        let clients = ClientRegister(
             try clients + configuration.clientDocuments.map { try Client($0) },
             metadata: metadata,
             configuration: configuration
         )
-        handlers = GrantHandlers(
-            codes: AuthorizationHandler(
-                clients: self.clients,
-                tokens: tokens,
-                signing: signing,
-                issuer: issuer,
-                configuration: configuration
-            ),
+        endpoints = TokenEndpointResponder(
+            clients: clients,
+            tokens: tokens,
+            proofs: ProofHandler(configuration),
+            codes: AuthorizationHandler(clients: clients, tokens: tokens),
             devices: DeviceHandler(
                 verificationURI: server.url(for: "/device").absoluteString,
                 configuration: configuration
             ),
-            assertions: AssertionHandler(metadata: metadata, configuration: configuration)
+            assertions: AssertionHandler(clients: clients),
+            requests: AuthorizationRequestHandler(clients: clients),
+            urls: [metadata, metadata.usingMutualTLSAliases()].map(\.tokenEndpoint.absoluteString)
         )
-        proofs = ProofHandler(configuration)
-        requests = AuthorizationRequestHandler(
-            issuer: issuer,
-            clients: self.clients,
-            decryptionKeys: configuration.decryptionKeys,
-            time: configuration.serverTime
-        )
-        initialAccessToken = configuration.initialAccessToken
-        self.configuration = configuration
-        time = configuration.serverTime
         addRoutes()
     }
 
@@ -144,7 +133,7 @@ public final class MockAuthorizationServer: Sendable {
     ///   - scope: The granted scope.
     /// - Returns: The token.
     public func issueRefreshToken(clientID: String, subject: String, scope: String = "") -> Secret {
-        Secret(tokens.issueRefreshToken(Authorization(clientID: clientID, subject: subject, scope: scope)))
+        Secret(tokens.beginFamily(Authorization(clientID: clientID, subject: subject, scope: scope)).refreshToken)
     }
 
     /// Revokes one access token.
@@ -170,7 +159,7 @@ public final class MockAuthorizationServer: Sendable {
     /// - Parameter accessToken: The token.
     /// - Returns: `true` if a resource server should accept the token.
     public func isActive(_ accessToken: String) -> Bool {
-        tokens.isActive(accessToken)
+        authorization(for: accessToken) != nil
     }
 
     /// Returns the parameters of a pushed authorization request
@@ -179,7 +168,7 @@ public final class MockAuthorizationServer: Sendable {
     /// - Parameter requestURI: The request's URI.
     /// - Returns: The parameters, or `nil` if the request is unknown. The request remains usable.
     public func pushedAuthorizationRequest(_ requestURI: String) -> [String: String]? {
-        requests.pushedParameters(requestURI)
+        endpoints.requests.pushedParameters(requestURI)
     }
 
     /// Changes the users of the UserInfo endpoint.
@@ -216,8 +205,8 @@ public final class MockAuthorizationServer: Sendable {
     /// - Returns: A handler for a route of any ``LoopbackServer``.
     public func protecting(
         scope: String? = nil,
-        _ handler: @escaping LoopbackRoutes.Handler
-    ) -> LoopbackRoutes.Handler {
+        _ handler: @escaping LoopbackServer.Handler
+    ) -> LoopbackServer.Handler {
         { [self] request in
             try await protectedResponse(to: request, scope: scope, handler).dated(time)
         }
@@ -226,7 +215,7 @@ public final class MockAuthorizationServer: Sendable {
     private func protectedResponse(
         to request: LoopbackRequest,
         scope: String?,
-        _ handler: LoopbackRoutes.Handler
+        _ handler: LoopbackServer.Handler
     ) async throws -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let isDPoP = field.value(ofScheme: "DPoP") != nil
@@ -247,7 +236,7 @@ public final class MockAuthorizationServer: Sendable {
                     throw .rejected("the access token can't be hashed")
                 }
                 let expectation = DPoPVerifier.Expectation.resource(accessToken: bound)
-                _ = try await proofs.check(request, urls: urls, place: "resource", for: expectation)
+                _ = try await endpoints.proofs.check(request, urls: urls, place: "resource", for: expectation)
             } catch {
                 guard case .nonceNeeded(let nonce) = error else { return refusal("invalid_dpop_proof") }
                 var response = refusal("use_dpop_nonce")
@@ -259,18 +248,8 @@ public final class MockAuthorizationServer: Sendable {
             return refusal("insufficient_scope", status: 403, more: #", scope="\#(scope)""#)
         }
         var response = try await handler(request)
-        if isDPoP { response.headers["DPoP-Nonce"] = proofs.nonce(of: "resource") }
+        if isDPoP { response.headers["DPoP-Nonce"] = endpoints.proofs.nonce(of: "resource") }
         return response
-    }
-
-    /// Responds to the next token requests with the given responses, in order, instead of tokens.
-    ///
-    /// The server doesn't process these requests. When the responses are used up, it works normally
-    /// again.
-    ///
-    /// - Parameter responses: The responses, such as an error, an HTML page or a cut connection.
-    public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        faults.append(responses.map(Fault.response), at: .token)
     }
 
     /// Adds faults for the next requests to an endpoint, in order.
@@ -281,11 +260,11 @@ public final class MockAuthorizationServer: Sendable {
     ///   - endpoint: The endpoint. The default is the token endpoint.
     ///   - faults: The faults, one for each request.
     public func misbehave(at endpoint: Endpoint = .token, _ faults: Fault...) {
-        self.faults.append(faults, at: endpoint)
+        self.faults[endpoint]?.append(faults)
     }
 
     /// Requires a new nonce in proofs from now on; the previous one is still accepted.
-    package func changeNonces() { proofs.changeNonces() }
+    package func changeNonces() { endpoints.proofs.changeNonces() }
 
     /// The number of times that a client used a replaced refresh token, which revoked all tokens
     /// derived from it.
@@ -293,51 +272,45 @@ public final class MockAuthorizationServer: Sendable {
 
     private func addRoutes() {
         let document = metadata.metadata.serialized()
-        let endpoint = TokenEndpointResponder(
-            clients: clients,
-            tokens: tokens,
-            proofs: proofs,
-            handlers: handlers,
-            configuration: configuration,
-            urls: [metadata, metadata.usingMutualTLSAliases()].map(\.tokenEndpoint.absoluteString)
-        )
-        on(.post, .token) { await endpoint.tokenResponse(to: $0) }
-        on(.post, .revocation) { endpoint.revocationResponse(to: $0) }
-        on(.post, .introspection) { endpoint.introspectionResponse(to: $0) }
-        on(.post, .pushedAuthorizationRequests) { [requests] in endpoint.pushResponse(to: $0, requests) }
+        let endpoints = endpoints
+        on(.post, .token) { request in
+            endpoints.configuration.dialect.formatted(await endpoints.tokenResponse(to: request), for: request)
+        }
+        on(.post, .revocation) { endpoints.revocationResponse(to: $0) }
+        on(.post, .introspection) { endpoints.introspectionResponse(to: $0) }
+        on(.post, .pushedAuthorizationRequests) { endpoints.pushResponse(to: $0) }
         let registration = RegistrationHandler(
             clients: clients,
-            initialAccessToken: initialAccessToken,
-            url: server.url(for: Endpoint.registration.path).absoluteString
+            url: server.url(for: Endpoint.registration.rawValue).absoluteString
         )
         on(.post, .registration) { registration.response(to: $0) }
         for method in [HTTPMethod.get, .put, .delete] {
-            on(method, .registration, path: Endpoint.registration.path + "/*") { registration.response(to: $0) }
+            on(method, .registration, path: Endpoint.registration.rawValue + "/*") { registration.response(to: $0) }
         }
         // Weak, because the server owns the route.
         on(.get, .userInfo) { [weak self] request in
             guard let self else { return .status(503) }
-            return try await protecting { try self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
+            return try await protecting { try self.userInfoResponse(to: $0) }(request)
         }
-        on(.post, .backchannelAuthentication) { endpoint.backchannelResponse(to: $0) }
-        on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
+        on(.post, .backchannelAuthentication) { endpoints.backchannelResponse(to: $0) }
+        on(.post, .deviceAuthorization) { endpoints.deviceAuthorizationResponse(to: $0) }
         for method in [HTTPMethod.get, .post] {
-            on(method, .authorization) { [handlers, requests] request in
+            on(method, .authorization) { request in
                 let items = method == .get ? request.queryItems : request.formItems
-                return handlers.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
+                let parameters = items.map { ($0.name, $0.value ?? "") }
+                return endpoints.codes.response(to: parameters, resolvedBy: endpoints.requests)
             }
-        }
-        for method in [HTTPMethod.get, .post] {
             // Weak, because the server owns the route.
             on(method, .endSession) { [weak self] request in
                 guard let self else { return .status(503) }
                 return logoutResponse(to: method == .get ? request.queryItems : request.formItems)
             }
         }
-        let encryptionKeys = configuration.decryptionKeys.map(\.encryptionKey.jwk)
+        let encryptionKeys = endpoints.configuration.decryptionKeys.map(\.encryptionKey.jwk)
         on(.get, .keys) { [signing] _ in .json(JWKSet(keys: signing.keys.keys + encryptionKeys).serialized()) }
         // Both specifications for issuers with a path, and the paths without it.
-        let issuerPath = configuration.dialect.issuerPath == "/" ? "" : configuration.dialect.issuerPath
+        let path = endpoints.configuration.dialect.issuerPath
+        let issuerPath = path == "/" ? "" : path
         for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
             for path in Set([path, path + issuerPath, issuerPath + path]) {
                 on(.get, .metadata, path: path) { _ in .json(document) }
@@ -350,11 +323,11 @@ public final class MockAuthorizationServer: Sendable {
         _ method: HTTPMethod,
         _ endpoint: Endpoint,
         path: String? = nil,
-        _ handler: @escaping LoopbackRoutes.Handler
+        _ handler: @escaping LoopbackServer.Handler
     ) {
         let security = ResponseSecurity(clients: clients, signing: signing)
-        let answer: LoopbackRoutes.Handler = { [faults, time] request in
-            switch faults.next(at: endpoint)?.kind {
+        let answer: LoopbackServer.Handler = { [script = faults[endpoint], time] request in
+            switch script?.next()?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try security.secured(try await handler(request))).dated(time)
             case .signed(let fault): try security.secured(try await handler(request), signature: fault).dated(time)
@@ -362,8 +335,8 @@ public final class MockAuthorizationServer: Sendable {
             case nil: try security.secured(try await handler(request)).dated(time)
             }
         }
-        server.on(method, path ?? endpoint.path, answer)
-        mutualTLSServer?.on(method, path ?? endpoint.path, answer)
+        server.on(method, path ?? endpoint.rawValue, answer)
+        mutualTLSServer?.on(method, path ?? endpoint.rawValue, answer)
     }
 }
 

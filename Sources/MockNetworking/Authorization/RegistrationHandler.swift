@@ -19,12 +19,10 @@ final class RegistrationHandler: Sendable {
 
     private let registrations = Mutex<[String: Registration]>([:])
     private let clients: ClientRegister
-    private let initialAccessToken: Secret?
     private let url: String
 
-    init(clients: ClientRegister, initialAccessToken: Secret?, url: String) {
+    init(clients: ClientRegister, url: String) {
         self.clients = clients
-        self.initialAccessToken = initialAccessToken
         self.url = url
     }
 
@@ -33,6 +31,7 @@ final class RegistrationHandler: Sendable {
             let path = request.path.split(separator: "/")
             let token = request.headers["Authorization"]?.value(ofScheme: "Bearer")
             guard path.count == 2 else {
+                let initialAccessToken = clients.configuration.initialAccessToken
                 guard initialAccessToken == nil || token.map({ Secret($0) }) == initialAccessToken else {
                     throw Self.invalidToken
                 }

@@ -32,6 +32,11 @@ final class SigningState: Sendable {
         }
     }
 
+    /// Signs a token with the current key.
+    func token(_ claims: JSONObject, header: JSONObject = [:]) throws -> String {
+        try JWTGenerator(header: header, payload: claims, signingService: service).token()
+    }
+
     /// Generates a key with the caller's key ID, or with its thumbprint as the key ID.
     static func newService(
         _ algorithm: JWSAlgorithm,

@@ -13,13 +13,17 @@ extension TokenEndpointResponder {
 
     // MARK: Users
 
-    func codeResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
-        let (issued, refreshToken) = try handlers.codes.redeem(
+    func codeResponse(
+        _ form: RequestParameters,
+        _ client: Client,
+        _ bond: Bond
+    ) throws(TokenEndpointError) -> LoopbackResponse {
+        let (issued, refreshToken) = try codes.redeem(
             form,
             clientID: client.id,
             keyThumbprint: bond.keyThumbprint
         )
-        let authorization = try narrowed(issued.authorization, by: form.request)
+        let authorization = try narrowed(issued.authorization, by: form)
         return tokenResponse(
             to: authorization,
             bond,
@@ -30,9 +34,9 @@ extension TokenEndpointResponder {
 
     func deviceAuthorizationResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
-            return handlers.devices.begin(try configuration.authorization(client, form.request))
+            return devices.begin(try configuration.authorization(client, form))
         }
     }
 
@@ -40,7 +44,7 @@ extension TokenEndpointResponder {
     /// §7](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#auth_backchannel_endpoint)).
     func backchannelResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
             let hints = ["login_hint", "login_hint_token", "id_token_hint"].compactMap { form[$0] }
             guard hints.count == 1, form["scope"]?.split(separator: " ").contains("openid") == true else {
@@ -54,8 +58,8 @@ extension TokenEndpointResponder {
                 }
                 notification = DeviceHandler.Notification(url: url, token: token)
             }
-            return handlers.devices.begin(
-                try configuration.authorization(client, form.request),
+            return devices.begin(
+                try configuration.authorization(client, form),
                 for: user,
                 notification: notification
             )
@@ -64,11 +68,11 @@ extension TokenEndpointResponder {
 
     func deviceResponse(
         _ name: String,
-        _ form: Form,
+        _ form: RequestParameters,
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        var authorization = try handlers.devices.redeem(try form.required(name), clientID: client.id)
+        var authorization = try devices.redeem(try form.required(name), clientID: client.id)
         let (refreshToken, family) = tokens.beginFamily(authorization)
         authorization.family = family
         return tokenResponse(
@@ -81,7 +85,7 @@ extension TokenEndpointResponder {
 
     private func idToken(_ authorization: Authorization, nonce: String?) -> JSONObject {
         guard authorization.scope.split(separator: " ").contains("openid"),
-            let token = tokens.issueIDToken(authorization, nonce: nonce)
+            let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nonce))
         else { return [:] }
         return ["id_token": .string(token)]
     }
@@ -105,43 +109,43 @@ extension TokenEndpointResponder {
     // MARK: Token exchange
 
     /// Exchanges a token ([RFC 8693 §2](https://www.rfc-editor.org/rfc/rfc8693#section-2)).
-    func exchangeResponse(_ form: Form, _ client: Client?, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse
-    {
+    func exchangeResponse(
+        _ form: RequestParameters,
+        _ client: Client?,
+        _ bond: Bond
+    ) throws(TokenEndpointError) -> LoopbackResponse {
         let subject = try exchanged(form, "subject_token")
         let federated = clients.client(subject.clientID).flatMap { $0.federatedIdentity == nil ? nil : $0 }
         let client = client ?? federated ?? Client(id: subject.clientID, authentication: .none)
-        var authorization = try configuration.authorization(client, form.request).of(subject.subject)
+        var authorization = try configuration.authorization(client, form).of(subject.subject)
         if form["scope"] == nil { authorization.scope = subject.scope }
-        authorization.resources += form.request.values("audience")
+        authorization.resources += form.values("audience")
         authorization.actors = subject.actors
         if form["actor_token"] != nil {
             authorization.actors.insert(try exchanged(form, "actor_token").subject, at: 0)
         } else if form["actor_token_type"] != nil {
-            throw TokenEndpointError(
-                code: "invalid_request",
-                description: "actor_token_type requires an actor_token"
-            )
+            throw TokenEndpointError(code: "invalid_request", description: "actor_token_type requires an actor_token")
         }
         switch form["requested_token_type"] ?? Self.accessTokenType {
         case Self.accessTokenType, Self.jwtType:
             let type = form["requested_token_type"] ?? Self.accessTokenType
             return tokenResponse(to: authorization, bond, extra: ["issued_token_type": .string(type)])
         case Self.refreshTokenType:
-            let token = tokens.issueRefreshToken(authorization)
-            return other(token, Self.refreshTokenType)
+            return other(tokens.beginFamily(authorization).refreshToken, Self.refreshTokenType)
         case Self.idTokenType:
-            return other(tokens.issueIDToken(authorization, nonce: nil) ?? "", Self.idTokenType)
+            let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nil))
+            return other(token ?? "", Self.idTokenType)
         default:
             throw TokenEndpointError(code: "invalid_request", description: "the requested token type isn't supported")
         }
     }
 
     /// Returns the authorization of a token to exchange.
-    private func exchanged(_ form: Form, _ name: String) throws(TokenEndpointError) -> Authorization {
+    private func exchanged(_ form: RequestParameters, _ name: String) throws(TokenEndpointError) -> Authorization {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")
         if [Self.jwtType, Self.idTokenType].contains(type),
-            let client = try clients.client(ofGrant: token, code: "invalid_request")
+            let client = try clients.client(federatedBy: token, code: "invalid_request")
         {
             return Authorization(
                 clientID: client.id,
@@ -169,21 +173,17 @@ extension TokenEndpointResponder {
 
     func extensionResponse(
         _ type: String,
-        _ form: Form,
+        _ form: RequestParameters,
         _ client: Client,
         _ bond: Bond
     ) throws -> LoopbackResponse {
-        guard let grant = handlers.assertions.answer(to: type) else {
+        guard let grant = assertions.answer(to: type) else {
             throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
         }
-        let answer = try grant(form.request.fields)
-        if let error = answer.error { throw TokenEndpointError(code: error, description: "the grant was denied") }
-        return tokenResponse(to: try configuration.authorization(client, form.request).of(answer.subject), bond)
-    }
-
-    /// Returns the error of the server's dialect, which comes before all other checks.
-    func dialectRefusal(of request: LoopbackRequest) -> LoopbackResponse? {
-        guard configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty else { return nil }
-        return .text("Forbidden", status: 403)
+        switch try grant(form.fields) {
+        case .tokens(let subject):
+            return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
+        case .error(let code): throw TokenEndpointError(code: code, description: "the grant was denied")
+        }
     }
 }

@@ -26,6 +26,10 @@ struct TokenEndpointError: Error {
     /// Additional members of the response.
     var members: JSONObject = [:]
 
+    static func invalidGrant(_ description: String) -> Self {
+        Self(code: "invalid_grant", description: description)
+    }
+
     var response: LoopbackResponse {
         var body: JSONObject = ["error": .string(code), "error_description": .string(description)]
         for member in members { body[member.name] = member.value }
@@ -38,18 +42,19 @@ struct TokenEndpointResponder: Sendable {
     let clients: ClientRegister
     let tokens: TokenLedger
     let proofs: ProofHandler
-    let handlers: GrantHandlers
-    let configuration: MockAuthorizationServer.Configuration
+    let codes: AuthorizationHandler
+    let devices: DeviceHandler
+    let assertions: AssertionHandler
+    let requests: AuthorizationRequestHandler
     /// The token endpoint's URLs, including that for clients with a certificate.
     let urls: [String]
 
-    func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
-        let response = await unformattedTokenResponse(to: request)
-        return configuration.dialect.formatted(response, for: request)
-    }
+    var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
-    private func unformattedTokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
-        if let refusal = dialectRefusal(of: request) { return refusal }
+    func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
+        if configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty {
+            return .text("Forbidden", status: 403)
+        }
         // Proofs come first, because a request without the required nonce must not use up its
         // refresh token.
         let bond: Bond
@@ -61,12 +66,12 @@ struct TokenEndpointResponder: Sendable {
                 }
             )
         } catch { return error.response }
-        let requested = try? Form(request)["grant_type"].flatMap(GrantType.init(rawValue:))
+        let requested = try? RequestParameters(form: request)["grant_type"].flatMap(GrantType.init(rawValue:))
         return answer(to: requested) {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let type = try form.required("grant_type")
             let grant = GrantType(rawValue: type).flatMap { configuration.dialect.supports($0) ? $0 : nil }
-            guard grant != nil || handlers.assertions.answer(to: type) != nil else {
+            guard grant != nil || assertions.answer(to: type) != nil else {
                 throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
             }
             // Some services exchange tokens without client authentication.
@@ -75,9 +80,9 @@ struct TokenEndpointResponder: Sendable {
             }
             // A platform's token also names the client.
             if grant == .jwtBearer, !clients.isAttempted(request, form),
-                let client = try clients.client(ofGrant: try form.required("assertion"), code: "invalid_grant")
+                let client = try clients.client(federatedBy: try form.required("assertion"), code: "invalid_grant")
             {
-                return tokenResponse(to: try configuration.authorization(client, form.request), bond)
+                return tokenResponse(to: try configuration.authorization(client, form), bond)
             }
             let client = try clients.authenticate(request, form)
             switch grant {
@@ -89,7 +94,7 @@ struct TokenEndpointResponder: Sendable {
                     )
                 }
                 try configuration.dialect.check(scope: form["scope"] ?? "", of: grant)
-                return tokenResponse(to: try configuration.authorization(client, form.request), bond)
+                return tokenResponse(to: try configuration.authorization(client, form), bond)
             case .refreshToken:
                 let (authorization, successor) = try tokens.useRefreshToken(
                     try form.required("refresh_token"),
@@ -97,7 +102,7 @@ struct TokenEndpointResponder: Sendable {
                     scope: form["scope"]
                 )
                 return tokenResponse(
-                    to: try narrowed(authorization, by: form.request),
+                    to: try narrowed(authorization, by: form),
                     bond,
                     refreshToken: successor
                 )
@@ -106,11 +111,11 @@ struct TokenEndpointResponder: Sendable {
             case .backchannel: return try deviceResponse("auth_req_id", form, client, bond)
             case .tokenExchange: return try exchangeResponse(form, client, bond)
             case .jwtBearer:
-                let subject = try handlers.assertions.subject(ofJWT: try form.required("assertion"))
-                return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+                let subject = try assertions.subject(ofJWT: try form.required("assertion"))
+                return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
             case .samlBearer:
-                let subject = try handlers.assertions.subject(ofSAML: try form.required("assertion"))
-                return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+                let subject = try assertions.subject(ofSAML: try form.required("assertion"))
+                return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
             case nil: return try extensionResponse(type, form, client, bond)
             }
         }
@@ -118,11 +123,34 @@ struct TokenEndpointResponder: Sendable {
 
     func revocationResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
-            let form = try Form(request)
+            let form = try RequestParameters(form: request)
             let client = try clients.authenticate(request, form)
             tokens.revoke(try form.required("token"), clientID: client.id)
             // Revoking an unknown token is a success (RFC 7009 §2.2).
             return .status(200)
+        }
+    }
+
+    /// Responds with a token's claims
+    /// ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)), or with a JWT if the
+    /// client accepts only that
+    /// ([RFC 9701 §4](https://www.rfc-editor.org/rfc/rfc9701#section-4)).
+    ///
+    /// Every registered client may introspect every token.
+    func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
+        answer {
+            let form = try RequestParameters(form: request)
+            let client = try clients.authenticate(request, form)
+            let claims = tokens.introspection(of: try form.required("token")) ?? ["active": false]
+            let type = "application/token-introspection+jwt"
+            if request.headers["Accept"] == type {
+                guard !client.isPublic else {
+                    throw TokenEndpointError(code: "invalid_request", description: "the client must authenticate")
+                }
+                let headers: HTTPHeaders = ["Content-Type": type, "Cache-Control": "no-store"]
+                return .text(try tokens.introspectionResponse(with: claims, for: client.id), headers: headers)
+            }
+            return .json(claims.serialized(), headers: ["Cache-Control": "no-store"])
         }
     }
 
@@ -186,37 +214,5 @@ struct TokenEndpointResponder: Sendable {
         } catch {
             return TokenEndpointError(code: "server_error", description: "\(error)", status: 500).response
         }
-    }
-}
-
-/// The parameters of a form request; most of them must not be repeated
-/// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
-struct Form {
-    let request: RequestParameters
-
-    /// The parameters without those that authenticate the client.
-    var requestParameters: RequestParameters {
-        request.without(["client_secret", "client_assertion", "client_assertion_type"])
-    }
-
-    init(_ request: LoopbackRequest) throws(TokenEndpointError) {
-        let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
-        guard type?.lowercased() == "application/x-www-form-urlencoded" else {
-            throw TokenEndpointError(code: "invalid_request", description: "the request isn't a form")
-        }
-        self.request = RequestParameters(request.formItems.map { ($0.name, $0.value ?? "") })
-        guard !self.request.hasRepetition else {
-            throw TokenEndpointError(code: "invalid_request", description: "a parameter is repeated")
-        }
-    }
-
-    /// Returns a parameter; an empty value counts as missing.
-    subscript(name: String) -> String? { request[name] }
-
-    func required(_ name: String) throws(TokenEndpointError) -> String {
-        guard let value = self[name] else {
-            throw TokenEndpointError(code: "invalid_request", description: "the parameter \(name) is missing")
-        }
-        return value
     }
 }

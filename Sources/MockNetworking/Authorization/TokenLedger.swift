@@ -23,12 +23,6 @@ struct Authorization: Sendable {
     /// The roles of the client in the dialect of Entra.
     var roles: [String] = []
 
-    init(clientID: String, subject: String, scope: String) {
-        self.clientID = clientID
-        self.subject = subject
-        self.scope = scope
-    }
-
     /// Returns the authorization with another subject.
     func of(_ subject: String) -> Self {
         var authorization = Self(clientID: clientID, subject: subject, scope: scope)
@@ -65,9 +59,9 @@ final class TokenLedger: Sendable {
     }
 
     private let state = Mutex(State())
-    private let issuer: String
-    private let signing: SigningState
-    private let configuration: MockAuthorizationServer.Configuration
+    let issuer: String
+    let signing: SigningState
+    let configuration: MockAuthorizationServer.Configuration
 
     init(
         issuer: String,
@@ -87,13 +81,7 @@ final class TokenLedger: Sendable {
     // MARK: Access tokens
 
     /// Issues a token in the format of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), or of
-    /// the dialect.
-    ///
-    /// - Parameters:
-    ///   - authorization: The token's permissions.
-    ///   - changes: Additional or changed claims. `nil` removes a claim.
-    /// - Returns: The token, and its lifetime.
-    /// - Throws: `TokenError` if signing fails.
+    /// the dialect, with additional or changed claims, of which `nil` removes one.
     func issueAccessToken(
         _ authorization: Authorization,
         changing changes: [String: JSONValue?] = [:]
@@ -124,8 +112,7 @@ final class TokenLedger: Sendable {
         if let prefix = dialect.opaquePrefix(authorization) {
             token = prefix + UUID().uuidString
         } else {
-            let header = dialect.accessTokenHeader
-            token = try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
+            token = try signing.token(claims, header: dialect.accessTokenHeader)
         }
         if let recipient = configuration.accessTokenRecipient { token = try recipient.encrypt(signedToken: token) }
         let expiry = configuration.time.now() + lifetime
@@ -171,9 +158,9 @@ final class TokenLedger: Sendable {
         return claims
     }
 
-    /// Issues an ID token
+    /// Returns the claims of an ID token
     /// ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
-    func issueIDToken(_ authorization: Authorization, nonce: String?) -> String? {
+    func idTokenClaims(_ authorization: Authorization, nonce: String?) -> JSONObject {
         let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(authorization.subject), "aud": .string(authorization.clientID),
@@ -181,7 +168,7 @@ final class TokenLedger: Sendable {
             "auth_time": .number(JSONNumber(issued)),
         ]
         claims["nonce"] = nonce.map(JSONValue.string)
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
+        return claims
     }
 
     /// Returns an introspection response as a JWT
@@ -192,12 +179,7 @@ final class TokenLedger: Sendable {
             "iat": .number(JSONNumber(Int(configuration.serverTime.date().timeIntervalSince1970))),
             "token_introspection": .object(members),
         ]
-        let header: JSONObject = ["typ": "token-introspection+jwt"]
-        return try JWTGenerator(header: header, payload: claims, signingService: signing.service).token()
-    }
-
-    func isActive(_ accessToken: String) -> Bool {
-        authorization(for: accessToken) != nil
+        return try signing.token(claims, header: ["typ": "token-introspection+jwt"])
     }
 
     func revoke(_ accessToken: String) {
@@ -209,8 +191,6 @@ final class TokenLedger: Sendable {
     }
 
     // MARK: Refresh tokens
-
-    func issueRefreshToken(_ authorization: Authorization) -> String { beginFamily(authorization).refreshToken }
 
     /// Issues a refresh token that starts a chain.
     func beginFamily(_ authorization: Authorization) -> (refreshToken: String, family: Int) {
@@ -241,32 +221,30 @@ final class TokenLedger: Sendable {
     ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
         let now = configuration.time.now()
         let grace = configuration.refreshTokenGrace
-        let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
+        return try state.withLock { state throws(TokenEndpointError) in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
-                return .failure(Self.invalidGrant("the refresh token is unknown"))
+                throw .invalidGrant("the refresh token is unknown")
             }
             if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
-                return .success((refresh.authorization, used.successor))
+                return (refresh.authorization, used.successor)
             }
             guard refresh.used == nil || configuration.dialect.keepsReplacedRefreshTokens else {
                 state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
-                return .failure(Self.invalidGrant("the refresh token was already used; its token chain is revoked"))
+                throw .invalidGrant("the refresh token was already used; its token chain is revoked")
             }
             var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
-                    let description = "the scope exceeds the granted scope"
-                    return .failure(TokenEndpointError(code: "invalid_scope", description: description))
+                    throw TokenEndpointError(code: "invalid_scope", description: "the scope exceeds the granted scope")
                 }
                 authorization.scope = scope
             }
-            guard configuration.rotatesRefreshTokens else { return .success((authorization, nil)) }
+            guard configuration.rotatesRefreshTokens else { return (authorization, nil) }
             let successor = Self.addRefreshToken(refresh.authorization, to: &state)
             state.refreshTokens[token]?.used = (now, successor)
-            return .success((authorization, successor))
+            return (authorization, successor)
         }
-        return try result.get()
     }
 
     func revokeRefreshTokens() {
@@ -295,10 +273,6 @@ final class TokenLedger: Sendable {
     private static func revokeFamily(_ family: Int?, in state: inout State) {
         state.refreshTokens = state.refreshTokens.filter { $0.value.authorization.family != family }
         state.accessTokens = state.accessTokens.filter { $0.value.authorization.family != family }
-    }
-
-    private static func invalidGrant(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_grant", description: description)
     }
 }
 

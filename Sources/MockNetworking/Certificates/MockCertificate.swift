@@ -75,9 +75,8 @@ public struct MockCertificate: Sendable {
     ///
     /// This takes a good part of a second, to slow down guessing.
     ///
-    /// - Parameter password: The password, 1 to 1024 bytes of UTF-8.
-    /// - Returns: An `ENCRYPTED PRIVATE KEY` block.
-    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for any other password.
+    /// - Throws: ``MockError`` with the code `cannotIssueCertificate` unless the password has 1 to
+    ///   1024 bytes of UTF-8.
     package func encryptedPrivateKeyPEM(password: String) throws -> String {
         try MockError.issuing { () throws(CryptoError) in
             try key.encryptedPKCS8PEM(password: Array(password.utf8).withBytes { SecretBytes(copying: $0) })
@@ -99,24 +98,19 @@ public struct MockCertificate: Sendable {
 
 extension MockCertificate {
     /// A kind of key.
-    public struct KeyType: Sendable, Hashable {
-        enum Wrapped {
-            case p256, p384, rsa2048, ed25519
-        }
-
-        let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum KeyType: Sendable, Hashable {
         /// ECDSA on the curve P-256.
-        public static let p256 = Self(wrapped: .p256)
+        case p256
         /// ECDSA on the curve P-384.
-        public static let p384 = Self(wrapped: .p384)
+        case p384
         /// RSA with a modulus of 2048 bits; generating a key takes a tenth of a second.
-        public static let rsa2048 = Self(wrapped: .rsa2048)
+        case rsa2048
         /// Ed25519 ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)).
-        public static let ed25519 = Self(wrapped: .ed25519)
+        case ed25519
 
         func makeKey() throws(CryptoError) -> PrivateKey {
-            switch wrapped {
+            switch self {
             case .p256: .ellipticCurve(try .generate(.p256))
             case .p384: .ellipticCurve(try .generate(.p384))
             case .rsa2048: .rsa(try .generate(bitCount: 2048))

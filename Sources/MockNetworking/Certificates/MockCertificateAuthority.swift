@@ -15,10 +15,6 @@ import OpenSSLCrypto
 /// the test. By default, all certificates, including the authority's, are valid from an hour ago
 /// for thirty days.
 public struct MockCertificateAuthority: Sendable {
-    /// The default hosts of
-    /// ``issueServerCertificate(hosts:notBefore:notAfter:keyType:reusingKeyOf:)``.
-    public static let loopbackHosts = ["127.0.0.1", "localhost"]
-
     let certificate: Certificate
     private let authority: CertificateIssuingAuthority
     /// The intermediate authorities' certificates, starting with this one's, without the root.
@@ -31,9 +27,8 @@ public struct MockCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name, 1 to 64 characters.
     ///   - keyType: The kind of key. The default is P-256.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
     ///   certificate can't have.
     public init(
@@ -66,16 +61,10 @@ public struct MockCertificateAuthority: Sendable {
     /// The authority's name, such as `CN=Mock CA`.
     public var subject: String { certificate.subject }
 
-    /// Creates an intermediate authority that this one certifies.
+    /// Creates an intermediate authority that this one certifies, with the same defaults as a root.
     ///
-    /// - Parameters:
-    ///   - name: The common name, 1 to 64 characters.
-    ///   - keyType: The kind of key. The default is P-256.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
-    /// - Returns: The authority. Certificates that it issues include those of all authorities below
-    ///   the root.
+    /// Certificates that it issues include those of all authorities below the root.
+    ///
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
     ///   certificate can't have.
     package func makeIntermediate(
@@ -97,17 +86,16 @@ public struct MockCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - hosts: The DNS names in ASCII, which may have a wildcard such as `*.example.org`, and IP
     ///     addresses. An empty list gives a certificate without a subject alternative name, which
-    ///     matches no host.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///     matches no host. The default is `127.0.0.1` and `localhost`.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     ///   - keyType: The kind of key. The default is P-256.
     ///   - other: A certificate whose key to reuse, as a renewal that keeps its pin does.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host or time that a
     ///   certificate can't have.
     public func issueServerCertificate(
-        hosts: [String] = loopbackHosts,
+        hosts: [String] = ["127.0.0.1", "localhost"],
         notBefore: Date? = nil,
         notAfter: Date? = nil,
         keyType: MockCertificate.KeyType = .p256,
@@ -121,9 +109,8 @@ public struct MockCertificateAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - name: The common name, 1 to 64 characters.
-    ///   - notBefore: The first second of the validity period. The default is an hour ago.
-    ///   - notAfter: The last second of the validity period. The default is thirty days after the
-    ///     first.
+    ///   - notBefore: The first valid second. The default is an hour ago.
+    ///   - notAfter: The last valid second. The default is thirty days after the first.
     ///   - keyType: The kind of key. The default is P-256.
     ///   - other: A certificate whose key to reuse.
     /// - Returns: The certificate, its key and the certificates of the authorities below the root.
@@ -149,7 +136,7 @@ public struct MockCertificateAuthority: Sendable {
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a host that a certificate
     ///   can't have.
     public static func selfSignedServerCertificate(
-        hosts: [String] = loopbackHosts,
+        hosts: [String] = ["127.0.0.1", "localhost"],
         keyType: MockCertificate.KeyType = .p256
     ) throws -> MockCertificate {
         let name = hosts.first.map { String($0.prefix(64)) } ?? "nameless"

@@ -1,6 +1,5 @@
 import Foundation
 import Networking
-import OpenSSLCrypto
 import TokenGeneration
 
 /// A comparison of a request's body with the expected one: by value for JSON and forms, otherwise
@@ -106,41 +105,28 @@ struct BodyComparison {
     // MARK: Forms
 
     private var formDifference: String? {
-        let pairs = [expected, actual].map { Self.sorted(FormText.items(in: $0)) }
-        guard pairs[0] != pairs[1] else { return nil }
-        let redacted = [expected, actual].map { body -> [FormPair] in
+        guard Self.fields(expected) != Self.fields(actual) else { return nil }
+        let redacted = [expected, actual].map { body in
             let text = Redaction.standard.redacted(body, contentType: FormURLEncoded.contentType) ?? ""
-            return Self.sorted(FormText.items(in: text.utf8))
+            return Self.fields(Data(text.utf8))
         }
         let missing = redacted[0].filter { !redacted[1].contains($0) }
         let additional = redacted[1].filter { !redacted[0].contains($0) }
         if missing.isEmpty, additional.isEmpty { return "body: a secret in the form differs from the expected value" }
-        let parts = [("expected", missing), ("got", additional)].filter { !$0.1.isEmpty }.map { verb, items in
-            "\(verb) \(items.map { "\($0.name.text)=\($0.value.text.quoted)" }.joined(separator: ", "))"
+        let parts = [("expected", missing), ("got", additional)].filter { !$0.1.isEmpty }.map { verb, fields in
+            let items = fields.flatMap { FormText.items(in: $0.utf8) }
+            return "\(verb) \(items.map { "\($0.name)=\(($0.value ?? "").quoted)" }.joined(separator: ", "))"
         }
         return "body: \(parts.joined(separator: "; "))"
     }
 
-    /// A form field that's compared by its bytes.
-    private struct FormPair: Hashable {
-        let name: ByteComparedString
-        let value: ByteComparedString
-        let hasValue: Bool
-
-        init(_ item: URLQueryItem) {
-            name = ByteComparedString(item.name)
-            value = ByteComparedString(item.value ?? "")
-            hasValue = item.value != nil
+    /// Returns the fields of a form in any order and encoding, sorted and encoded in one way, which
+    /// compares them by their bytes.
+    private static func fields(_ form: Data) -> [String] {
+        FormText.items(in: form).map { item in
+            FormURLEncoded.encode(item.name) + (item.value.map { "=" + FormURLEncoded.encode($0) } ?? "")
         }
-
-        func precedes(_ other: Self) -> Bool {
-            let (left, right) = name == other.name ? (value, other.value) : (name, other.name)
-            return left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
-        }
-    }
-
-    private static func sorted(_ items: [URLQueryItem]) -> [FormPair] {
-        items.map(FormPair.init).sorted { $0.precedes($1) }
+        .sorted()
     }
 
     // MARK: Bytes

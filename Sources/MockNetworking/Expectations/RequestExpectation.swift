@@ -30,12 +30,9 @@ public struct RequestExpectation: Sendable {
     /// The request's name in messages, such as `GET https://api.example/users`.
     let name: String
     private(set) var conditions: [Condition]
+}
 
-    private init(name: String, conditions: [Condition]) {
-        self.name = name
-        self.conditions = conditions
-    }
-
+extension RequestExpectation {
     /// Creates an expectation of a method and a URL.
     ///
     /// - Parameters:
@@ -154,9 +151,6 @@ extension RequestExpectation {
         conditions.compactMap { RequestDifference($0, request) }
     }
 
-    func matches(_ request: HTTPTransportRequest) -> Bool {
-        conditions.allSatisfy { RequestDifference($0, request) == nil }
-    }
 }
 
 extension RequestExpectation: CustomStringConvertible {

@@ -29,7 +29,7 @@ final class Connection {
     }
 
     let number: Int
-    private let wire: any Wire
+    private let wire: Wire
     private let continuePolicy: LoopbackServer.ContinuePolicy
     private var parser: RequestParser
     private var input: ArraySlice<UInt8> = []
@@ -51,7 +51,7 @@ final class Connection {
     }
     private var hasNews = true
 
-    init(number: Int, wire: any Wire, configuration: LoopbackServer.Configuration) {
+    init(number: Int, wire: Wire, configuration: LoopbackServer.Configuration) {
         self.number = number
         self.wire = wire
         record = LoopbackServer.ConnectionRecord(number: number)
@@ -106,10 +106,8 @@ final class Connection {
         if let ending { state = .ending(ending) }
     }
 
-    /// Does all work that's possible without blocking.
-    ///
-    /// - Parameter scratch: The buffer to read into.
-    /// - Returns: The next action for the event loop.
+    /// Does all work that's possible without blocking, and returns the next action for the event
+    /// loop.
     func serve(scratch: inout [UInt8]) -> Demand {
         guard flush() else { return .remove }
         var turns = 16
@@ -213,7 +211,7 @@ final class Connection {
                 case .message(let message):
                     return .answer(message)
                 case .expectsContinue:
-                    switch continuePolicy.wrapped {
+                    switch continuePolicy {
                     case .answer: enqueue(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8), ending: nil)
                     case .ignore: break
                     case .refuse(let status): return .refuse(status)

@@ -93,8 +93,7 @@ final class EventLoop {
         for _ in 0..<64 {
             do {
                 guard let socket = try listener.accept() else { return }
-                let wire: any Wire
-                if let tls { wire = try TLSWire(socket, tls) } else { wire = PlainWire(socket) }
+                let wire = try Wire(socket, tls)
                 let number = state.update { state in
                     state.acceptedConnections += 1
                     state.openConnections += 1

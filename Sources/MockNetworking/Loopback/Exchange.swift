@@ -14,10 +14,9 @@ struct Exchange: Sendable {
     let state: Watched<ServerState>
     let time: TimeSource
 
-    func run(_ handler: LoopbackRoutes.Handler) async {
+    func run(_ handler: LoopbackServer.Handler) async {
         await Self.$enclosing.withValue(Self.enclosing + [ObjectIdentifier(state)]) {
-            let writer = ResponseWriter(exchange: self)
-            await writer.write(response(from: handler))
+            await write(response(from: handler))
         }
         mailbox.post(.ended(id))
         state.update { $0.runningHandlers -= 1 }
@@ -32,7 +31,7 @@ struct Exchange: Sendable {
         state.update { $0.handlerErrors.append(error) }
     }
 
-    private func response(from handler: LoopbackRoutes.Handler) async -> LoopbackResponse {
+    private func response(from handler: LoopbackServer.Handler) async -> LoopbackResponse {
         do {
             return try await handler(request)
         } catch {

@@ -3,30 +3,16 @@ package import Networking
 
 extension LoopbackResponse {
     /// The point in a response at which the server cuts the connection.
-    public struct CutPoint: Sendable, Hashable {
-        enum Place: Sendable, Hashable {
-            case message(Int)
-            case body(Int)
-        }
-
-        let place: Place
-
+    @nonexhaustive
+    public enum CutPoint: Sendable, Hashable {
         /// The point before the first byte.
-        public static let beforeHead = Self(place: .message(0))
+        case beforeHead
         /// The point between the header and the body.
-        public static let afterHead = Self(place: .body(0))
-
-        /// Returns the point after a number of bytes of the body as sent, including chunk sizes.
-        ///
-        /// - Parameter octets: The number of bytes.
-        /// - Returns: The point.
-        public static func afterBody(octets: Int) -> Self { Self(place: .body(octets)) }
-
-        /// Returns the point after a number of bytes of the whole message.
-        ///
-        /// - Parameter octets: The number of bytes.
-        /// - Returns: The point.
-        public static func after(octets: Int) -> Self { Self(place: .message(octets)) }
+        case afterHead
+        /// The point after a number of bytes of the body as sent, including chunk sizes.
+        case afterBody(octets: Int)
+        /// The point after a number of bytes of the whole message.
+        case after(octets: Int)
     }
 
     /// Returns the response with a delay before the header, measured by the server's
@@ -40,9 +26,6 @@ extension LoopbackResponse {
 
     /// Returns the response with a delay between the header and the body, measured by the server's
     /// ``LoopbackServer/Configuration/time``.
-    ///
-    /// - Parameter duration: The delay.
-    /// - Returns: The delayed response.
     package func bodyDelayed(by duration: Duration) -> Self {
         changed { $0.pausesBeforeBody.append(.delay(duration)) }
     }
@@ -56,20 +39,12 @@ extension LoopbackResponse {
     }
 
     /// Returns the response with a gate between the header and the body.
-    ///
-    /// - Parameter gate: The gate, which a test opens.
-    /// - Returns: The gated response.
     package func bodyGated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeBody.append(.gate(gate)) }
     }
 
-    /// Returns the response with an interim response before it
+    /// Returns the response with an interim response before it, with a status code of 100…199
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
-    ///
-    /// - Parameters:
-    ///   - status: The status code of the interim response, 100…199.
-    ///   - headers: The header fields of the interim response.
-    /// - Returns: The response with the interim response.
     package func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
         changed { $0.interim.append(Interim(status: status, headers: headers)) }
     }
@@ -122,11 +97,6 @@ extension LoopbackResponse {
         )
         case raw(Data)
         case silence
-    }
-
-    enum Pause: Sendable {
-        case delay(Duration)
-        case gate(ResponseGate)
     }
 
     struct Interim: Sendable {

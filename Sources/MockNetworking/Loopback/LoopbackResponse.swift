@@ -14,13 +14,15 @@ public struct LoopbackResponse: Sendable {
     public var headers: HTTPHeaders
 
     var content: Content
-    var pausesBeforeHead: [Pause] = []
-    var pausesBeforeBody: [Pause] = []
+    var pausesBeforeHead: [ResponsePause] = []
+    var pausesBeforeBody: [ResponsePause] = []
     var interim: [Interim] = []
     var cut: Cut?
     var closesConnection = false
     var truncatesTLS = false
+}
 
+extension LoopbackResponse {
     /// Creates a response with a body in memory and its `Content-Length`.
     ///
     /// - Parameters:
@@ -33,15 +35,6 @@ public struct LoopbackResponse: Sendable {
         self.init(status: status, reason: reason, headers: headers, content: .data(body))
     }
 
-    init(status: Int, reason: String? = nil, headers: HTTPHeaders, content: Content) {
-        self.status = status
-        self.reason = reason
-        self.headers = headers
-        self.content = content
-    }
-}
-
-extension LoopbackResponse {
     /// Returns a response without a body.
     ///
     /// - Parameters:

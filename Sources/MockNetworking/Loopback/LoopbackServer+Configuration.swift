@@ -36,25 +36,14 @@ extension LoopbackServer {
 
     /// The server's behavior for `Expect: 100-continue`
     /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
-    package struct ContinuePolicy: Sendable, Hashable {
-        enum Wrapped: Sendable, Hashable {
-            case answer
-            case ignore
-            case refuse(Int)
-        }
-
-        let wrapped: Wrapped
-
+    package enum ContinuePolicy: Sendable, Hashable {
         /// Responds with `100 (Continue)` unless the body has already arrived.
-        package static let answer = Self(wrapped: .answer)
+        case answer
         /// Waits for the body without a response, like old servers.
-        package static let ignore = Self(wrapped: .ignore)
-
-        /// Responds without reading the body or calling a route, and closes the connection.
-        ///
-        /// - Parameter status: The status code, such as 417 or 401.
-        /// - Returns: The policy.
-        package static func refuse(_ status: Int) -> Self { Self(wrapped: .refuse(status)) }
+        case ignore
+        /// Responds with a status code, such as 417 or 401, without reading the body or calling a
+        /// route, and closes the connection.
+        case refuse(Int)
     }
 
     /// A request that the server rejected because it was malformed or exceeded a limit.

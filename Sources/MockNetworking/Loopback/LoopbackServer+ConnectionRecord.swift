@@ -35,12 +35,8 @@ extension LoopbackServer {
         /// A Boolean value that indicates whether a TLS handshake succeeded.
         package var isHandshakeFinished: Bool { tlsVersion != nil }
 
-        init(number: Int) {
-            self.number = number
-        }
-
         mutating func note(_ session: TLSServerSession) {
-            tlsVersion = TLS.Version(session.version)
+            tlsVersion = session.version.map { TLS.Version(wrapped: $0) }
             cipherSuite = session.cipherSuite
             serverName = session.serverName
             applicationProtocol = session.applicationProtocol

@@ -36,12 +36,7 @@ extension LoopbackServer {
 
         func makeContext() throws(MockError) -> TLSServerContext {
             var configuration = TLSServerConfiguration(chain: certificate.chain, key: certificate.key)
-            let roots = clientAuthentication.authorities.map(\.certificate)
-            switch clientAuthentication.demand {
-            case .nothing: break
-            case .request: configuration.clientAuthentication = .requested(roots: roots)
-            case .require: configuration.clientAuthentication = .required(roots: roots)
-            }
+            configuration.clientAuthentication = clientAuthentication.wrapped
             configuration.minimumVersion = minimumVersion.wrapped
             configuration.maximumVersion = maximumVersion.wrapped
             configuration.issuesSessionTickets = issuesSessionTickets
@@ -80,15 +75,10 @@ extension LoopbackServer.TLS {
     /// A server's demand for client certificates
     /// ([RFC 8446 §4.3.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.3.2)).
     public struct ClientAuthentication: Sendable {
-        enum Demand {
-            case nothing, request, require
-        }
-
-        let demand: Demand
-        let authorities: [MockCertificateAuthority]
+        let wrapped: TLSServerConfiguration.ClientAuthentication
 
         /// No request for a certificate.
-        public static let none = Self(demand: .nothing, authorities: [])
+        public static let none = Self(wrapped: .none)
 
         /// Requests a certificate, but accepts clients without one.
         ///
@@ -98,7 +88,7 @@ extension LoopbackServer.TLS {
         ///   for itself.
         /// - Returns: The demand.
         public static func requested(issuedBy authorities: MockCertificateAuthority...) -> Self {
-            Self(demand: .request, authorities: authorities)
+            Self(wrapped: .requested(roots: authorities.map(\.certificate)))
         }
 
         /// Fails the handshake without a certificate from one of the authorities.
@@ -107,14 +97,7 @@ extension LoopbackServer.TLS {
         ///   for itself.
         /// - Returns: The demand.
         public static func required(issuedBy authorities: MockCertificateAuthority...) -> Self {
-            Self(demand: .require, authorities: authorities)
+            Self(wrapped: .required(roots: authorities.map(\.certificate)))
         }
-    }
-}
-
-extension LoopbackServer.TLS.Version {
-    init?(_ version: TLSServerConfiguration.Version?) {
-        guard let version else { return nil }
-        wrapped = version
     }
 }

@@ -24,12 +24,23 @@ import SystemIO
 /// }
 /// ```
 ///
+/// A server compares a route's path with ``LoopbackRequest/path``, including escapes. A path that
+/// ends in `/*` matches everything below it. Exact paths take precedence over wildcards, longer
+/// wildcards over shorter ones, and a specific method over any method. A `GET` route also handles
+/// `HEAD` unless that has its own route. A later route replaces an earlier one with the same method
+/// and path.
+///
 /// Each server has its own port and thread, so tests can run in parallel. Handlers run as tasks,
 /// and a slow handler only delays its own connection. A server that is released without calling
 /// ``stop()`` stops by itself.
 ///
 /// The server is for tests on one machine. It has no connection limit and no timeouts.
 public final class LoopbackServer: Sendable {
+    /// A closure that responds to requests.
+    ///
+    /// If it throws, the client gets the status 500, and ``handlerErrors`` records the error.
+    public typealias Handler = @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+
     /// The port, which the kernel assigned.
     public let port: Int
     /// The base URL, `http://127.0.0.1:` and the port, without a path; `https://…` with
@@ -40,7 +51,7 @@ public final class LoopbackServer: Sendable {
     private let mailbox = Mailbox<LoopCommand>()
     private let thread: WorkerThread
 
-    private init(configuration: Configuration, routes: LoopbackRoutes) throws {
+    private init(configuration: Configuration) throws {
         do {
             let listener = try Socket.listening()
             let port = Int(try listener.port())
@@ -50,7 +61,7 @@ public final class LoopbackServer: Sendable {
             }
             self.port = port
             baseURL = url
-            state = Watched(ServerState(routes: routes))
+            state = Watched(ServerState())
             let loop = try EventLoop(
                 listener: listener,
                 mailbox: mailbox,
@@ -76,17 +87,17 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: The limits, TLS settings and time source.
-    ///   - routes: Adds routes to the table. ``on(_:_:_:)`` adds more later.
+    ///   - routes: Adds routes to the server. ``on(_:_:_:)`` adds more later.
     /// - Returns: The server, which accepts connections.
     /// - Throws: ``MockError`` with the code `cannotStart` if a system call fails or OpenSSL
     ///   rejects the certificate.
     public static func start(
         configuration: Configuration = Configuration(),
-        routes: (inout LoopbackRoutes) -> Void = { _ in }
+        routes: (LoopbackServer) -> Void = { _ in }
     ) throws -> LoopbackServer {
-        var table = LoopbackRoutes()
-        routes(&table)
-        return try LoopbackServer(configuration: configuration, routes: table)
+        let server = try LoopbackServer(configuration: configuration)
+        routes(server)
+        return server
     }
 
     /// Stops the server.
@@ -106,22 +117,16 @@ public final class LoopbackServer: Sendable {
 
     /// Returns the URL of a path on this server.
     ///
-    /// - Parameter path: The escaped path, optionally with a query, such as `/token?tenant=a%20b`.
-    /// - Returns: The URL. Characters that a URL can't contain are escaped.
-    public func url(for path: String) -> URL {
-        let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
-        return URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
-    }
-
-    /// Returns the URL of a path on this server with another host name, which must resolve to
-    /// 127.0.0.1.
-    ///
     /// - Parameters:
-    ///   - path: The path, as for ``url(for:)``.
-    ///   - host: The host name, such as `localhost`.
+    ///   - path: The escaped path, optionally with a query, such as `/token?tenant=a%20b`.
+    ///     Characters that a URL can't contain are escaped.
+    ///   - host: Another host name, which must resolve to 127.0.0.1, such as `localhost`. The
+    ///     default is `nil`, for the address.
     /// - Returns: The URL.
-    public func url(for path: String, host: String) -> URL {
-        let url = url(for: path)
+    public func url(for path: String, host: String? = nil) -> URL {
+        let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
+        let url = URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
+        guard let host else { return url }
         var components = URLComponents(url: url, resolvingAgainstBaseURL: false)
         components?.host = host
         return components?.url ?? url
@@ -133,10 +138,10 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - path: The path as sent, optionally with a wildcard.
     ///   - handler: The closure that responds.
-    public func on(_ method: HTTPMethod, _ path: String, _ handler: @escaping LoopbackRoutes.Handler) {
-        changeRoutes { $0.on(method, path, handler) }
+    public func on(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
+        changeRoutes { $0.handlers[LoopbackRoutes.Key(method: method, path: path)] = handler }
     }
 
     /// Adds a route with a sequence of responses for one method and path.
@@ -145,36 +150,28 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - path: The path as sent, optionally with a wildcard.
     ///   - first: The first response.
     ///   - others: The subsequent responses.
     public func on(_ method: HTTPMethod, _ path: String, _ first: LoopbackResponse, _ others: LoopbackResponse...) {
-        changeRoutes { $0.on(method, path, LoopbackRoutes.sequence([first] + others)) }
+        let script = Script([first] + others, repeatsLast: true)
+        on(method, path) { _ in script.next() ?? first }
     }
 
     /// Adds a route with a closure for all methods on a path.
     ///
     /// - Parameters:
-    ///   - path: The path as sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - path: The path as sent, optionally with a wildcard.
     ///   - handler: The closure that responds.
-    public func onAnyMethod(_ path: String, _ handler: @escaping LoopbackRoutes.Handler) {
-        changeRoutes { $0.onAnyMethod(path, handler) }
+    public func onAnyMethod(_ path: String, _ handler: @escaping Handler) {
+        changeRoutes { $0.handlers[LoopbackRoutes.Key(method: nil, path: path)] = handler }
     }
 
     /// Sets the closure for requests without a route.
     ///
     /// - Parameter handler: The closure that responds.
-    public func fallback(_ handler: @escaping LoopbackRoutes.Handler) {
-        changeRoutes { $0.fallback(handler) }
-    }
-
-    /// Removes the route of one method and path.
-    ///
-    /// - Parameters:
-    ///   - method: The method.
-    ///   - path: The path of the route.
-    package func removeRoute(_ method: HTTPMethod, _ path: String) {
-        changeRoutes { $0.remove(method, path) }
+    public func fallback(_ handler: @escaping Handler) {
+        changeRoutes { $0.fallback = handler }
     }
 
     private func changeRoutes(_ change: (inout LoopbackRoutes) -> Void) {
@@ -261,16 +258,14 @@ public final class LoopbackServer: Sendable {
 ///
 /// - Parameters:
 ///   - configuration: The server's limits, TLS settings and time source.
-///   - routes: Adds routes to the table. ``LoopbackServer/on(_:_:_:)`` adds more later.
 ///   - body: A closure that uses the server.
 /// - Returns: The closure's result.
 /// - Throws: ``MockError`` with the code `cannotStart`, or the closure's error.
 public func withLoopbackServer<Result>(
     configuration: LoopbackServer.Configuration = .init(),
-    routes: (inout LoopbackRoutes) -> Void = { _ in },
     perform body: (LoopbackServer) async throws -> Result
 ) async throws -> Result {
-    let server = try LoopbackServer.start(configuration: configuration, routes: routes)
+    let server = try LoopbackServer.start(configuration: configuration)
     do {
         let result = try await body(server)
         await server.stop()

@@ -56,7 +56,10 @@ struct RequestParser: Sendable {
             case .body(let remaining):
                 guard remaining > 0 else { return .message(finish(trailers: [:])) }
                 guard !input.isEmpty else { return .needsInput }
-                state = .body(remaining: remaining - takeBody(from: &input, atMost: remaining))
+                let piece = input.prefix(remaining)
+                body.append(contentsOf: piece)
+                input = input.dropFirst(piece.count)
+                state = .body(remaining: remaining - piece.count)
             case .chunks:
                 guard let trailers = try chunks.consume(&input, &reader) else { return .needsInput }
                 (body, chunks) = (chunks.body, ChunkedBodyReader(limit: 0))
@@ -80,13 +83,6 @@ struct RequestParser: Sendable {
             state = .chunks
             return head.expectsContinue
         }
-    }
-
-    private mutating func takeBody(from input: inout ArraySlice<UInt8>, atMost count: Int) -> Int {
-        let piece = input.prefix(count)
-        body.append(contentsOf: piece)
-        input = input.dropFirst(piece.count)
-        return piece.count
     }
 
     private mutating func finish(trailers: HTTPHeaders) -> Message {

@@ -25,9 +25,11 @@ final class ResponseChannel: Sendable {
     func limit(to cut: LoopbackResponse.Cut?, headSize: Int) {
         guard let cut else { return }
         let octets =
-            switch cut.point.place {
-            case .message(let count): count
-            case .body(let count): headSize + count
+            switch cut.point {
+            case .beforeHead: 0
+            case .afterHead: headSize
+            case .afterBody(let count): headSize + count
+            case .after(let count): count
             }
         budget.withLock { $0 = Budget(octets: max(octets, 0), ending: cut.resets ? .reset : .close) }
     }

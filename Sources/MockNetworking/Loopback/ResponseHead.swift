@@ -4,7 +4,7 @@ import Networking
 /// A writer of status lines and headers, without validation.
 enum ResponseHead {
     static func bytes(_ status: Int, _ reason: String?, _ headers: HTTPHeaders) -> Data {
-        var text = "HTTP/1.1 \(status) \(reason ?? usualReason(status))\r\n"
+        var text = "HTTP/1.1 \(status) \(reason ?? reasons[status] ?? "")\r\n"
         for field in headers { text += "\(field.name): \(field.value)\r\n" }
         return Data((text + "\r\n").utf8)
     }
@@ -18,13 +18,7 @@ enum ResponseHead {
         return bytes(status, nil, headers) + Data(body.utf8)
     }
 
-    /// Returns the reason phrase of
-    /// [RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15), or an empty string if
-    /// there is none.
-    static func usualReason(_ status: Int) -> String {
-        reasons[status] ?? ""
-    }
-
+    /// The reason phrases of [RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15).
     private static let reasons: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 103: "Early Hints",
         200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",

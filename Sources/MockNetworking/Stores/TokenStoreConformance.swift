@@ -50,34 +50,26 @@ public struct TokenStoreConformance: Sendable {
     ///
     /// - Throws: ``Violations`` if the store violates a requirement.
     public func check() async throws {
-        let violations = await violations()
+        var violations: [Violation] = []
+        for requirement in Self.records + Self.versions + Self.sections + Self.changes {
+            do {
+                let (first, second) = try await makePair()
+                if let observation = try await requirement.check(first, second) {
+                    violations.append(Violation(promise: requirement.promise, observation: observation))
+                }
+            } catch {
+                violations.append(Violation(promise: requirement.promise, observation: "it threw \(error)"))
+            }
+        }
         if !violations.isEmpty { throw Violations(violations: violations) }
     }
 
-    /// Runs the test suite, and returns the violations.
-    ///
-    /// - Returns: The violations, empty if the store meets all requirements.
-    public func violations() async -> [Violation] {
-        var violations: [Violation] = []
-        for (promise, check) in Self.promises {
-            do {
-                let (first, second) = try await makePair()
-                if let observation = try await check(first, second) {
-                    violations.append(Violation(promise: promise, observation: observation))
-                }
-            } catch {
-                violations.append(Violation(promise: promise, observation: "it threw \(error)"))
-            }
-        }
-        return violations
+    /// A requirement, and its check.
+    struct Requirement: Sendable {
+        let promise: String
+        /// Returns the observed behavior, or `nil` if the store meets the requirement.
+        let check: @Sendable (any TokenStore, any TokenStore) async throws -> String?
     }
-
-    /// Returns the observed behavior, or `nil` if the store meets the requirement.
-    typealias Check = @Sendable (any TokenStore, any TokenStore) async throws -> String?
-
-    static let promises: [(promise: String, check: Check)] =
-        TokenStoreConformance.records + TokenStoreConformance.versions + TokenStoreConformance.sections
-        + TokenStoreConformance.changes
 
     /// Returns a record with a value for every property.
     static func record(_ name: String) -> TokenRecord {
@@ -103,5 +95,12 @@ public struct TokenStoreConformance: Sendable {
             generation: 7,
             pause: RefreshPause(duration: .seconds(30), end: Date(timeIntervalSince1970: 1_000_000_030))
         )
+    }
+}
+
+extension TokenStore {
+    /// Writes a record with a name under "k", and returns its version if the write succeeds.
+    func write(_ name: String, over version: TokenRecordVersion? = nil) async throws -> TokenRecordVersion? {
+        try await compareAndSwap("k", expectedVersion: version, record: TokenStoreConformance.record(name))
     }
 }

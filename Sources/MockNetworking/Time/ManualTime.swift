@@ -82,8 +82,7 @@ public final class ManualTime: Sendable {
 
     /// Advances both clocks to the time at which the next task wakes, and wakes it.
     ///
-    /// - Parameter limit: The longest advance. The default, `nil`, allows any.
-    /// - Returns: The duration of the advance, or `nil` if no task wakes within the limit.
+    /// It returns the duration of the advance, or `nil` if no task wakes within the limit.
     @discardableResult
     package func advanceToNextSleeper(within limit: Duration? = nil) -> Duration? {
         wake { state -> Duration? in

@@ -11,24 +11,15 @@ extension MockTransport {
             case never
         }
 
-        enum Pause: Sendable {
-            case delay(Duration)
-            case gate(ResponseGate)
-        }
-
         let answer: Answer
-        var pauses: [Pause] = []
-
-        private init(_ answer: Answer) {
-            self.answer = answer
-        }
+        var pauses: [ResponsePause] = []
 
         /// Creates a step with a response.
         ///
         /// - Parameter response: The response.
         /// - Returns: The step.
         public static func response(_ response: HTTPTransportResponse) -> Self {
-            Self(.response(response))
+            Self(answer: .response(response))
         }
 
         /// Creates a step with a response of the given status, header fields and body.
@@ -69,7 +60,7 @@ extension MockTransport {
         /// - Parameter error: The error. If it isn't a `NetworkError`, it becomes the cause of one.
         /// - Returns: The step.
         public static func failure(_ error: any Error) -> Self {
-            Self(.failure(error))
+            Self(answer: .failure(error))
         }
 
         /// Creates a step that responds with a closure.
@@ -77,11 +68,11 @@ extension MockTransport {
         /// - Parameter handler: The closure.
         /// - Returns: The step.
         public static func handler(_ handler: @escaping Handler) -> Self {
-            Self(.handler(handler))
+            Self(answer: .handler(handler))
         }
 
         /// A missing response; the request fails at its deadline, if it has one.
-        public static var never: Self { Self(.never) }
+        public static var never: Self { Self(answer: .never) }
 
         /// Returns the step with a delay before the response, measured by the transport's time
         /// source.
@@ -100,7 +91,7 @@ extension MockTransport {
             pausing(.gate(gate))
         }
 
-        private func pausing(_ pause: Pause) -> Self {
+        private func pausing(_ pause: ResponsePause) -> Self {
             var copy = self
             copy.pauses.append(pause)
             return copy

@@ -79,15 +79,6 @@ public final class MockTransport: HTTPTransport {
         script = Script(steps, repeatsLast: false)
     }
 
-    /// Creates a transport that responds with a closure.
-    ///
-    /// - Parameters:
-    ///   - time: The time source for deadlines.
-    ///   - handler: Responds to every request.
-    public convenience init(time: TimeSource = .system, handler: @escaping Handler) {
-        self.init(steps: [], time: time, handler: handler)
-    }
-
     /// The requests so far, in order.
     public var requests: [RecordedRequest] { recorded.value }
 
@@ -132,7 +123,7 @@ public final class MockTransport: HTTPTransport {
         let request = try await request.withBodyInMemory()
         let record = RecordedRequest(request, limits: limits, arrival: time.now())
         let expected = ledger.withLock { $0.expectations }
-        let matching = expected.indices.filter { expected[$0].matches(request) }
+        let matching = expected.indices.filter { expected[$0].differences(from: request).isEmpty }
         let choice = recorded.update { requests in
             requests.append(record)
             // Taken under the same lock, so that the n-th request gets the n-th step.
@@ -164,10 +155,6 @@ public final class MockTransport: HTTPTransport {
             (response.body, response.trailers) = (Data(), [:])
         }
         return response
-    }
-
-    func addExpectation(_ expectation: RequestExpectation, count: Int?, answers: [Step]) {
-        ledger.withLock { $0.add(expectation, count: count, answers: answers) }
     }
 
     /// Returns the response to a request that matches the given expectations.

@@ -107,7 +107,13 @@ public final class MockURLProtocol: URLProtocol {
             return state.handler
         }
         do {
-            guard let answer else { throw Self.noHandler(for: request) }
+            guard let answer else {
+                let place = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
+                throw URLError(
+                    .resourceUnavailable,
+                    userInfo: [NSLocalizedDescriptionKey: "MockURLProtocol has no handler for \(place); set one first"]
+                )
+            }
             let (data, response) = try answer()
             guard !isStopped.withLock({ $0 }) else { return }
             client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
@@ -133,13 +139,5 @@ public final class MockURLProtocol: URLProtocol {
             change(&state)
             return old
         }
-    }
-
-    private static func noHandler(for request: URLRequest) -> URLError {
-        let place = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
-        return URLError(
-            .resourceUnavailable,
-            userInfo: [NSLocalizedDescriptionKey: "MockURLProtocol has no handler for \(place); set one first"]
-        )
     }
 }

@@ -51,3 +51,9 @@ public final class ResponseGate: Sendable {
         try await state.wait { $0.waiting >= count }
     }
 }
+
+/// A pause before a part of a response.
+enum ResponsePause: Sendable {
+    case delay(Duration)
+    case gate(ResponseGate)
+}

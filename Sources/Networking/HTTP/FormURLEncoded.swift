@@ -46,4 +46,20 @@ package enum FormURLEncoded {
         let octets = octets.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
         return PercentEncoding.decode(octets: octets).flatMap { String(validating: $0, as: UTF8.self) }
     }
+
+    /// Decodes the bytes of a name or value, and keeps malformed escapes.
+    package static func decodeLeniently(_ octets: some Sequence<UInt8>) -> [UInt8] {
+        var rest = Array(octets)[...]
+        var decoded: [UInt8] = []
+        while let byte = rest.popFirst() {
+            let digits = byte == UInt8(ascii: "%") ? rest.prefix(2).compactMap(PercentEncoding.hexValue) : []
+            if digits.count == 2 {
+                decoded.append(digits[0] << 4 | digits[1])
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return decoded
+    }
 }

@@ -93,7 +93,7 @@ struct SignatureBaseTests {
             headers: headers
         )
         let parameters = SignatureParameters(components: [
-            "authorization", "cookie", "dpop", .field("authorization").binary, "date", .targetURI, .query,
+            "authorization", "cookie", "dpop", ComponentIdentifier("authorization").binary, "date", .targetURI, .query,
             .queryParameter("access_token"), .queryParameter("page"),
         ])
         let base = try SignatureBase(of: message, parameters: parameters)

@@ -18,8 +18,8 @@ struct MessageVerifierTests {
         let verified = try await fixture.verifier().verify(try await fixture.signed(), body: Self.body)
         #expect(verified.keyID == "k1")
         #expect(verified.signature.key.thumbprint == fixture.key.verificationKey.thumbprint)
-        #expect(verified.signature.created == SignatureFixture.date)
-        #expect(verified.signature.tag == nil)
+        #expect(verified.signature.parameters.created == SignatureFixture.date)
+        #expect(verified.signature.parameters.tag == nil)
         #expect(verified.signature.agent == nil)
         #expect(verified[.method] == "POST")
         #expect(verified[.targetURI] == "https://api.example/orders?open=1")
@@ -29,7 +29,7 @@ struct MessageVerifierTests {
         let expected: [ComponentIdentifier] = [
             .method, .targetURI, "content-digest", "content-type", "content-length", "authorization", "dpop",
         ]
-        #expect(verified.signature.components == expected)
+        #expect(verified.signature.parameters.components == expected)
         #expect(verified.signatures.count == 1)
         let shown = "\(verified.signature)" + String(reflecting: verified.signature)
         #expect(shown.contains("k1"))
@@ -107,7 +107,7 @@ struct MessageVerifierTests {
         fixture.profile.signatureCount = .all
         let twice = try await fixture.signed(try await fixture.signed(), by: fixture.other)
         let verified = try await fixture.verifier().verify(twice, body: Self.body)
-        #expect(verified.signatures.map(\.keyID) == ["k1", "other"])
+        #expect(verified.signatures.map(\.parameters.keyID) == ["k1", "other"])
         let damaged = twice.changing("Signature") { $0.replacingOccurrences(of: "sig1-2=:", with: "sig1-2=:AA") }
         #expect(try await fixture.error(damaged) != nil)
         // A signature with another tag isn't selected.
@@ -360,7 +360,7 @@ struct MessageVerifierTests {
     @Test("a profile can accept one of several components")
     func alternatives() async throws {
         var fixture = try SignatureFixture()
-        fixture.profile.components = [.oneOf(.authority, .targetURI)]
+        fixture.profile.components = [.oneOf(.authority, or: [.targetURI])]
         let verifier = fixture
         #expect(try await fixture.signed().headers["Signature-Input"]?.hasPrefix("sig1=(\"@authority\")") == true)
         for component in [ComponentIdentifier.authority, .targetURI, .path] {

@@ -40,8 +40,8 @@ struct SignatureVectorTests {
             let verified = try await verifier.verify(try vector.httpMessage(), body: vector.message.body)
             #expect(vector.isValid)
             #expect(verified.keyID == vector.keyid)
-            #expect(verified.signature.created == created)
-            #expect(verified.signature.components == parameters.components)
+            #expect(verified.signature.parameters.created == created)
+            #expect(verified.signature.parameters.components == parameters.components)
         } catch {
             #expect(error as? HTTPSignatureError == HTTPSignatureError(.signatureInvalid, ""))
             #expect(!vector.isValid)

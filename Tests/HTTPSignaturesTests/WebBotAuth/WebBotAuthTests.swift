@@ -92,7 +92,7 @@ struct WebBotAuthTests {
     @Test("sends the legacy form only on request, and accepts it")
     func legacy() async throws {
         let url = try #require(URL(string: "https://agent.example"))
-        let fixture = try fixture(.legacyString(url))
+        let fixture = try fixture(SignatureAgent(url: url, isLegacy: true))
         let message = try await fixture.signed(fixture.get, body: Data())
         #expect(message.headers["Signature-Agent"] == "\"https://agent.example\"")
         #expect(message.headers["Signature-Input"]?.contains("\"signature-agent\");created") == true)

@@ -195,7 +195,10 @@ struct MockAuthorizationServerTests {
     @Test("Prepared responses replace the next ones in order, and are counted")
     func preparedAnswers() async throws {
         try await AuthorizationPeer.with { peer in
-            peer.server.answerNextTokenRequests(with: .json("{}", status: 503), .json(#"{"error":"slow_down"}"#))
+            peer.server.misbehave(
+                .response(.json("{}", status: 503)),
+                .response(.json(#"{"error":"slow_down"}"#))
+            )
             let first = try await peer.tokens(("grant_type", "client_credentials"))
             #expect(first.status == 503)
             let second = try await peer.tokens(("grant_type", "client_credentials"))

@@ -31,7 +31,6 @@ struct DiscrepancyTests {
         #expect(try await status(transport, "/c") == 205)
         #expect(try await status(transport, "/d") == 200)
         #expect(transport.discrepancies() == [])
-        try transport.checkExpectations()
         // An unexpected request takes the script.
         #expect(try await status(transport, "/e") == 418)
         #expect(transport.requests.map(\.url.path) == ["/b", "/a", "/c", "/a", "/c", "/c", "/d", "/e"])
@@ -104,14 +103,6 @@ struct DiscrepancyTests {
                 "DELETE https://api.example/b?token=REDACTED was received 0 times, expected once",
             ]
         )
-        let error = #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations() }
-        #expect(
-            error?.message == """
-                the requests differ from the expectations:
-                unmet: GET /a was received once, expected twice
-                unmet: DELETE https://api.example/b?token=REDACTED was received 0 times, expected once
-                """
-        )
     }
 
     @Test("Compares an unmet expectation with the closest request")
@@ -169,7 +160,6 @@ struct DiscrepancyTests {
                 == "GET /first (request 3) must precede GET /second (request 1); "
                 + "the order was GET /second, GET /first, GET /second"
         )
-        #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations(inOrder: true) }
     }
 
     @Test("Concurrent requests each take one expectation")

@@ -24,11 +24,10 @@ import Testing
         var configuration = LoopbackServer.Configuration()
         configuration.tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
         configuration.tls?.clientAuthentication = demand
-        return try await withLoopbackServer(
-            configuration: configuration,
-            routes: { $0.on(.get, "/", .text("x")) },
-            perform: body
-        )
+        return try await withLoopbackServer(configuration: configuration) { server in
+            server.on(.get, "/", .text("x"))
+            return try await body(server)
+        }
     }
 
     /// Returns the status of a response, or the error.

@@ -66,10 +66,8 @@ struct FaultRun {
         var configuration = LoopbackServer.Configuration()
         configuration.recordsRequests = false
         configuration.recordsConnections = false
-        let outcomes = try await withLoopbackServer(
-            configuration: configuration,
-            routes: { $0.fallback { faulty.answer($0) } }
-        ) { server in
+        let outcomes = try await withLoopbackServer(configuration: configuration) { server in
+            server.fallback { faulty.answer($0) }
             var settings = CurlTransport.Configuration(maximumConnectionsPerHost: 48, proxy: .none)
             if !reusesConnections { settings.idleTimeout = .zero }
             let outcomes = try await withCurl(settings) { transport in

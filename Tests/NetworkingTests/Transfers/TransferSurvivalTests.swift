@@ -16,7 +16,7 @@ struct TransferSurvivalTests {
     private static let isFull = ProcessInfo.processInfo.environment["TRANSFERS_FULL"] != nil
 
     /// Serves a resource in small parts, and counts the bytes.
-    private static func serve(_ content: Data, counting box: CountBox) -> LoopbackRoutes.Handler {
+    private static func serve(_ content: Data, counting box: CountBox) -> LoopbackServer.Handler {
         { request in
             let range = request.headers["Range"].flatMap { Int($0.dropFirst(6).dropLast()) }
             let first = request.headers["If-Range"] == "\"v1\"" ? range ?? 0 : 0

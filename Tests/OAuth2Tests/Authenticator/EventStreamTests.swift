@@ -67,7 +67,7 @@ struct EventStreamTests {
             var iterator = events.makeAsyncIterator()
             #expect(try await iterator.next()?.data == "event 1")
             #expect(try await iterator.next()?.data == "event 2")
-            authorization.answerNextTokenRequests(with: .status(503))
+            authorization.misbehave(.unavailable())
             #expect(try await iterator.next()?.data == "event 3")
             #expect(authorization.tokenRequestCount == 3)
             // One reconnection after each of the two events, and one after the outage.

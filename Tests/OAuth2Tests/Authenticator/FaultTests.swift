@@ -109,7 +109,8 @@ struct FaultTests {
         "Recovers from a single fault within the same call",
         arguments: [
             MockAuthorizationServer.Fault.unavailable(), .unavailable(retryAfter: "0"), .tooManyRequests(),
-            .html(), .html(status: 502), .lostAnswer, .cutAnswer, .slow(.milliseconds(20)), .textLifetime, .noLifetime,
+            .html(), .html(status: 502), .lostAnswer, .cutAnswer, .slow(.milliseconds(20)),
+            .members(["expires_in": "300"]), .noLifetime,
             .members(["token_type": "bEaReR"]), .members(["expires_in": 0]), .error("temporarily_unavailable"),
             .error("invalid_grant", status: 503),
         ]

@@ -91,7 +91,7 @@ struct LoopbackTests {
         try await withAuthorization { authorization in
             let elsewhere = try LoopbackServer.start { $0.fallback { _ in .text("caught") } }
             let location = elsewhere.url(for: "/token").absoluteString
-            authorization.answerNextTokenRequests(with: .status(307, headers: ["Location": location]))
+            authorization.misbehave(.response(.status(307, headers: ["Location": location])))
             let code = await failureCode { _ = try await authenticator(authorization).accessToken() }
             #expect(code == .protocolViolation)
             #expect(elsewhere.requestCount == 0)
@@ -111,10 +111,10 @@ struct LoopbackTests {
     func faults(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
         try await withAuthorization { authorization in
             let impatient = authenticator(authorization, timing: .init(attempts: 1, random: { 0 }))
-            authorization.answerNextTokenRequests(with: response)
+            authorization.misbehave(.response(response))
             #expect(await failureCode { _ = try await impatient.accessToken() } == code)
             let patient = authenticator(authorization, timing: .init(random: { 0 }))
-            authorization.answerNextTokenRequests(with: response)
+            authorization.misbehave(.response(response))
             let text = try await patient.text()
             #expect(authorization.isActive(text))
             #expect(authorization.tokenRequestCount == 3)
@@ -124,7 +124,7 @@ struct LoopbackTests {
     @Test("A token endpoint that never responds costs the timeout of one refresh")
     func neverAnswers() async throws {
         try await withAuthorization { authorization in
-            authorization.answerNextTokenRequests(with: .never)
+            authorization.misbehave(.silence)
             let time = ManualTime()
             let authenticator = authenticator(authorization, timing: .init(timeSource: time.timeSource))
             let call = Task { try await authenticator.accessToken() }

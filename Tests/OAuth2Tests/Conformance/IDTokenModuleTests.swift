@@ -141,7 +141,7 @@ struct IDTokenModuleTests {
                 additionalParameters: ["max_age": seconds]
             )
             let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
-            if let fault { fixture.server.misbehave(.idToken(fault)) }
+            if let fault { fixture.server.misbehave(.signedToken(fault)) }
             let grant = try request.grant(from: redirect, of: client.server)
             guard let expected else {
                 #expect(try await client.tokens(for: grant, idToken: fixture.idToken(client)).idToken != nil)
@@ -324,7 +324,7 @@ struct IDTokenModuleTests {
         let client = fixture.client()
         let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "openid")
         let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
-        if let fault { fixture.server.misbehave(.idToken(fault)) }
+        if let fault { fixture.server.misbehave(.signedToken(fault)) }
         do {
             let tokens = try await client.tokens(
                 for: request.grant(from: redirect, of: client.server),

@@ -79,7 +79,7 @@ struct SignedResponseModuleTests {
     ) async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
-            fixture.server.misbehave(at: .authorization, .signedResponse(fault))
+            fixture.server.misbehave(at: .authorization, .signedToken(fault))
             let error = await #expect(throws: OAuth2Error.self, "\(module)") {
                 try await answer(fixture, client)
             }
@@ -204,7 +204,7 @@ struct SignedResponseModuleTests {
             let secret = Data("a secret of thirty-two characters".utf8)
             let service = try SigningKey(secret: secret, algorithm: .hs256)
             let shared = SignedResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
-            fixture.server.misbehave(at: .authorization, .signedResponse(.signed(by: service)))
+            fixture.server.misbehave(at: .authorization, .signedToken(.signed(by: service)))
             _ = try await client.tokens(for: answer(fixture, client, shared))
             let error = await #expect(throws: OAuth2Error.self) { try await answer(fixture, client, shared) }
             #expect((error?.cause as? TokenError)?.code == .algorithmMismatch)

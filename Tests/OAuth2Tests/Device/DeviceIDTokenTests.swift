@@ -52,9 +52,9 @@ struct DeviceIDTokenTests {
         try await play { fixture in
             let rule = fixture.idToken(fixture.client())
             for (misbehavior, code) in [
-                (.members(["id_token": nil]), nil), (.idToken(.wrongAudience), .audienceMismatch),
-                (.idToken(.wrongAccessTokenHash), .hashMismatch), (.idToken(.mixedUpKeys), .signatureInvalid),
-                (.idToken(.claims(["nonce": "another"])), .nonceMismatch),
+                (.members(["id_token": nil]), nil), (.signedToken(.wrongAudience), .audienceMismatch),
+                (.signedToken(.wrongAccessTokenHash), .hashMismatch), (.signedToken(.mixedUpKeys), .signatureInvalid),
+                (.signedToken(.claims(["nonce": "another"])), .nonceMismatch),
             ] as [(MockAuthorizationServer.Fault, TokenError.Code?)] {
                 let error = await #expect(throws: OAuth2Error.self) {
                     try await tokens(fixture, misbehavior, idToken: rule)

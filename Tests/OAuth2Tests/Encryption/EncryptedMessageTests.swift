@@ -76,7 +76,7 @@ struct EncryptedMessageTests {
                 (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch), (.wrongAudience, .audienceMismatch),
             ]
             for (fault, code) in faults {
-                fixture.server.misbehave(.idToken(fault))
+                fixture.server.misbehave(.signedToken(fault))
                 let error = await #expect(throws: OAuth2Error.self) {
                     try await peer.signIn(try peer.idTokenVerifier())
                 }

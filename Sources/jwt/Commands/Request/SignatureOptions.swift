@@ -104,7 +104,7 @@ struct SignatureOptions: Sendable {
                     : "--signature-agent requires --signature-profile web-bot-auth"
             )
         }
-        var profile = name.request(agent: agent.map(SignatureAgent.init(url:)))
+        var profile = name.request(agent: agent.map { SignatureAgent(url: $0) })
         profile.components += try arguments.values(of: Self.cover).map { .required($0.component) }
         if let tag = try arguments.value(of: Self.tag)?.text { profile.tag = tag }
         if let lifetime = try arguments.value(of: Self.lifetime) { profile.lifetime = .seconds(lifetime.seconds) }

@@ -70,7 +70,7 @@ struct BrowserSignInTests {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read"]
             for fault in [MockAuthorizationServer.IDTokenFault.wrongAudience, .wrongNonce, .mixedUpKeys] {
-                scene.authorization.misbehave(.idToken(fault))
+                scene.authorization.misbehave(.signedToken(fault))
                 let refused = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
                 #expect(refused.status != 0)
                 #expect(refused.output == "")
@@ -143,7 +143,7 @@ struct BrowserSignInTests {
             let answers = ["one", "two"].map {
                 LoopbackResponse.json(#"{"access_token":"\#($0)","token_type":"Bearer","expires_in":300}"#)
             }
-            scene.authorization.answerNextTokenRequests(with: answers[0], answers[1])
+            scene.authorization.misbehave(.response(answers[0]), .response(answers[1]))
             for (options, token) in [([], "one\n"), ([], "one\n"), (["--refresh"], "two\n"), ([], "two\n")] {
                 let result = try await scene.jwt(
                     command + options,

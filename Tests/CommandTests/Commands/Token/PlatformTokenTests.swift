@@ -73,7 +73,7 @@ struct PlatformTokenTests {
             #expect(bearer.status == 0 && bearer.errors == "", "\(bearer)")
             #expect(scene.authorization.isActive(TokenScene.token(bearer)))
 
-            scene.authorization.answerNextTokenRequests(with: .json(#"{"error":"invalid_grant"}"#, status: 400))
+            scene.authorization.misbehave(.response(.json(#"{"error":"invalid_grant"}"#, status: 400)))
             let rejected = try await scene.jwt(
                 flags + ["--grant", "token_exchange"],
                 environment: ["AS_TOKEN": value]

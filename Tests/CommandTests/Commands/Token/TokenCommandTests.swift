@@ -47,8 +47,8 @@ struct TokenCommandTests {
         try await TokenScene.play { scene in
             try scene.write(profiles: ["prod": .object(scene.members)])
             if hasOldToken {
-                scene.authorization.answerNextTokenRequests(
-                    with: .json(#"{"access_token":"old","token_type":"Bearer","expires_in":20}"#)
+                scene.authorization.misbehave(
+                    .response(.json(#"{"access_token":"old","token_type":"Bearer","expires_in":20}"#))
                 )
                 #expect(try await scene.jwt(["token", "--profile", "prod"]).output == "old\n")
             }
@@ -232,10 +232,12 @@ struct TokenCommandTests {
     @Test("Uses a token that expires soon, with a warning, while the server is failing")
     func staleToken() async throws {
         try await TokenScene.play { scene in
-            scene.authorization.answerNextTokenRequests(
-                with: .json(#"{"access_token":"old","token_type":"Bearer","expires_in":600}"#),
-                .status(400),
-                .json(#"{"error":"temporarily_unavailable"}"#, status: 503, headers: ["Retry-After": "3600"])
+            scene.authorization.misbehave(
+                .response(.json(#"{"access_token":"old","token_type":"Bearer","expires_in":600}"#)),
+                .response(.status(400)),
+                .response(
+                    .json(#"{"error":"temporarily_unavailable"}"#, status: 503, headers: ["Retry-After": "3600"])
+                )
             )
             #expect(try await scene.jwt(["token"] + scene.flags).output == "old\n")
             // Permanent failures are reported.

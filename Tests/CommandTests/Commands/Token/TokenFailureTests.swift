@@ -33,7 +33,7 @@ struct TokenFailureTests {
     func unreachable() async throws {
         try await TokenScene.play { scene in
             // The client retries once after a malformed response.
-            scene.authorization.answerNextTokenRequests(with: .text("<h1>Hello</h1>"), .text("<h1>Hello</h1>"))
+            scene.authorization.misbehave(.response(.text("<h1>Hello</h1>")), .response(.text("<h1>Hello</h1>")))
             let html = try await scene.jwt(["token"] + scene.flags)
             #expect(
                 html

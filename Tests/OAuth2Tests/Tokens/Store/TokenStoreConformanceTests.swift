@@ -38,11 +38,14 @@ struct TokenStoreConformanceTests {
 
     @Test("Detects a store that breaks a promise", arguments: Fault.allCases)
     private func faults(fault: Fault) async {
-        let violations = await TokenStoreConformance {
-            let store = FaultyStore(fault)
-            return (store, store)
+        let error = await #expect(throws: TokenStoreConformance.Violations.self) {
+            try await TokenStoreConformance {
+                let store = FaultyStore(fault)
+                return (store, store)
+            }
+            .check()
         }
-        .violations()
+        let violations = error?.violations ?? []
         #expect(violations.contains { $0.promise.contains(fault.rawValue) }, "\(fault) wasn't detected: \(violations)")
     }
 

@@ -4,6 +4,26 @@ import Networking
 import TokenGeneration
 
 extension MockAuthorizationServer {
+    /// Approves a device's request on behalf of a user.
+    ///
+    /// - Parameters:
+    ///   - userCode: The code that the device displayed.
+    ///   - subject: The user's identifier. The default is `ada`.
+    /// - Returns: Whether a device with this code is waiting.
+    @discardableResult
+    public func approveDevice(userCode: String, subject: String = "ada") -> Bool {
+        endpoints.devices.decision(userCode, subject: subject) != nil
+    }
+
+    /// Denies a device's request on behalf of a user.
+    ///
+    /// - Parameter userCode: The code that the device displayed.
+    /// - Returns: Whether a device with this code is waiting.
+    @discardableResult
+    public func denyDevice(userCode: String) -> Bool {
+        endpoints.devices.decision(userCode, subject: nil) != nil
+    }
+
     /// Approves a backchannel authentication on behalf of a user ([OpenID Connect CIBA Core
     /// 1.0](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html)).
     ///
@@ -30,7 +50,7 @@ extension MockAuthorizationServer {
     }
 
     private func decide(_ user: String, subject: String?) async throws -> Bool {
-        guard let (id, notification) = handlers.devices.decision(user, subject: subject) else { return false }
+        guard let (id, notification) = endpoints.devices.decision(user, subject: subject) else { return false }
         guard let notification else { return true }
         let body: JSONObject = ["auth_req_id": .string(id)]
         var request = URLRequest(url: notification.url)

@@ -1,17 +1,10 @@
 import Foundation
 import Networking
 
-/// A writer that sends one response as described.
-struct ResponseWriter: Sendable {
-    private let exchange: Exchange
-
-    init(exchange: Exchange) {
-        self.exchange = exchange
-    }
-
+extension Exchange {
     /// Writes the response, and tells the event loop how the connection continues.
     func write(_ response: LoopbackResponse) async {
-        let channel = ResponseChannel(exchange, truncates: response.truncatesTLS)
+        let channel = ResponseChannel(self, truncates: response.truncatesTLS)
         do {
             for pause in response.pausesBeforeHead { try await wait(pause) }
             switch response.content {
@@ -63,7 +56,7 @@ struct ResponseWriter: Sendable {
             headers.append(name: "Content-Length", value: "\(length)")
         }
         let announced = headers["Content-Length"].flatMap { Int($0) }
-        let isChunked = announced == nil && exchange.request.version == "HTTP/1.1"
+        let isChunked = announced == nil && request.version == "HTTP/1.1"
         if isChunked, headers["Transfer-Encoding"] == nil, !hasNoContent(response.status) {
             headers.append(name: "Transfer-Encoding", value: "chunked")
         }
@@ -76,7 +69,7 @@ struct ResponseWriter: Sendable {
         do {
             try await produce(writer)
         } catch {
-            exchange.note(error)
+            note(error)
             throw error
         }
         var end = Data()
@@ -105,20 +98,20 @@ struct ResponseWriter: Sendable {
         guard response.cut == nil else { return .close }
         let options = headers.values(for: "Connection").flatMap { $0.split(separator: ",") }
         let saysClose = options.contains { $0.trimmingCharacters(in: .whitespaces).equalsIgnoringASCIICase("close") }
-        let closes = mustClose || saysClose || response.closesConnection || !exchange.keepsAlive
+        let closes = mustClose || saysClose || response.closesConnection || !keepsAlive
         if options.isEmpty {
             if closes {
                 headers.append(name: "Connection", value: "close")
-            } else if exchange.request.version == "HTTP/1.0" {
+            } else if request.version == "HTTP/1.0" {
                 headers.append(name: "Connection", value: "keep-alive")
             }
         }
         return closes ? .close : .keepAlive
     }
 
-    private func wait(_ pause: LoopbackResponse.Pause) async throws {
+    private func wait(_ pause: ResponsePause) async throws {
         switch pause {
-        case .delay(let duration): try await exchange.time.sleep(duration)
+        case .delay(let duration): try await time.sleep(duration)
         case .gate(let gate): try await gate.wait()
         }
     }
@@ -126,11 +119,11 @@ struct ResponseWriter: Sendable {
     /// Returns whether the response may have a body
     /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     private func sendsBody(_ response: LoopbackResponse) -> Bool {
-        exchange.request.method != .head && !hasNoContent(response.status)
+        request.method != .head && !hasNoContent(response.status)
     }
 
     private func hasNoContent(_ status: Int) -> Bool {
         (100...199).contains(status) || status == 204 || status == 304
-            || (exchange.request.method == .connect && (200...299).contains(status))
+            || (request.method == .connect && (200...299).contains(status))
     }
 }
