@@ -34,8 +34,8 @@ public struct ServerTrustEvaluator: Sendable {
     /// - Throws: ``TrustConfigurationError/Code/duplicatePolicies`` if two policies are for the
     ///   same domain.
     public init(configuration: Configuration) throws(TrustConfigurationError) {
-        var seen: Set<PinningPolicy> = []
-        for policy in configuration.pinningPolicies where !seen.insert(policy).inserted {
+        var seen: Set<HostName> = []
+        for policy in configuration.pinningPolicies where !seen.insert(policy.host).inserted {
             throw TrustConfigurationError(
                 .duplicatePolicies,
                 "two pinning policies are for \(policy.domainName); put all pins into one policy"

@@ -56,8 +56,8 @@ extension CurlTransport.Configuration {
 
 extension CurlTransport.Configuration {
     /// The kinds of addresses to connect to, considering the local address.
-    var usedFamily: CurlTransport.AddressFamily.Wrapped {
-        guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily.wrapped }
+    var usedFamily: CurlTransport.AddressFamily {
+        guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily }
         return address.isIPv4 ? .ipv4 : .ipv6
     }
 
@@ -76,7 +76,7 @@ extension CurlTransport.Configuration {
                 "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
             )
         }
-        switch addressFamily.wrapped {
+        switch addressFamily {
         case .ipv4: try require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
         case .ipv6: try require(!address.isIPv4, "localAddress isn't an IPv6 address, which addressFamily requires")
         case .any, .ipv4First, .ipv6First: break

@@ -3,9 +3,9 @@ import CCurl
 extension CurlTransport.ProtocolVersion {
     /// Returns whether a request may use HTTP/2.
     func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
-        switch wrapped {
+        switch self {
         case .http1: false
-        case .http2: true
+        case .http2PriorKnowledge: true
         case .negotiated: origin.scheme == "https"
         }
     }
@@ -53,11 +53,11 @@ extension CurlSettings {
     }
 
     private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, of transfer: CurlTransfer) {
-        switch version.wrapped {
+        switch version {
         case .http1: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
-        case .http2 where transfer.requiresKeptConnection:
+        case .http2PriorKnowledge where transfer.requiresKeptConnection:
             set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
-        case .http2: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        case .http2PriorKnowledge: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         // Not available in a libcurl without HTTP/2, which then uses HTTP/1.1.
         case .negotiated: trySet(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
         }

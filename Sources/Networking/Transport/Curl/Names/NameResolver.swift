@@ -13,7 +13,7 @@ final class NameResolver: Sendable {
     struct Query: Hashable, Sendable {
         /// The name in lowercase.
         let name: String
-        let family: CurlTransport.AddressFamily.Wrapped
+        let family: CurlTransport.AddressFamily
     }
 
     /// The addresses in the order to try them, or the reason that the lookup failed.

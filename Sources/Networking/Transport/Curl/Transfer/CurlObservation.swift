@@ -68,7 +68,7 @@ final class CurlObservation {
     func end(_ handle: CurlHandle?, version: String, tlsVersion: TLSProtocolVersion?) {
         var metrics = metrics(handle)
         metrics.version = version
-        metrics.tlsVersion = tlsVersion.map { TLSVersion(version: $0) }
+        metrics.tlsVersion = tlsVersion.map { TLSVersion($0) }
         tell(.finished(metrics))
     }
 
