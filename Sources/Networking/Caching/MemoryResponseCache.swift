@@ -46,7 +46,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
     }
 
     /// The total size of the stored responses in bytes, including header fields and bookkeeping.
-    public var size: Int { state.withLock { $0.size } }
+    var size: Int { state.withLock { $0.size } }
 
     /// Returns the responses stored for a key.
     ///
