@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// A request's body, read into memory.
 ///
@@ -34,58 +33,27 @@ struct URLSessionUpload {
     }
 
     private func limited(_ work: @escaping @Sendable () async throws -> Data) async throws -> Data {
-        let outcome = FirstOutcome()
+        // The first outcome ends the stream, and so does the cancellation of this task.
+        let (outcomes, outcome) = AsyncThrowingStream<Data, any Error>.makeStream()
         let working = Task {
-            do { outcome.set(.success(try await work())) } catch { outcome.set(.failure(error)) }
+            do {
+                outcome.yield(try await work())
+                outcome.finish()
+            } catch {
+                outcome.finish(throwing: error is CancellationError ? NetworkError.cancelledExchange : error)
+            }
         }
         let timer = limits.deadline.map { [origin, limits] deadline in
             Task {
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
-                outcome.set(.failure(NetworkError.timedOut(.deadline, of: limits, .preparing, origin)))
+                outcome.finish(throwing: NetworkError.timedOut(.deadline, of: limits, .preparing, origin))
             }
         }
         defer {
             working.cancel()
             timer?.cancel()
         }
-        do {
-            return try await withTaskCancellationHandler {
-                try await outcome.value()
-            } onCancel: {
-                outcome.set(.failure(NetworkError.cancelledExchange))
-            }
-        } catch is CancellationError {
-            throw NetworkError.cancelledExchange
-        }
-    }
-}
-
-/// The first of several outcomes, which one task waits for.
-private final class FirstOutcome: Sendable {
-    private struct State {
-        var outcome: Result<Data, any Error>?
-        var waiter: CheckedContinuation<Data, any Error>?
-    }
-
-    private let state = Mutex(State())
-
-    func set(_ outcome: Result<Data, any Error>) {
-        let waiter = state.withLock { state in
-            guard state.outcome == nil else { return nil as CheckedContinuation<Data, any Error>? }
-            state.outcome = outcome
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(with: outcome)
-    }
-
-    func value() async throws -> Data {
-        try await withCheckedThrowingContinuation { continuation in
-            let outcome = state.withLock { state in
-                if state.outcome == nil { state.waiter = continuation }
-                return state.outcome
-            }
-            if let outcome { continuation.resume(with: outcome) }
-        }
+        for try await octets in outcomes { return octets }
+        throw NetworkError.cancelledExchange
     }
 }
