@@ -66,29 +66,23 @@ public struct ConnectionPoolState: Sendable, Equatable {
 }
 
 /// The states of a transport's connections and requests at regular intervals.
-struct ConnectionPoolStates: AsyncSequence {
+struct ConnectionPoolStates: AsyncSequence, AsyncIteratorProtocol {
     let interval: Duration
     weak let transport: CurlTransport?
+    private var isFirst = true
 
-    func makeAsyncIterator() -> Iterator { Iterator(interval: interval, transport: transport) }
+    init(interval: Duration, transport: CurlTransport) {
+        self.interval = interval
+        self.transport = transport
+    }
 
-    struct Iterator: AsyncIteratorProtocol {
-        let interval: Duration
-        weak let transport: CurlTransport?
-        private var isFirst = true
+    func makeAsyncIterator() -> Self { self }
 
-        init(interval: Duration, transport: CurlTransport?) {
-            self.interval = interval
-            self.transport = transport
+    mutating func next() async -> ConnectionPoolState? {
+        if !isFirst {
+            do { try await Task.sleep(for: interval) } catch { return nil }
         }
-
-        mutating func next() async -> ConnectionPoolState? {
-            if !isFirst {
-                do { try await Task.sleep(for: interval) } catch { return nil }
-            }
-            isFirst = false
-            guard !Task.isCancelled else { return nil }
-            return transport?.poolState
-        }
+        isFirst = false
+        return Task.isCancelled ? nil : transport?.poolState
     }
 }
