@@ -20,6 +20,7 @@ final class CurlAdmission: Sendable {
     private let engineCount: UInt64
     private let state: Mutex<State>
     private let lastNumber = Atomic<UInt64>(0)
+    private let turnCount = Atomic<Int>(0)
 
     init(_ configuration: CurlTransport.Configuration) {
         engineCount = UInt64(configuration.engineCount)
@@ -38,6 +39,9 @@ final class CurlAdmission: Sendable {
     func nextIdentifier(for engine: Int) -> UInt64 {
         lastNumber.add(1, ordering: .relaxed).newValue &* engineCount &+ UInt64(engine)
     }
+
+    /// Returns the turn of the next engine, if they're used one after the other.
+    func nextTurn() -> Int { turnCount.wrappingAdd(1, ordering: .relaxed).oldValue }
 
     /// Sets the mailbox of an engine that starts.
     func open(_ mailbox: Mailbox<CurlMessage>, for engine: Int) {

@@ -2,7 +2,7 @@ import CCurl
 import SystemIO
 
 /// The kinds of traffic, which don't share connections.
-enum CurlTraffic: UInt32, CaseIterable {
+enum CurlTraffic: UInt32 {
     /// Requests that never wait for the caller; with HTTP/2, many share a connection.
     case brief
     /// Requests that may wait for a reader or for the next part of a body.
