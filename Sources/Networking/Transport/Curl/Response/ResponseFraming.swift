@@ -39,12 +39,12 @@ enum ResponseFraming {
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
             // The common case.
-            if length == nil, let value = number(field.value.utf8[...]) {
+            if length == nil, let value = number(field.value[...]) {
                 length = value
                 continue
             }
             for member in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                guard let value = number(member), length == nil || length == value else {
+                guard let value = number(Substring(member)), length == nil || length == value else {
                     if fields.contains(where: { $0.name.equalsIgnoringASCIICase("Transfer-Encoding") }) { return }
                     throw NetworkError(.invalidResponse, "the response's Content-Length isn't a single number")
                 }
@@ -71,19 +71,8 @@ enum ResponseFraming {
     }
 
     /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
-    private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
-        func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
-        var digits = text.drop(while: isBlank)
-        while let last = digits.last, isBlank(last) { digits.removeLast() }
-        guard !digits.isEmpty else { return nil }
-        var number: Int64 = 0
-        for octet in digits {
-            guard (0x30...0x39).contains(octet) else { return nil }
-            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isTooLargeWithDigit) = tens.addingReportingOverflow(Int64(octet & 0x0F))
-            guard !isTooLarge, !isTooLargeWithDigit else { return nil }
-            number = sum
-        }
-        return number
+    private static func number(_ text: Substring) -> Int64? {
+        let digits = text.trimmingHTTPWhitespace
+        return digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(digits) : nil
     }
 }
