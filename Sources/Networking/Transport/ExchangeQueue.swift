@@ -7,30 +7,15 @@ struct ExchangeQueue {
     private final class Line {
         let origin: HTTPOrigin
         var active = 0
-        var waiting: [UInt64] = []
-        var first = 0
+        /// A slice, because removing the first element of an array moves the others.
+        var waiting: ArraySlice<UInt64> = []
         var isListed = false
 
         init(origin: HTTPOrigin) {
             self.origin = origin
         }
 
-        var isEmpty: Bool { first == waiting.count }
-        var isUnused: Bool { isEmpty && active == 0 }
-
-        func popFirst() -> UInt64? {
-            guard first < waiting.count else { return nil }
-            let identifier = waiting[first]
-            first += 1
-            if first == waiting.count {
-                waiting.removeAll(keepingCapacity: waiting.capacity <= 256)
-                first = 0
-            } else if first >= 1024, first * 2 >= waiting.count {
-                waiting.removeFirst(first)
-                first = 0
-            }
-            return identifier
-        }
+        var isUnused: Bool { waiting.isEmpty && active == 0 }
     }
 
     private let maximumPerOrigin: Int
@@ -42,7 +27,7 @@ struct ExchangeQueue {
     /// The most recently used origin, which is often the next one too.
     private var recent: Line?
     /// The origins that have a waiting request and capacity for it, each listed once.
-    private var turns: [Line] = []
+    private var turns: ArraySlice<Line> = []
 
     init(maximumPerOrigin: Int, maximum: Int) {
         self.maximumPerOrigin = max(1, maximumPerOrigin)
@@ -77,10 +62,12 @@ struct ExchangeQueue {
         while active < maximum, !turns.isEmpty {
             let line = turns.removeFirst()
             var found: UInt64?
-            while found == nil, let identifier = line.popFirst() {
+            while found == nil, let identifier = line.waiting.popFirst() {
                 found = isWaiting(identifier) ? identifier : nil
             }
             line.isListed = false
+            // Releases the memory of a long queue.
+            if line.waiting.isEmpty { line.waiting = [] }
             if found != nil {
                 line.active += 1
                 active += 1
@@ -118,7 +105,7 @@ struct ExchangeQueue {
     }
 
     private mutating func list(_ line: Line) {
-        guard !line.isEmpty, !line.isListed, line.active < maximumPerOrigin else { return }
+        guard !line.waiting.isEmpty, !line.isListed, line.active < maximumPerOrigin else { return }
         line.isListed = true
         turns.append(line)
     }
