@@ -12,7 +12,9 @@ final class URLSessionExchange {
     var task: URLSessionDataTask?
     /// The scheduled timeout check.
     var alarm: DispatchWorkItem?
-    var times: URLSessionTimes
+    private var timing = ExchangeTiming()
+    /// The time at which URLSession received the request, or `nil` while it's queued.
+    private var started: ContinuousClock.Instant?
     /// A Boolean value that indicates whether a `Basic` challenge was rejected, so that the
     /// cancellation stands for a 401.
     var hasRefusedChallenge = false
@@ -32,12 +34,13 @@ final class URLSessionExchange {
         self.submission = submission
         self.receiver = receiver
         self.giveUp = giveUp
-        times = URLSessionTimes(limits: submission.limits, submitted: submission.submitted)
     }
 
     func start(_ task: URLSessionDataTask) {
         self.task = task
-        times.start(at: .now)
+        let now = ContinuousClock.now
+        started = now
+        timing.begin(at: now, isWhole: true)
         submission.observer?(.started)
     }
 
@@ -76,7 +79,7 @@ final class URLSessionExchange {
         guard !hasEnded, self.response == nil, let response = response as? HTTPURLResponse, response.statusCode >= 200
         else { return }
         self.response = response
-        times.noteReceived(at: .now)
+        timing.receive(at: .now)
         submission.observer?(.headReceived(status: response.statusCode))
         deliverHead()
     }
@@ -84,7 +87,7 @@ final class URLSessionExchange {
     /// Adds a part of the body, or returns an error if the body exceeds the limit.
     func receive(_ part: Data) -> NetworkError? {
         guard !hasEnded else { return nil }
-        times.noteReceived(at: .now)
+        timing.receive(at: .now)
         guard !part.isEmpty else { return nil }
         let limit = submission.limits.maximumBodySize
         guard part.count <= limit - receivedCount else {
@@ -103,8 +106,22 @@ final class URLSessionExchange {
     func noteSent(_ count: Int) {
         guard !hasEnded else { return }
         sentCount = count
-        times.noteSent(at: .now)
+        timing.begin(at: .now, isWhole: true)
         submission.observer?(.bodySent(count))
+    }
+
+    /// Returns the error of an exceeded limit, and the time of the next check.
+    func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+        let limits = submission.limits
+        let isBeyondDeadline = timing.hasFirstByte && limits.streamsBody && limits.deadlineEndsWithHeader
+        let deadline = isBeyondDeadline ? nil : limits.deadline
+        let isLate = deadline.map { $0 <= now } ?? false
+        let (expired, next) = isLate ? (.deadline, nil) : timing.check(at: now, limits: limits)
+        let phase: NetworkError.Timeout.Phase =
+            started == nil ? .queued : timing.hasFirstByte ? .receiving : .firstByte
+        return (
+            expired.map { .timedOut($0, of: limits, phase, submission.origin) }, [deadline, next].compactMap(\.self).min()
+        )
     }
 
     /// Returns the error for URLSession's result, or `nil` for success.
@@ -129,9 +146,9 @@ final class URLSessionExchange {
     }
 
     private var metrics: HTTPTransportMetrics {
-        var metrics = HTTPTransportMetrics(totalTime: .now - times.submitted)
-        metrics.queueTime = times.started.map { $0 - times.submitted }
-        metrics.firstByteTime = times.answered.map { $0 - times.submitted }
+        var metrics = HTTPTransportMetrics(totalTime: .now - submission.submitted)
+        metrics.queueTime = started.map { $0 - submission.submitted }
+        metrics.firstByteTime = timing.firstByte.map { $0 - submission.submitted }
         metrics.bodyBytesSent = sentCount
         metrics.bodyBytesReceived = receivedCount
         return metrics

@@ -156,7 +156,7 @@ extension CurlTransfer {
     }
 
     func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
-        timing.send(at: loopState.now)
+        timing.move(at: loopState.now)
         guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }
         guard isDue(uploadPace) else { return .heldBack }
         switch unsafe upload.read(into: buffer) {

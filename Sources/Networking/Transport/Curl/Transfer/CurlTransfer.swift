@@ -217,7 +217,7 @@ final class CurlTransfer {
         }
         if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
         guard heldBack != before else { return 0 }
-        timing.resume(at: loopState.now)
+        timing.move(at: loopState.now)
         if hasTimeouts || mayBeAnsweredEarly { loopState.touch(self) }
         return hold()
     }
