@@ -45,8 +45,6 @@ enum {
 };
 /// Returns the features that this libcurl was built with.
 int ccurl_features(void);
-/// Returns whether name resolution leaves the calling thread unblocked.
-bool ccurl_resolves_asynchronously(void);
 /// Returns the address of a function in libcurl's TLS library, or NULL if it can't be determined.
 const void *ccurl_tls_function(const char *name);
 /// Initializes the library for use from any thread. Returns 0 on success.
@@ -280,26 +278,30 @@ typedef enum {
 int ccurl_easy_set_list(ccurl_easy *easy, ccurl_list_option option, const ccurl_list *lines);
 /// Sets the body, which libcurl copies.
 int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count);
-/// Sets a body that libcurl reads while sending it.
-int ccurl_easy_set_read_body(
-    ccurl_easy *easy, ccurl_data_function read, ccurl_seek_function seek, void *context, int64_t count
-);
-/// Sets the function that receives the response's header lines, one per call.
-int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function function, void *context);
-/// Sets the function that receives the response's body.
-int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
-/// Sets the function that runs before each request on a connection (7.80).
-int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
-/// Sets the function that receives debug messages.
-int ccurl_easy_set_words_function(ccurl_easy *easy, ccurl_words_function function, void *context);
-/// Sets the function that prepares TLS connections, including those to proxies.
-int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
-/// Sets the function that creates sockets.
-int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context);
+/// Sets the size of a body that libcurl reads while sending it, or -1 if it's unknown.
+int ccurl_easy_set_body_size(ccurl_easy *easy, int64_t count);
+/// The functions that libcurl calls during a transfer. NULL leaves a function as it is.
+typedef struct ccurl_functions {
+    /// Receives the response's header lines, one per call.
+    ccurl_data_function header;
+    /// Receives the response's body.
+    ccurl_data_function write;
+    /// Provides the request's body.
+    ccurl_data_function read;
+    ccurl_seek_function seek;
+    /// Runs before each request on a connection (7.80).
+    ccurl_request_function request;
+    /// Receives debug messages.
+    ccurl_words_function words;
+    /// Prepares TLS connections, including those to proxies.
+    ccurl_tls_context_function tls;
+    ccurl_make_socket_function make_socket;
+    ccurl_resolver_function resolver;
+} ccurl_functions;
+/// Sets functions, and the context that they're called with.
+int ccurl_easy_set_functions(ccurl_easy *easy, const ccurl_functions *functions, void *context);
 /// Sets the function that closes the sockets that the transfer opens.
 int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
-/// Sets the function that runs before name resolution.
-int ccurl_easy_set_resolver_function(ccurl_easy *easy, ccurl_resolver_function function, void *context);
 /// Sets the buffer for error messages, with room for CCURL_ERROR_SIZE bytes.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.

@@ -3,7 +3,7 @@
 /// Most requests end long before their deadlines. When their entries outnumber the live ones, the
 /// queue drops them in bulk.
 struct DeadlineQueue {
-    /// The entries in order. A new deadline is usually the latest, and so is appended.
+    /// The entries in order; a new one is usually the latest, and so is appended.
     private var entries: ArraySlice<(deadline: ContinuousClock.Instant, identifier: UInt64)> = []
     private var sweepCount = 64
 

@@ -11,8 +11,6 @@ enum CurlLibrary {
         let tlsBackend: String
         /// A Boolean value that indicates whether libcurl shares this process's TLS library.
         let sharesTLSLibrary: Bool
-        /// A Boolean value that indicates whether libcurl can limit the age of connections.
-        let limitsConnectionAge: Bool
     }
 
     /// The oldest supported version of libcurl.
@@ -51,8 +49,7 @@ enum CurlLibrary {
             Description(
                 version: version,
                 tlsBackend: backend,
-                sharesTLSLibrary: unsafe OpenSSLLibrary.isShared(backend: backend, functionAddress: telling),
-                limitsConnectionAge: ccurl_version_number() >= 0x07_5000
+                sharesTLSLibrary: unsafe OpenSSLLibrary.isShared(backend: backend, functionAddress: telling)
             )
         )
     }()
@@ -66,7 +63,8 @@ enum CurlLibrary {
     /// before the request is sent.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
-    /// A Boolean value that indicates whether libcurl calls back before each request.
+    /// A Boolean value that indicates whether libcurl calls back before each request, and can limit
+    /// the age of connections.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
     /// Initializes the library.

@@ -61,11 +61,10 @@ internal import OpenSSLCrypto
     private func setUp(_ settings: inout CurlSettings, for transfer: CurlTransfer, _ engineSettings: CurlEngineSettings)
     {
         let request = transfer.request
-        settings.setConnection(of: self, transfer, engineSettings)
+        settings.setConnection(of: transfer, engineSettings)
         settings.setRequest(request, configuration: engineSettings.configuration)
         unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
-        settings.setFunctions(of: self)
-        if !settings.canAskBeforeRequests, !request.method.isIdempotent {
+        if !CurlLibrary.asksBeforeRequests, !request.method.isIdempotent {
             // Without a callback before each request, only a new connection keeps libcurl from
             // sending a request twice.
             settings.set(CCURL_LONG_FRESH_CONNECT, 1)
@@ -75,11 +74,10 @@ internal import OpenSSLCrypto
         settings.trySet(CCURL_LONG_RTSP_REQUEST, CCURL_RTSP_RECEIVE)
         if transfer.needsNewConnection { settings.set(CCURL_LONG_FRESH_CONNECT, 1) }
         if engineSettings.configuration.protocolVersion.mayBeHTTP2(to: request.origin) {
-            settings.setWordsFunction(of: self)
+            settings.setWordsFunction()
         }
-        settings.setSocketFunction(of: self)
-        settings.setResolverFunction(of: self)
-        if request.hasBody { settings.setBody(request, of: self) }
+        if request.hasBody { settings.setBody(request) }
+        settings.setFunctions(of: self)
         settings.setBuffers(of: transfer)
     }
 
@@ -219,6 +217,11 @@ extension CurlHandle {
     /// Returns the handle for a callback's context.
     static func behind(_ context: UnsafeMutableRawPointer?) -> CurlHandle? {
         unsafe context.map { unsafe Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Returns the transfer for a callback's context.
+    static func transfer(behind context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        unsafe behind(context)?.transfer
     }
 
     /// Returns the owner of an easy handle.

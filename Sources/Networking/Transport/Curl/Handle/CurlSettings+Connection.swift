@@ -13,11 +13,7 @@ extension CurlTransport.ProtocolVersion {
 
 // Settings that determine how connections are made and shared.
 extension CurlSettings {
-    mutating func setConnection(
-        of handle: CurlHandle,
-        _ transfer: CurlTransfer,
-        _ engineSettings: CurlEngineSettings
-    ) {
+    mutating func setConnection(of transfer: CurlTransfer, _ engineSettings: CurlEngineSettings) {
         let (request, configuration) = (transfer.request, engineSettings.configuration)
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
@@ -33,7 +29,7 @@ extension CurlSettings {
             set(CCURL_LONG_MAXAGE_CONN, (configuration.idleTimeout.milliseconds + 999) / 1000)
         }
         if request.origin.scheme == "https" || configuration.proxy.mayNeedTLS(to: request.origin) {
-            setTLS(configuration, of: handle)
+            setTLS(configuration)
         }
         setAddresses(engineSettings)
         setProxy(configuration, origin: request.origin)

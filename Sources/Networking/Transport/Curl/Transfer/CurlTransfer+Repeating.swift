@@ -52,7 +52,8 @@ extension CurlTransfer {
         }
         /// The decimal numbers among the words.
         var numbers: [UInt32] {
-            unsafe words.split { !(0x30...0x39).contains($0) }.compactMap { unsafe UInt32(String(decoding: $0, as: UTF8.self)) }
+            let digits = unsafe words.split { !(0x30...0x39).contains($0) }
+            return unsafe digits.compactMap { unsafe UInt32(String(decoding: $0, as: UTF8.self)) }
         }
         if begins("Using Stream ID: ") {
             stream = numbers.first
