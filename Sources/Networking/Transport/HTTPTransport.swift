@@ -200,3 +200,19 @@ public struct HTTPTransportResponse: Sendable {
         self.stream = stream
     }
 }
+
+extension HTTPHeaders {
+    /// The fields of a response whose body was decoded.
+    var withoutCoding: Self {
+        Self(filter { !["Content-Encoding", "Content-Length"].contains(where: $0.name.equalsIgnoringASCIICase) })
+    }
+}
+
+extension NetworkError {
+    static func tooLarge(_ origin: HTTPOrigin, _ limit: Int) -> Self {
+        Self(
+            .bodyTooLarge,
+            "the response body from \(origin) exceeds \(limit) bytes; raise maximumBodySize or request less data"
+        )
+    }
+}

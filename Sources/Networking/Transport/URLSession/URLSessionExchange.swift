@@ -61,16 +61,10 @@ final class URLSessionExchange {
         guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
         (self.receiver, self.giveUp, self.stream) = (nil, nil, stream)
-        let (headers, isDecoded) = fields(of: response, hasBody: submission.request.httpMethod != "HEAD")
-        var head = HTTPTransportResponse(
-            status: response.statusCode,
-            version: "",
-            headers: headers,
-            stream: HTTPResponseBody(source: stream)
+        let mayHaveBody = submission.request.httpMethod != "HEAD"
+        receiver.resume(
+            returning: .success(Self.response(response, hasBody: mayHaveBody, stream: HTTPResponseBody(source: stream)))
         )
-        head.isDecoded = isDecoded
-        head.hasCombinedFields = true
-        receiver.resume(returning: .success(head))
     }
 
     /// Receives the header of the final response and ignores interim responses
@@ -90,13 +84,7 @@ final class URLSessionExchange {
         timing.receive(at: .now)
         guard !part.isEmpty else { return nil }
         let limit = submission.limits.maximumBodySize
-        guard part.count <= limit - receivedCount else {
-            return NetworkError(
-                .bodyTooLarge,
-                "the response body from \(submission.origin) exceeds \(limit) bytes; "
-                    + "raise maximumBodySize or request less data"
-            )
-        }
+        guard part.count <= limit - receivedCount else { return .tooLarge(submission.origin, limit) }
         receivedCount += part.count
         if let stream { stream.append(part) } else { body.append(part) }
         submission.observer?(.bodyReceived(receivedCount))
@@ -117,11 +105,15 @@ final class URLSessionExchange {
         let deadline = isBeyondDeadline ? nil : limits.deadline
         let isLate = deadline.map { $0 <= now } ?? false
         let (expired, next) = isLate ? (.deadline, nil) : timing.check(at: now, limits: limits)
-        let phase: NetworkError.Timeout.Phase =
-            started == nil ? .queued : timing.hasFirstByte ? .receiving : .firstByte
-        return (
-            expired.map { .timedOut($0, of: limits, phase, submission.origin) }, [deadline, next].compactMap(\.self).min()
-        )
+        let failure = expired.map { limit in
+            NetworkError.timedOut(
+                limit,
+                of: limits,
+                started == nil ? .queued : timing.hasFirstByte ? .receiving : .firstByte,
+                submission.origin
+            )
+        }
+        return (failure, [deadline, next].compactMap(\.self).min())
     }
 
     /// Returns the error for URLSession's result, or `nil` for success.
@@ -138,11 +130,7 @@ final class URLSessionExchange {
 
     private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
         guard let response else { return .failure(notHTTP) }
-        let (headers, isDecoded) = fields(of: response, hasBody: !body.isEmpty)
-        var whole = HTTPTransportResponse(status: response.statusCode, version: "", headers: headers, body: body)
-        whole.isDecoded = isDecoded
-        whole.hasCombinedFields = true
-        return .success(whole)
+        return .success(Self.response(response, hasBody: !body.isEmpty, body: body))
     }
 
     private var metrics: HTTPTransportMetrics {
@@ -154,22 +142,30 @@ final class URLSessionExchange {
         return metrics
     }
 
-    /// Returns the header fields, and whether URLSession decodes the body.
-    private func fields(of response: HTTPURLResponse, hasBody: Bool) -> (HTTPHeaders, isDecoded: Bool) {
+    /// Returns a response whose body URLSession decodes.
+    private static func response(
+        _ response: HTTPURLResponse,
+        hasBody: Bool,
+        body: Data = Data(),
+        stream: HTTPResponseBody? = nil
+    ) -> HTTPTransportResponse {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
             // URLSession doesn't trim the whitespace around a value (RFC 9110 §5.5).
             fields.append(HTTPHeaders.Field(name: name, value: String(value[...].trimmingHTTPWhitespace)))
         }
-        let isEncoded = fields.contains {
-            $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
-        }
-        if isEncoded, hasBody {
-            fields.removeAll {
-                $0.name.equalsIgnoringASCIICase("Content-Encoding") || $0.name.equalsIgnoringASCIICase("Content-Length")
-            }
-        }
-        return (HTTPHeaders(fields.sorted { $0.name < $1.name }), isEncoded && hasBody)
+        let headers = HTTPHeaders(fields.sorted { $0.name < $1.name })
+        let isDecoded = hasBody && !(headers["Content-Encoding"] ?? "identity").equalsIgnoringASCIICase("identity")
+        var result = HTTPTransportResponse(
+            status: response.statusCode,
+            version: "",
+            headers: isDecoded ? headers.withoutCoding : headers,
+            body: body,
+            stream: stream
+        )
+        result.isDecoded = isDecoded
+        result.hasCombinedFields = true
+        return result
     }
 }

@@ -125,11 +125,7 @@ extension CurlTransfer {
         let limit = exchange.limits.maximumBodySize
         let announced = receivedCount == 0 && !isDecoded ? declaredSize ?? 0 : 0
         guard max(receivedCount + count, announced) <= limit else {
-            failure = NetworkError(
-                .bodyTooLarge,
-                "the response body from \(origin) exceeds \(limit) bytes; "
-                    + "raise maximumBodySize or request less data"
-            )
+            failure = .tooLarge(origin, limit)
             return false
         }
         guard isDecoded, let most = configuration.maximumExpansion, receivedCount + count > 1 << 20 else { return true }

@@ -163,10 +163,12 @@ final class CurlTransfer {
         observation?.end(handle, version: head.isComplete ? head.version : "", tlsVersion: tlsVersion)
         switch submission.recipient {
         case .whole(let continuation):
-            return CurlDelivery(
-                continuation: continuation,
-                outcome: failure.map(Result.failure) ?? .success(response)
+            let whole = response(
+                isDecoded: isDecoded && receivedCount > 0,
+                body: isCut ? Data() : body,
+                trailers: head.trailers
             )
+            return CurlDelivery(continuation: continuation, outcome: failure.map(Result.failure) ?? .success(whole))
         case .parts(let stream):
             if failure == nil || failure?.code != .cancelled && failure?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
@@ -233,28 +235,26 @@ extension CurlTransfer {
     private func begin(_ stream: CurlResponseStream) {
         guard head.isComplete, !hasBegun else { return }
         hasBegun = true
-        stream.begin { body in
-            var response = HTTPTransportResponse(
-                status: head.status,
-                version: head.version,
-                headers: fields(withoutCoding: isDecoded && mayHaveBody),
-                stream: body
-            )
-            response.isDecoded = isDecoded && mayHaveBody
-            return response
-        }
+        stream.begin { response(isDecoded: isDecoded && mayHaveBody, stream: $0) }
     }
 
-    private var response: HTTPTransportResponse {
+    private func response(
+        isDecoded: Bool,
+        body: Data = Data(),
+        trailers: [HTTPHeaders.Field] = [],
+        stream: HTTPResponseBody? = nil
+    ) -> HTTPTransportResponse {
+        let headers = HTTPHeaders(head.headers)
         var response = HTTPTransportResponse(
             status: head.status,
             version: head.version,
-            headers: fields(withoutCoding: isDecoded && receivedCount > 0),
-            body: isCut ? Data() : body,
-            trailers: HTTPHeaders(head.trailers)
+            headers: isDecoded ? headers.withoutCoding : headers,
+            body: body,
+            trailers: HTTPHeaders(trailers),
+            stream: stream
         )
         response.isCut = isCut
-        response.isDecoded = isDecoded && receivedCount > 0
+        response.isDecoded = isDecoded
         return response
     }
 
@@ -281,16 +281,6 @@ extension CurlTransfer {
             .invalidResponse,
             "the body from \(origin) ends before its content coding (\(codings.joined(separator: ", "))) does, although the message "
                 + "is complete; the server or an intermediary truncated it"
-        )
-    }
-
-    private func fields(withoutCoding: Bool) -> HTTPHeaders {
-        guard withoutCoding else { return HTTPHeaders(head.headers) }
-        return HTTPHeaders(
-            head.headers.filter {
-                !$0.name.equalsIgnoringASCIICase("Content-Encoding")
-                    && !$0.name.equalsIgnoringASCIICase("Content-Length")
-            }
         )
     }
 
