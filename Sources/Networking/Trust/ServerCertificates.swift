@@ -1,6 +1,5 @@
 internal import Foundation
 internal import OpenSSLCrypto
-internal import Synchronization
 
 /// The certificates that identify a server.
 package enum ServerCertificates {
@@ -41,28 +40,24 @@ package enum ServerCertificates {
             throw NetworkError(.invalidRequest, "the URL must be https:// with a host, such as https://example.org")
         }
         let host = HostName(TLSHandshake.normalized(origin.plainHost))
-        let shelf = Shelf()
         var tls = tls
         tls.inspection = { peer in
             // Skips a proxy in between.
             guard HostName(peer.host) == host else { return }
-            shelf.put(peer.chain)
-            throw Seen()
+            throw Seen(chain: peer.chain)
         }
         let transport = try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
-        var failure: (any Error)?
+        var failure: any Error
         do {
             let limits = HTTPTransportLimits(deadline: .now + timeout)
             _ = try await transport.send(HTTPTransportRequest(method: .head, url: url), limits: limits)
-        } catch  where !((error as? NetworkError)?.cause is Seen) {
+            failure = NetworkError(.unknown, "\(origin) responded without presenting its certificates")
+        } catch {
             failure = error
-        } catch {}
-        await transport.close()
-        if let failure { throw failure }
-        guard !shelf.chain.isEmpty else {
-            throw NetworkError(.unknown, "\(origin) responded without presenting its certificates")
         }
-        return try shelf.chain.map { link in
+        await transport.close()
+        guard let seen = (failure as? NetworkError)?.cause as? Seen else { throw failure }
+        return try seen.chain.map { link in
             try Item(Certificate(der: link.der), pin: PublicKeyPin(octets: link.publicKeyHash))
         }
     }
@@ -91,13 +86,7 @@ package enum ServerCertificates {
     }
 
     /// The error that ends the handshake once the certificates are known.
-    private struct Seen: Error {}
-
-    private final class Shelf: Sendable {
-        private let links = Mutex<[TLSPeer.ChainLink]>([])
-
-        var chain: [TLSPeer.ChainLink] { links.withLock { $0 } }
-
-        func put(_ chain: [TLSPeer.ChainLink]) { links.withLock { $0 = chain } }
+    private struct Seen: Error {
+        let chain: [TLSPeer.ChainLink]
     }
 }
