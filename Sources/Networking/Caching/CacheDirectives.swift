@@ -8,6 +8,9 @@ struct CacheDirectives {
     enum Seconds: Equatable {
         case absent, invalid
         case value(Int)
+
+        /// The number, or `nil` without a valid one.
+        var interval: Double? { if case .value(let seconds) = self { Double(seconds) } else { nil } }
     }
 
     /// The largest number of seconds; larger ones mean the same
