@@ -119,13 +119,10 @@ public final class URLSessionTransport: HTTPTransport {
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         if let defect { throw defect }
-        guard !limits.hasRates else {
-            throw NetworkError(
-                .invalidRequest,
-                "URLSession can't limit the bandwidth; remove maximumDownloadRate and maximumUploadRate, "
-                    + "or use CurlTransport"
-            )
-        }
+        try NetworkError.require(
+            !limits.hasRates,
+            "URLSession can't limit the bandwidth; remove maximumDownloadRate and maximumUploadRate, or use CurlTransport"
+        )
         let submission = try await URLSessionSubmission(
             identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
             request: request,

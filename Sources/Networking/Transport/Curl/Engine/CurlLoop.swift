@@ -102,8 +102,10 @@ final class CurlLoop {
         case .submit(let submission): accept(submission)
         case .admit(let identifier, let origin):
             if let transfer = transfers[identifier] { start(transfer) } else { release(origin) }
-        case .cancel(let identifier): cancel(identifier)
-        case .resume(let identifier): resume(identifier)
+        case .cancel(let identifier):
+            if let transfer = transfers[identifier] { end(transfer, .cancelledExchange) }
+        case .resume(let identifier):
+            if let transfer = transfers[identifier] { settle(transfer, transfer.resume()) }
         case .answer(let identifier, let answer): take(answer, for: identifier)
         case .close(let deadline, let closer):
             closing = min(closing ?? deadline, deadline)
@@ -153,17 +155,6 @@ final class CurlLoop {
         return CurlUpload(body, capacity: configuration.streamBufferSize) { [mailbox, exchange] in
             mailbox.post(.resume(exchange.identifier))
         }
-    }
-
-    private func cancel(_ identifier: UInt64) {
-        guard let transfer = transfers[identifier] else { return }
-        end(transfer, .cancelledExchange)
-    }
-
-    /// Resumes a transfer when its caller is ready.
-    private func resume(_ identifier: UInt64) {
-        guard let transfer = transfers[identifier] else { return }
-        settle(transfer, transfer.resume())
     }
 
     /// Ends a transfer if libcurl failed to resume it.
@@ -333,21 +324,15 @@ final class CurlLoop {
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
-        var next = connections.alarm
-        func consider(_ time: ContinuousClock.Instant?) {
-            if let time { next = min(next ?? time, time) }
-        }
         if transfers.isEmpty {
             deadlines.removeAll()
             alarms.removeAll()
         }
-        consider(deadlines.earliest)
-        consider(alarms.earliest)
-        consider(rests.earliest)
-        consider(connections.idleSince.map { $0 + idleTimeout })
-        consider(idleSince.map { $0 + rest })
-        consider(closing)
-        return next
+        let times = [
+            connections.alarm, deadlines.earliest, alarms.earliest, rests.earliest,
+            connections.idleSince.map { $0 + idleTimeout }, idleSince.map { $0 + rest }, closing,
+        ]
+        return times.compactMap(\.self).min()
     }
 
     /// Processes the transfers that finished or received data.

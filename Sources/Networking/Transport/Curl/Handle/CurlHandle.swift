@@ -63,7 +63,7 @@ internal import OpenSSLCrypto
         let request = transfer.request
         settings.setConnection(of: transfer, engineSettings)
         settings.setRequest(request, configuration: engineSettings.configuration)
-        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
+        unsafe settings.check(ccurl_easy_set_error_buffer(easy, words))
         if !CurlLibrary.asksBeforeRequests, !request.method.isIdempotent {
             // Without a callback before each request, only a new connection keeps libcurl from
             // sending a request twice.

@@ -37,7 +37,7 @@ extension CurlSettings {
         }
         setSocketFunction()
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
-        unsafe set { unsafe ccurl_easy_set_context($0, context) }
+        unsafe check(ccurl_easy_set_context(easy, context))
         unsafe check(ccurl_easy_set_functions(easy, &functions, context))
     }
 

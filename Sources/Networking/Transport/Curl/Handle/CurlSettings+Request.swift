@@ -85,15 +85,12 @@ extension CurlSettings {
     }
 
     private mutating func setCopiedBody(_ body: Data) {
-        unsafe body.withUnsafeBytes { octets in
-            unsafe set { easy in
-                // libcurl requires a pointer even for an empty body.
-                guard let start = octets.baseAddress else {
-                    var nothing: UInt8 = 0
-                    return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0)
-                }
-                return unsafe ccurl_easy_set_copied_body(easy, start, Int64(octets.count))
-            }
+        let code = unsafe body.withUnsafeBytes { octets in
+            // libcurl requires a pointer even for an empty body.
+            var nothing: UInt8 = 0
+            guard let start = octets.baseAddress else { return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0) }
+            return unsafe ccurl_easy_set_copied_body(easy, start, Int64(octets.count))
         }
+        check(code)
     }
 }

@@ -16,7 +16,7 @@ extension CurlSettings {
         for option in [
             CCURL_STRING_CAINFO, CCURL_STRING_CAPATH, CCURL_STRING_PROXY_CAINFO, CCURL_STRING_PROXY_CAPATH,
         ] {
-            unsafe set { unsafe ccurl_easy_set_string($0, option, nil) }
+            set(option, nil)
         }
         if !policy.allowsResumption { set(CCURL_LONG_SSL_SESSIONID_CACHE, 0) }
         unsafe functions.tls = { _, tlsContext, context in

@@ -31,11 +31,6 @@ import CCurl
         check(unsafe ccurl_easy_set_list(easy, option, lines?.head))
     }
 
-    /// Sets another property of the handle with a closure that returns libcurl's result.
-    mutating func set(with body: (OpaquePointer) -> Int32) {
-        check(unsafe body(easy))
-    }
-
     mutating func check(_ code: Int32) {
         if code != Int32(CCURL_OK) { areAccepted = false }
     }

@@ -71,18 +71,14 @@ struct CurlRequest: Sendable {
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
         proxyLines = CurlLines(proxyFields)
         observer = request.observer
-        guard url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize else {
-            throw NetworkError(
-                .invalidRequest,
-                "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
-            )
-        }
-        guard max(lines?.longest ?? 0, proxyLines?.longest ?? 0) <= Self.maximumFieldSize else {
-            throw NetworkError(
-                .invalidRequest,
-                "a header field of the request exceeds \(Self.maximumFieldSize) bytes; send less, or use the body"
-            )
-        }
+        try NetworkError.require(
+            url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize,
+            "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
+        )
+        try NetworkError.require(
+            max(lines?.longest ?? 0, proxyLines?.longest ?? 0) <= Self.maximumFieldSize,
+            "a header field of the request exceeds \(Self.maximumFieldSize) bytes; send less, or use the body"
+        )
     }
 
     private static func target(of url: String) -> String {
@@ -117,9 +113,7 @@ struct CurlRequest: Sendable {
             return .streamed(StreamedBody(length: length, isReplayable: true, source: .file(url, length: length)))
         case .stream(let length, let isReplayable, let producer):
             let length = if let length { length } else { try announcedLength(request.headers) }
-            guard length ?? 0 >= 0 else {
-                throw NetworkError(.invalidRequest, "the request's body has a negative length")
-            }
+            try NetworkError.require(length ?? 0 >= 0, "the request's body has a negative length")
             // The producer isn't called for an empty body.
             guard length != 0 else { return .held(Data()) }
             return .streamed(StreamedBody(length: length, isReplayable: isReplayable, source: .producer(producer)))
@@ -137,12 +131,10 @@ struct CurlRequest: Sendable {
                     "the Content-Length header field isn't a number of bytes; remove it"
                 )
             }
-            guard length == nil || length == count else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "the Content-Length header fields contradict each other; remove them"
-                )
-            }
+            try NetworkError.require(
+                length == nil || length == count,
+                "the Content-Length header fields contradict each other; remove them"
+            )
             length = count
         }
         return length
