@@ -5,15 +5,10 @@
 struct ExchangeQueue {
     /// The requests to one origin, in a class so that lookups don't copy it.
     private final class Line {
-        let origin: HTTPOrigin
         var active = 0
         /// A slice, because removing the first element of an array moves the others.
         var waiting: ArraySlice<UInt64> = []
         var isListed = false
-
-        init(origin: HTTPOrigin) {
-            self.origin = origin
-        }
 
         var isUnused: Bool { waiting.isEmpty && active == 0 }
     }
@@ -24,8 +19,6 @@ struct ExchangeQueue {
     private var lines: [HTTPOrigin: Line] = [:]
     /// The number of known origins at which unused ones are removed.
     private var sweepCount = 64
-    /// The most recently used origin, which is often the next one too.
-    private var recent: Line?
     /// The origins that have a waiting request and capacity for it, each listed once.
     private var turns: ArraySlice<Line> = []
 
@@ -88,18 +81,12 @@ struct ExchangeQueue {
     }
 
     private mutating func line(of origin: HTTPOrigin) -> Line {
-        if let recent, recent.origin == origin { return recent }
-        let line = lines[origin] ?? add(origin)
-        recent = line
-        return line
-    }
-
-    private mutating func add(_ origin: HTTPOrigin) -> Line {
+        if let line = lines[origin] { return line }
         if lines.count >= sweepCount {
             lines = lines.filter { !$1.isUnused }
             sweepCount = max(64, lines.count * 2)
         }
-        let line = Line(origin: origin)
+        let line = Line()
         lines[origin] = line
         return line
     }

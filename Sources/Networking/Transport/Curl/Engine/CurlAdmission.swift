@@ -100,10 +100,10 @@ final class CurlAdmission: Sendable {
         state.withLock { state in
             if let activity = state.activities[origin] { return activity }
             if state.activities.count >= state.sweepCount {
-                state.activities = state.activities.filter { !$1.retire() }
+                state.activities = state.activities.filter { !$1.isUnused }
                 state.sweepCount = max(1024, state.activities.count * 2)
             }
-            let activity = OriginActivity()
+            let activity = OriginActivity(origin)
             state.activities[origin] = activity
             return activity
         }
@@ -119,7 +119,7 @@ final class CurlAdmission: Sendable {
         }
         let now = ContinuousClock.now
         return activities.map { origin, activity in
-            var state = activity.state(of: origin)
+            var state = activity.state
             if let queue = queues[origin] {
                 state.queuedRequests = queue.count
                 state.longestQueueTime = max(now - queue.since, .zero)

@@ -18,8 +18,6 @@ final class CurlLoop {
     private var mustAdmit = false
     private let load: EngineLoad
     private var loadMeter: EngineLoadMeter
-    /// The activity of the last request's origin, which is often the next one's too.
-    private var recent: (origin: HTTPOrigin, activity: OriginActivity)?
     private var deadlines = DeadlineQueue()
     /// The next timeout checks, for requests with timeouts other than their deadline.
     private var alarms = DeadlineQueue()
@@ -125,7 +123,7 @@ final class CurlLoop {
             submission: submission,
             loopState: loopState,
             engineSettings: engineSettings,
-            activity: activity(for: exchange.request.origin),
+            activity: admission.activity(for: exchange.request.origin),
             upload: upload(of: exchange)
         )
         transfers[exchange.identifier] = transfer
@@ -141,13 +139,6 @@ final class CurlLoop {
     private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
         load.end()
         submission.refuse(error)
-    }
-
-    private func activity(for origin: HTTPOrigin) -> OriginActivity {
-        if let recent, recent.origin == origin, recent.activity.isCurrent { return recent.activity }
-        let activity = admission.activity(for: origin)
-        recent = (origin, activity)
-        return activity
     }
 
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
@@ -181,8 +172,10 @@ final class CurlLoop {
     private func start(_ transfer: CurlTransfer) {
         if !transfer.hasStarted {
             transfer.hasStarted = true
-            transfer.activity.requests.add(1)
-            transfer.activity.runningRequests.add(1)
+            transfer.activity.update { state in
+                state.requests += 1
+                state.runningRequests += 1
+            }
         }
         if transfer.earlierRequestCount == 0, !transfer.makesConnection {
             transfer.observation?.start(at: loopState.now)
@@ -225,8 +218,10 @@ final class CurlLoop {
         let query = NameResolver.Query(name: name.host, family: configuration.usedFamily)
         let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.post(.answer(identifier, $0)) }
         transfer.nameLookup.wait(with: ticket)
-        transfer.activity.lookups.add(1)
-        transfer.activity.runningLookups.add(1)
+        transfer.activity.update { state in
+            state.lookups += 1
+            state.runningLookups += 1
+        }
         check(transfer)
     }
 
@@ -235,7 +230,7 @@ final class CurlLoop {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
             let name = transfer.nameLookup.end(at: loopState.now)
         else { return }
-        transfer.activity.runningLookups.add(-1)
+        transfer.activity.update { $0.runningLookups -= 1 }
         switch answer {
         case .success(let addresses) where configuration.forbids(addresses):
             end(transfer, .notPublic(transfer.origin))
@@ -422,7 +417,7 @@ final class CurlLoop {
         failure?.isUnprocessed = transfer.isUnprocessed
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard transfer.hasStarted else { return admission.leave(transfer.exchange.identifier) }
-        transfer.activity.runningRequests.add(-1)
+        transfer.activity.update { $0.runningRequests -= 1 }
         defer { release(transfer.origin) }
         guard let handle = transfer.handle else { return }
         transfer.countBytes()
@@ -431,7 +426,7 @@ final class CurlLoop {
         if transfer.stream != nil, failure != nil || transfer.isCut { loopState.useless.expectRest(at: handle.socket) }
         stopDriving(transfer, handle)
         if let ticket = transfer.nameLookup.ticket {
-            transfer.activity.runningLookups.add(-1)
+            transfer.activity.update { $0.runningLookups -= 1 }
             configuration.resolver.leave(ticket)
         }
         // After a 417, a handle never sends `Expect` again, and there's no option to change that. A

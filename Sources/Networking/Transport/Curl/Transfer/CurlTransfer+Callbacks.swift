@@ -236,10 +236,11 @@ extension CurlTransfer {
     private func noteNewConnection() {
         let session = handshake?.session
         handle?.establish(session?.version)
-        activity.openedConnections.add(1)
-        guard let session else { return }
-        activity.handshakes.add(1)
-        if session.isResumed { activity.resumedHandshakes.add(1) }
+        activity.update { state in
+            state.openedConnections += 1
+            if session != nil { state.handshakes += 1 }
+            if session?.isResumed ?? false { state.resumedHandshakes += 1 }
+        }
     }
 
     /// The TLS version of the connection, or `nil` if it's unknown or there's no TLS.

@@ -179,8 +179,10 @@ final class CurlTransfer {
     /// Adds the bytes of the bodies on the wire to the origin's counters, once per transfer.
     func countBytes() {
         guard let handle, requestCount > 0 else { return }
-        activity.bytesSent.add(handle.number(CCURL_INFO_SIZE_UPLOAD_T))
-        activity.bytesReceived.add(handle.number(CCURL_INFO_SIZE_DOWNLOAD_T))
+        activity.update { state in
+            state.bytesSent += handle.number(CCURL_INFO_SIZE_UPLOAD_T)
+            state.bytesReceived += handle.number(CCURL_INFO_SIZE_DOWNLOAD_T)
+        }
     }
 
     /// Stores part of the body, or returns `false` if the buffer is full.
