@@ -290,9 +290,9 @@ struct NameLookupTests {
     )
     func wantedHost(code: Int32, text: String, isProxy: Bool) {
         let proxy = NameLookup.Name(host: "proxy.test", port: 3128, isProxy: true)
-        #expect((CurlFailure.wantedHost(code: code, text: text, proxy: proxy) == .proxy) == isProxy)
+        #expect(CurlFailure.wantsProxy(code: code, text: text, proxy: proxy) == isProxy)
         if text.contains("resolving") {
-            #expect(CurlFailure.wantedHost(code: code, text: text, proxy: nil) == .origin)
+            #expect(!CurlFailure.wantsProxy(code: code, text: text, proxy: nil))
         }
     }
 

@@ -379,7 +379,7 @@ final class CurlLoop {
             isReadingHead: transfer.requestCount > 0 && !transfer.head.isComplete,
             isHTTP2: transfer.stream != nil
         )
-        return failure?.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
+        return failure.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
     }
 
     private func expire() {

@@ -97,18 +97,11 @@ extension CurlTransfer {
         }
     }
 
-    /// Returns the name that libcurl was about to look up.
-    ///
-    /// - Parameters:
-    ///   - code: libcurl's result.
-    ///   - text: libcurl's error message.
-    /// - Returns: The name, or `nil` if it can't be determined.
+    /// Returns the name that libcurl was about to look up, or `nil` if it can't be determined.
     func wantedName(code: Int32, text: String) -> NameLookup.Name? {
         let proxy = proxyName
-        return switch CurlFailure.wantedHost(code: code, text: text, proxy: proxy) {
-        case .origin: NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
-        case .proxy: proxy
-        }
+        if CurlFailure.wantsProxy(code: code, text: text, proxy: proxy) { return proxy }
+        return NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
     }
 
     /// The name of the proxy, or `nil` without one.
