@@ -22,10 +22,8 @@ package struct Socket: ~Copyable {
         _ = close(number)
     }
 
-    /// Creates a socket that listens on 127.0.0.1.
+    /// Creates a socket that listens on 127.0.0.1, on a port that the kernel chooses by default.
     ///
-    /// - Parameter port: The port. The default is 0, which lets the kernel choose one.
-    /// - Returns: The socket.
     /// - Throws: ``SystemFailure`` with the name of the system call that failed.
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)

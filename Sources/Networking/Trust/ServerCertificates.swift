@@ -22,15 +22,10 @@ package enum ServerCertificates {
         }
     }
 
-    /// Connects to a server, verifies its chain and name, and disconnects without sending a
+    /// Returns the verified chain of a server, starting with its own certificate, without sending a
     /// request.
     ///
-    /// - Parameters:
-    ///   - address: An `https` URL, of which only the host and port are used.
-    ///   - tls: The trust roots and the client identity.
-    ///   - timeout: The maximum time to wait. The default is 15 seconds.
-    /// - Returns: The verified chain, starting with the server's own certificate.
-    /// - Throws: ``NetworkError``.
+    /// - Throws: ``NetworkError``, `invalidRequest` if the address isn't an `https` URL.
     package static func chain(
         of address: String,
         tls: TLSConfiguration = TLSConfiguration(),
@@ -64,8 +59,6 @@ package enum ServerCertificates {
 
     /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
     ///
-    /// - Parameter octets: The file's contents.
-    /// - Returns: The certificates in order.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
         var items: [Item] = []
@@ -75,11 +68,8 @@ package enum ServerCertificates {
         return items
     }
 
-    /// Creates trust roots from a file's contents, like ``TrustRoots/pem(_:)`` or
-    /// ``TrustRoots/der(_:)``.
+    /// Returns trust roots that consist of exactly the certificates in a file's contents.
     ///
-    /// - Parameter octets: The file's contents: one certificate in DER, or any number in PEM.
-    /// - Returns: Trust roots that consist of exactly these certificates.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
         TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))

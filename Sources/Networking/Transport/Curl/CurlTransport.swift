@@ -28,9 +28,9 @@
 /// descriptors. If one thread can't keep up, requests use more of them, up to
 /// ``Configuration/engineCount``. A thread ends when it has been idle for
 /// ``Configuration/idleTimeout``. Releasing the last reference ends the threads and closes the
-/// connections; ``close(within:)`` does the same and waits. Once used, the transport doesn't survive
-/// `fork()`: a child process must create another one. ``poolState`` shows the connections and
-/// requests of each origin.
+/// connections; ``close(within:)`` does the same and waits. Once used, the transport doesn't
+/// survive `fork()`: a child process must create another one. ``poolState`` shows the connections
+/// and requests of each origin.
 ///
 /// The system's resolver (`getaddrinfo`) looks up names, with one lookup per name at a time and at
 /// most 32 at once in the whole process. A lookup can't be cancelled: one that hangs counts until

@@ -64,12 +64,9 @@ struct CurlConnections {
         return nil
     }
 
-    /// Closes connections that have been idle too long.
+    /// Closes connections that have been idle since `limit`, and returns whether none are left.
     ///
     /// libcurl closes them only while it works on others, so this releases the whole multi handle.
-    ///
-    /// - Parameter limit: The latest start of the idle time.
-    /// - Returns: `true` if it closed connections and none are left.
     mutating func closeIdle(since limit: ContinuousClock.Instant) -> Bool {
         guard idleSince.map({ $0 <= limit }) ?? false else { return false }
         close { $0.idleSince.map { $0 <= limit } ?? false }

@@ -41,10 +41,7 @@ final class CurlEngine: Sendable {
     private let admission: CurlAdmission
     private let state = Mutex(State.idle)
 
-    /// - Parameters:
-    ///   - index: The engine's number in its transport.
-    ///   - configuration: The transport's configuration.
-    ///   - admission: The limits that the transport's engines share.
+    /// Creates an engine with its number in its transport, whose engines share the limits.
     init(_ index: Int, configuration: CurlTransport.Configuration, admission: CurlAdmission) {
         self.index = index
         self.configuration = configuration
@@ -100,12 +97,11 @@ final class CurlEngine: Sendable {
         return !run.mailbox.isClosed
     }
 
-    /// Starts the thread, unless it's running or the engine was closed.
+    /// Starts the thread, unless it's running, and returns its mailbox; `nil` if the engine was
+    /// closed.
     ///
-    /// - Parameters:
-    ///   - ended: The mailbox of a thread that has ended, or `nil`.
-    ///   - process: The current process. The default is the calling process.
-    /// - Returns: The thread's mailbox, or `nil` if the engine was closed.
+    /// A mailbox in `ended` is that of a thread that has ended.
+    ///
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
     ///   after the thread started, or if the process is out of descriptors or threads. Call it
     ///   again to retry.
@@ -155,9 +151,7 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Stops the thread and waits for it to end.
-    ///
-    /// - Parameter patience: The maximum time to wait for running requests.
+    /// Stops the thread after its requests, or after `patience`, and waits for it to end.
     func close(after patience: Duration) async {
         let run = state.withLock { state in
             let run = state.run

@@ -22,9 +22,7 @@ struct CurlEngines: Sendable {
         return engines.first { $0.load.hasRoom } ?? engines.min { $0.load.requests < $1.load.requests } ?? engines[0]
     }
 
-    /// Stops the engines and waits for their threads to end.
-    ///
-    /// - Parameter patience: The maximum time to wait for running requests.
+    /// Stops the engines after their requests, or after `patience`, and waits for their threads.
     func close(after patience: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             for engine in engines { group.addTask { await engine.close(after: patience) } }

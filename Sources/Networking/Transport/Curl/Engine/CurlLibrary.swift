@@ -69,18 +69,14 @@ enum CurlLibrary {
 
     /// Initializes the library.
     ///
-    /// - Returns: The library's properties.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
     ///   fails.
     static func load() throws(NetworkError) -> Description {
         try loaded.get()
     }
 
-    /// Checks for an optional feature of libcurl.
+    /// Checks for an optional feature of libcurl, named in the message by what it enables.
     ///
-    /// - Parameters:
-    ///   - feature: The feature's bit.
-    ///   - ability: What the feature enables, for the message.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {

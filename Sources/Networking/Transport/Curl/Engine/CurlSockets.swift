@@ -128,15 +128,10 @@ final class CurlSockets {
         if connections[index] === connection { connections[index] = nil }
     }
 
-    /// Handles an event on a socket that libcurl isn't waiting for.
+    /// Handles an event on a socket, or returns `false` if libcurl is waiting for it.
     ///
-    /// libcurl itself detects the end of a connection.
-    ///
-    /// - Parameters:
-    ///   - event: The event.
-    ///   - isTaken: A closure that returns whether a transfer uses a socket that libcurl isn't
-    ///     waiting for.
-    /// - Returns: `true` if the event needs no further handling.
+    /// libcurl itself detects the end of a connection. `isTaken` returns whether a transfer uses a
+    /// socket that libcurl isn't waiting for.
     func wake(by event: EventPoller.Event, isTaken: (Int32) -> Bool) -> Bool {
         let socket = event.socket
         let state = self[socket]

@@ -1,12 +1,7 @@
 import Glibc
 
 extension NetworkError {
-    /// Returns the error for a failure to create a descriptor, before any request was sent.
-    ///
-    /// - Parameters:
-    ///   - number: The value of `errno`.
-    ///   - failure: The operation that failed, for the message.
-    /// - Returns: The error.
+    /// Returns the error for an operation that found no descriptor, before any request was sent.
     static func noDescriptor(_ number: Int32, _ failure: String) -> Self {
         let reason: String
         switch number {

@@ -81,12 +81,8 @@ internal import OpenSSLCrypto
         settings.setBuffers(of: transfer)
     }
 
-    /// Sets up a transfer again after its name was looked up.
-    ///
-    /// - Parameters:
-    ///   - lines: The addresses for libcurl.
-    ///   - connectTimeout: The remaining time to establish a connection.
-    /// - Returns: `false` if libcurl rejects a setting.
+    /// Sets up a transfer again after its name was looked up, with the addresses and the remaining
+    /// time; returns `false` if libcurl rejects a setting.
     func resume(with lines: CurlLines?, connectTimeout: Duration) -> Bool {
         socket = nil
         unsafe words[0] = 0
@@ -106,12 +102,9 @@ internal import OpenSSLCrypto
         socketOwner = nil
     }
 
-    /// Releases the transfer.
+    /// Releases the transfer; after an ordinary one, a similar transfer can reuse the settings.
     ///
     /// Connections and resolved names stay with the multi handle.
-    ///
-    /// - Parameter isOrdinary: Whether the transfer was an ordinary one, so that a similar transfer
-    ///   can reuse the settings.
     func release(isOrdinary: Bool) {
         // The next request sets its own message, and a copy of a large body isn't worth keeping.
         if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
@@ -159,8 +152,6 @@ extension CurlHandle {
     }
 
     /// Counts the connection that the request is sent on as established, and ends its rivals.
-    ///
-    /// - Parameter version: The connection's TLS version, or `nil` if it has none.
     func establish(_ version: TLSProtocolVersion?) {
         let opened = takeOpenings()
         let isAlone = opened.count == 1
@@ -205,11 +196,10 @@ extension CurlHandle {
         _ = unsafe ccurl_multi_remove(multi, easy)
     }
 
-    /// Pauses the given directions and resumes the others.
+    /// Pauses the given directions and resumes the others; unless the result is 0, the transfer
+    /// must be ended.
     ///
     /// libcurl may immediately offer data that it kept.
-    ///
-    /// - Returns: libcurl's result. If it isn't 0, the transfer must be ended.
     func hold(_ directions: Directions) -> Int32 {
         unsafe ccurl_easy_pause(easy, Int32(directions.rawValue))
     }

@@ -37,12 +37,9 @@ extension CurlSettings {
         if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
     }
 
-    /// Sets the options that differ between messages.
+    /// Sets the options that differ from the last message, if any.
     ///
-    /// - Parameters:
-    ///   - request: The message.
-    ///   - isForwarded: Whether a proxy may get the message instead of a tunnel to the server.
-    ///   - last: The message that's already set, or `nil`.
+    /// If `isForwarded`, a proxy may get the message instead of a tunnel to the server.
     mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
         if last?.url != request.url {
             set(CCURL_STRING_URL, request.url)

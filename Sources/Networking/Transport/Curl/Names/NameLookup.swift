@@ -55,9 +55,7 @@ struct NameLookup {
         self.ticket = ticket
     }
 
-    /// Stops waiting.
-    ///
-    /// - Returns: The name that was looked up.
+    /// Stops waiting, and returns the name that was looked up.
     mutating func end(at now: ContinuousClock.Instant) -> Name? {
         defer { (ticket, begun, name) = (nil, nil, nil) }
         if let begun { spent += now - begun }
@@ -145,12 +143,8 @@ extension CurlTransport.ProxySelection.Server {
 
 /// The proxy variables that libcurl reads from the environment.
 enum ProxyVariable {
-    /// Returns the proxy's name as libcurl would determine it.
-    ///
-    /// - Parameters:
-    ///   - scheme: The scheme of the request's URL.
-    ///   - value: A closure that returns the value of an environment variable.
-    /// - Returns: The name, or `nil` if the variables don't name a proxy.
+    /// Returns the proxy's name as libcurl would determine it for a URL's scheme; `nil` if the
+    /// variables don't name a proxy.
     static func name(for scheme: String, _ value: (String) -> String?) -> NameLookup.Name? {
         // In a CGI program, the client controls `HTTP_PROXY`.
         let names = ["\(scheme)_proxy"] + (scheme == "http" ? [] : ["HTTPS_PROXY"]) + ["all_proxy", "ALL_PROXY"]

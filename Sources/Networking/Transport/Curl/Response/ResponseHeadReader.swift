@@ -32,9 +32,7 @@ struct ResponseHeadReader {
         return codings
     }
 
-    /// Reads one line, including its line ending.
-    ///
-    /// - Returns: `true` if the line completes the final response's header.
+    /// Reads one line, including its line ending; returns whether it completes the final header.
     @discardableResult
     mutating func read(line: Span<UInt8>) throws(NetworkError) -> Bool {
         size += line.count

@@ -133,16 +133,16 @@ struct CurlFailure {
 }
 
 extension CurlFailure {
-    /// Returns whether libcurl was about to look up the proxy's name, rather than the origin's, when
-    /// it was told to fail.
+    /// Returns whether libcurl was about to look up the proxy's name, rather than the origin's,
+    /// when it was told to fail.
     static func wantsProxy(code: Int32, text: String, proxy: NameLookup.Name?) -> Bool {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_PROXY: return true
         // A SOCKS proxy from the environment may leave name resolution to the client.
         case CCURL_PROXY_HANDSHAKE: return false
         default:
-            // Since 8.13, libcurl identifies the host only in its message: “Could not resolve proxy:
-            // proxy.example”. 8.23 names it: “Error 42 resolving proxy.example:3128”.
+            // Since 8.13, libcurl identifies the host only in its message: “Could not resolve
+            // proxy: proxy.example”. 8.23 names it: “Error 42 resolving proxy.example:3128”.
             guard let start = text.firstRange(of: " resolving ")?.upperBound else {
                 return text.contains("resolve proxy")
             }

@@ -55,9 +55,6 @@ struct CurlRequest: Sendable {
 
     /// Prepares a request.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - limits: The limits of the request.
     /// - Throws: ``NetworkError`` with the code `invalidRequest`.
     init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
         try limits.validateRates()

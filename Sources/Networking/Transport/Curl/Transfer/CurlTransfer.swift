@@ -148,12 +148,9 @@ final class CurlTransfer {
         return hold()
     }
 
-    /// Reports the outcome.
+    /// Reports the outcome, once, and returns the delivery for a caller of the whole response.
     ///
-    /// This must be called only once.
-    ///
-    /// - Parameter failure: The error, or `nil` if libcurl reported success.
-    /// - Returns: The delivery for a caller that waits for the whole response.
+    /// Without a failure, libcurl reported success.
     func end(_ failure: NetworkError?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }

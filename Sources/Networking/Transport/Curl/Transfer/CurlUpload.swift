@@ -58,12 +58,9 @@ final class CurlUpload: Sendable {
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Creates a buffer for a body.
+    /// Creates a buffer of `capacity` bytes, not counting the last part.
     ///
-    /// - Parameters:
-    ///   - body: The source of the bytes.
-    ///   - capacity: The number of bytes to buffer, not counting the last part.
-    ///   - onReady: A closure to call when data is available that libcurl was waiting for.
+    /// `onReady` is called when data is available that libcurl was waiting for.
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable
@@ -218,9 +215,8 @@ extension CurlUpload {
         }
     }
 
-    /// Waits until the engine lets the producer continue.
+    /// Waits until the engine lets the producer continue, unless the closure returns whether to.
     ///
-    /// - Parameter answer: A closure that returns whether to continue, or `nil` to wait.
     /// - Throws: `CancellationError` if the rest of the body is no longer needed.
     private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
