@@ -59,15 +59,21 @@ enum ResponseFraming {
     /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
     /// pass them on undecoded.
     private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
-        for field in fields where field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
+        guard codings("Transfer-Encoding", fields).allSatisfy({ $0.equalsIgnoringASCIICase("chunked") }) else {
+            throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
+        }
+    }
+
+    /// Returns the codings that the fields of a name list, without `identity`.
+    static func codings(_ name: String, _ fields: [HTTPHeaders.Field]) -> [String] {
+        var codings: [String] = []
+        for field in fields where field.name.equalsIgnoringASCIICase(name) {
             for member in field.value.asciiOnly.split(separator: ",") {
                 let coding = String(member.filter { $0 != " " && $0 != "\t" })
-                guard !coding.equalsIgnoringASCIICase("chunked"), !coding.equalsIgnoringASCIICase("identity") else {
-                    continue
-                }
-                throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
+                if !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
             }
         }
+        return codings
     }
 
     /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.

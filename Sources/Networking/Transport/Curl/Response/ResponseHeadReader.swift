@@ -22,14 +22,7 @@ struct ResponseHeadReader {
 
     /// The body's codings in the order they were applied, without `identity`.
     var contentCodings: [String] {
-        var codings: [String] = []
-        for field in headers where field.name.equalsIgnoringASCIICase("Content-Encoding") {
-            for member in field.value.asciiOnly.split(separator: ",") {
-                let coding = String(member.filter { $0 != " " && $0 != "\t" })
-                if !coding.isEmpty, !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
-            }
-        }
-        return codings
+        ResponseFraming.codings("Content-Encoding", headers).filter { !$0.isEmpty }
     }
 
     /// Reads one line, including its line ending; returns whether it completes the final header.
