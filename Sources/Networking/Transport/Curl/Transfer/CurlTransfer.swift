@@ -195,7 +195,7 @@ final class CurlTransfer {
             return true
         case .parts(let stream):
             loopState.touch(self)
-            return unsafe stream.put(octets) == .taken
+            return unsafe stream.put(octets)
         }
     }
 

@@ -134,22 +134,19 @@ extension CurlUpload {
 
     /// Restarts the body for another connection, or returns `false` if it can't be produced again.
     func rewind() -> Bool {
-        let (isPossible, task, producer) = state.withLock {
-            state -> (Bool, Task<Void, Never>?, CheckedContinuation<Bool, Never>?) in
-            guard state.givenCount > 0 else { return (true, nil, nil) }
-            guard isReplayable else { return (false, nil, nil) }
-            let (task, producer) = (state.task, state.takeProducer())
-            state = State(run: state.run + 1)
-            return (true, task, producer)
-        }
-        task?.cancel()
-        producer?.resume(returning: false)
-        return isPossible
+        guard !canBegin else { return true }
+        if isReplayable { stop { State(run: $0.run + 1) } }
+        return isReplayable
     }
 
     func end() {
+        stop { State(phase: .ended, run: $0.run + 1, givenCount: $0.givenCount) }
+    }
+
+    /// Stops the producer.
+    private func stop(_ next: (State) -> State) {
         let (task, producer) = state.withLock { state in
-            defer { state = State(phase: .ended, run: state.run + 1, givenCount: state.givenCount) }
+            defer { state = next(state) }
             return (state.task, state.takeProducer())
         }
         task?.cancel()
