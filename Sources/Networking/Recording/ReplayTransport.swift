@@ -68,8 +68,9 @@ public final class ReplayTransport: HTTPTransport {
         let body = matching == .methodURLAndBody ? comparable(request) : nil
         let candidates = entries.indices.filter { index in
             guard self.name(entries[index]) == name else { return false }
-            guard let body, let recorded = entries[index].request.body else { return true }
-            return recorded == body
+            guard let body else { return true }
+            let recorded = entries[index].request.postData.map(\.octets) ?? Data()
+            return recorded == nil || recorded == body
         }
         let chosen = uses.withLock { uses -> Int? in
             guard let index = candidates.first(where: { uses[$0] == 0 }) ?? candidates.last else { return nil }
@@ -143,13 +144,5 @@ public final class ReplayTransport: HTTPTransport {
     private static func list(_ names: [String]) -> String {
         let shown = names.prefix(5).joined(separator: ", ")
         return names.count > 5 ? "\(shown) and \(names.count - 5) more" : names.isEmpty ? "nothing" : shown
-    }
-}
-
-extension HAREntry.Request {
-    /// The bytes of the body; `nil` if they were omitted.
-    fileprivate var body: Data? {
-        guard let postData else { return Data() }
-        return postData.octets
     }
 }

@@ -6,9 +6,9 @@
 ///   ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4)); 300 with a `Location`
 ///   is followed for `GET` and `HEAD`. If the body is dropped, so are the `Content-*` fields.
 /// - If the scheme, host or port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `DPoP`,
-///   the fields of ``protecting(_:)`` and those of any ``URLRequestAuthenticator`` are removed. They
-///   stay removed if a later redirect leads back. `Host` is always removed, and no `Referer` is
-///   added.
+///   the fields of ``protecting(_:)`` and those of any ``URLRequestAuthenticator`` are removed.
+///   They stay removed if a later redirect leads back. `Host` is always removed, and no `Referer`
+///   is added.
 /// - The `Location` is resolved against the URL that sent it
 ///   ([RFC 3986 §5](https://www.rfc-editor.org/rfc/rfc3986#section-5)) and inherits that URL's
 ///   fragment ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).

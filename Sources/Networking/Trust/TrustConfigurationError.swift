@@ -94,6 +94,10 @@ extension TrustConfigurationError: CustomStringConvertible, LocalizedError {
 }
 
 extension TrustConfigurationError {
+    init(unreadable path: String, _ error: any Error) {
+        self.init(.unreadableFile, "\(path) can't be read: \(error.localizedDescription)", cause: error)
+    }
+
     /// Creates an error from an OpenSSLCrypto error in certificates or keys from a place, such as a
     /// path.
     init(_ error: CryptoError, in place: String? = nil) {

@@ -16,19 +16,10 @@ final class CurlEngine: Sendable {
         let process: pid_t
     }
 
-    private enum State {
-        case idle
-        case running(Run)
-        /// The engine was closed, and its last thread may still be ending.
-        case closed(Run?)
-
-        var run: Run? {
-            switch self {
-            case .idle: nil
-            case .running(let run): run
-            case .closed(let run): run
-            }
-        }
+    private struct State {
+        /// The last thread, which may be ending if the engine was closed.
+        var run: Run?
+        var isClosed = false
     }
 
     /// The memory for data of streamed responses that hasn't been read.
@@ -39,7 +30,7 @@ final class CurlEngine: Sendable {
     private let index: Int
     private let configuration: CurlTransport.Configuration
     private let admission: CurlAdmission
-    private let state = Mutex(State.idle)
+    private let state = Mutex(State())
 
     /// Creates an engine with its number in its transport, whose engines share the limits.
     init(_ index: Int, configuration: CurlTransport.Configuration, admission: CurlAdmission) {
@@ -51,9 +42,8 @@ final class CurlEngine: Sendable {
     }
 
     deinit {
-        if case .running(let run) = state.withLock({ $0 }), run.process == getpid() {
-            run.mailbox.post(.close(at: .now, nil))
-        }
+        let state = state.withLock(\.self)
+        if !state.isClosed, let run = state.run, run.process == getpid() { run.mailbox.post(.close(at: .now, nil)) }
     }
 
     /// Submits a request to the thread, which guarantees an outcome.
@@ -85,7 +75,7 @@ final class CurlEngine: Sendable {
 
     /// Posts a message about a request to the thread, which doesn't end before its requests.
     private func post(_ message: CurlMessage) {
-        state.withLock { $0.run?.mailbox }?.post(message)
+        state.withLock(\.run)?.mailbox.post(message)
     }
 
     /// Returns a number that's unique among the transport's requests.
@@ -111,19 +101,17 @@ final class CurlEngine: Sendable {
         in process: pid_t = getpid()
     ) throws(NetworkError) -> Mailbox<CurlMessage>? {
         try state.withLock { state throws(NetworkError) in
-            switch state {
-            case .closed: return nil
-            case .running(let run) where run.process != process:
+            guard !state.isClosed else { return nil }
+            guard state.run.map({ $0.process == process }) ?? true else {
                 throw NetworkError(
                     .transportUnavailable,
                     "the transport was used before this process was forked; create another one in the child"
                 )
-            case .running(let run) where run.mailbox !== ended: return run.mailbox
-            case .idle, .running:
-                let run = try makeRun(in: process)
-                state = .running(run)
-                return run.mailbox
             }
+            if let mailbox = state.run?.mailbox, mailbox !== ended { return mailbox }
+            let run = try makeRun(in: process)
+            state.run = run
+            return run.mailbox
         }
     }
 
@@ -154,9 +142,8 @@ final class CurlEngine: Sendable {
     /// Stops the thread after its requests, or after `patience`, and waits for it to end.
     func close(after patience: Duration) async {
         let run = state.withLock { state in
-            let run = state.run
-            state = .closed(run)
-            return run
+            state.isClosed = true
+            return state.run
         }
         guard let run, run.process == getpid() else { return }
         // Limited to a year, because adding an arbitrary duration to an instant can overflow.

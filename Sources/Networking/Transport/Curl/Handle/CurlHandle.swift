@@ -1,5 +1,6 @@
 import CCurl
 internal import OpenSSLCrypto
+import SystemIO
 
 /// An easy handle, which runs one transfer after another on the engine's thread.
 ///
@@ -157,7 +158,7 @@ extension CurlHandle {
         let isAlone = opened.count == 1
         let port = isAlone ? nil : number(CCURL_INFO_LOCAL_PORT)
         for connection in opened {
-            if isAlone || CurlSockets.localPort(of: connection.socket) == port {
+            if isAlone || Socket.localPort(of: connection.socket).map(Int.init) == port {
                 connection.establish()
                 connection.version = version
                 connection.note(isBusy: true)
