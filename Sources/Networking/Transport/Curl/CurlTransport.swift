@@ -106,7 +106,7 @@ public final class CurlTransport: HTTPTransport {
             }
         } onCancel: {
             exchange.cancel()
-            engine.cancel(exchange.identifier)
+            engine.post(.cancel(exchange.identifier))
         }.get()
     }
 

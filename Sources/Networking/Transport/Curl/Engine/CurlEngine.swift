@@ -56,25 +56,14 @@ final class CurlEngine: Sendable {
                 if mailbox.post(.submit(submission)) { return }
                 ended = mailbox
             }
-            refuse(submission, .transportClosed)
+            submission.refuse(.transportClosed, load)
         } catch {
-            refuse(submission, error)
+            submission.refuse(error, load)
         }
     }
 
-    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
-        load.end()
-        submission.refuse(error)
-    }
-
-    /// Cancels a request, which may have ended already or not have arrived yet.
-    func cancel(_ identifier: UInt64) { post(.cancel(identifier)) }
-
-    /// Resumes a request whose reader has taken data.
-    func resume(_ identifier: UInt64) { post(.resume(identifier)) }
-
     /// Posts a message about a request to the thread, which doesn't end before its requests.
-    private func post(_ message: CurlMessage) {
+    func post(_ message: CurlMessage) {
         state.withLock(\.run)?.mailbox.post(message)
     }
 

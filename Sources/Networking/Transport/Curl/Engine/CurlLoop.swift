@@ -112,11 +112,13 @@ final class CurlLoop {
     }
 
     private func accept(_ submission: CurlSubmission) {
-        guard closing == nil else { return refuse(submission, .transportClosed) }
+        guard closing == nil else { return submission.refuse(.transportClosed, load) }
         let exchange = submission.exchange
-        guard !exchange.isCancelled else { return refuse(submission, .cancelledExchange) }
+        guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange, load) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > loopState.now else { return refuse(submission, .missedDeadline(exchange, .queued)) }
+            guard deadline > loopState.now else {
+                return submission.refuse(.missedDeadline(exchange, .queued), load)
+            }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
         let transfer = CurlTransfer(
@@ -134,11 +136,6 @@ final class CurlLoop {
             // Another engine may have released capacity since.
             mustAdmit = true
         }
-    }
-
-    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
-        load.end()
-        submission.refuse(error)
     }
 
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
@@ -248,8 +245,7 @@ final class CurlLoop {
             return end(transfer, .repetitionImpossible(transfer.origin))
         }
         transfer.observation?.drive(at: loopState.now)
-        let entries = engineSettings.resolverEntries + transfer.nameLookup.entries
-        transfer.nameLookup.lines = CurlLines(entries.map(CurlLines.Line.init))
+        transfer.nameLookup.lines = CurlLines(engineSettings.resolverEntries + transfer.nameLookup.entries)
         guard
             handle.resume(
                 with: transfer.nameLookup.lines,

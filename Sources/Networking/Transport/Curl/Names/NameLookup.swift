@@ -68,9 +68,10 @@ struct NameLookup {
     /// under the name without the period.
     mutating func note(_ addresses: [String], of name: Name, at now: ContinuousClock.Instant) {
         lastAnswer = (name, now)
-        let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-        entries.append("+\(name.host):\(name.port):\(list)")
-        if name.host.hasSuffix(".") { entries.append("+\(name.host.dropLast()):\(name.port):\(list)") }
+        let hosts = name.host.hasSuffix(".") ? [name.host, String(name.host.dropLast())] : [name.host]
+        for host in hosts {
+            entries.append("+" + CurlTransport.ResolverEntry(host: host, port: name.port, addresses: addresses).line)
+        }
     }
 }
 

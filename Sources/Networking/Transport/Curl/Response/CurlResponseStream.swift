@@ -119,7 +119,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             while true {
                 switch take() {
                 case .part(let part, let engine):
-                    engine?.resume(identifier)
+                    engine?.post(.resume(identifier))
                     return part
                 case .end(let outcome):
                     _ = try outcome.get()
@@ -140,7 +140,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)
         }
-        if isRunning { engine?.cancel(identifier) }
+        if isRunning { engine?.post(.cancel(identifier)) }
         reader?.resume()
         withExtendedLifetime(engine) {}
     }

@@ -64,7 +64,7 @@ struct CurlRequest: Sendable {
         method = request.method
         body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
-        var proxyFields: [CurlLines.Line] = []
+        var proxyFields: [String] = []
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
         proxyLines = CurlLines(proxyFields)
         observer = request.observer
@@ -138,17 +138,15 @@ struct CurlRequest: Sendable {
     }
 
     /// Returns the header fields, and the ones that libcurl must not add.
-    private static func lines(
-        _ headers: HTTPHeaders,
-        hasBody: Bool,
-        proxyFields: inout [CurlLines.Line]
-    ) -> [CurlLines.Line] {
-        var lines: [CurlLines.Line] = []
+    private static func lines(_ headers: HTTPHeaders, hasBody: Bool, proxyFields: inout [String]) -> [String] {
+        var lines: [String] = []
         lines.reserveCapacity(headers.count + 2)
         var hasContentType = false
         var hasExpect = false
         for field in headers {
-            let line = CurlLines.Line(name: field.name, value: field.value[...].trimmingHTTPWhitespace)
+            let value = field.value[...].trimmingHTTPWhitespace
+            // `Name;` is a field with an empty value, whereas `Name:` removes the field.
+            let line = field.name + (value.isEmpty ? ";" : ": " + value)
             // Checking the length first rules out most names cheaply.
             switch field.name.utf8.count {
             case 14 where field.name.equalsIgnoringASCIICase("Content-Length"): continue
@@ -162,8 +160,8 @@ struct CurlRequest: Sendable {
             lines.append(line)
         }
         if hasBody {
-            if !hasContentType { lines.append(CurlLines.Line("Content-Type:")) }
-            if !hasExpect { lines.append(CurlLines.Line("Expect:")) }
+            if !hasContentType { lines.append("Content-Type:") }
+            if !hasExpect { lines.append("Expect:") }
         }
         return lines
     }

@@ -22,17 +22,14 @@ struct CurlTurn {
 
     /// Counts a part of a body, or returns `false` if it exceeds the turn with this number.
     mutating func takes(_ count: Int, in number: UInt64) -> Bool {
-        if number != self.number { self = Self(number: number) }
+        if number != self.number {
+            self = Self()
+            self.number = number
+        }
         guard partCount < Self.maximumPartCount, size < Self.maximumSize else { return false }
         partCount += 1
         size += count
         return true
-    }
-
-    init() {}
-
-    private init(number: UInt64) {
-        self.number = number
     }
 }
 
