@@ -24,7 +24,7 @@ extension CurlTransport {
         /// connections. The default is a quarter of the machine's processors, but at least 1 and at
         /// most 8. The limits on requests apply to all threads together, and the limit on idle
         /// connections to each.
-        public var engineCount = Configuration.defaultEngineCount
+        public var engineCount = min(max(ProcessInfo.processInfo.activeProcessorCount / 4, 1), 8)
         /// The maximum number of requests that run at once per scheme, host and port; others wait.
         ///
         /// The default is 64. It limits the connections in use with HTTP/1.1, and the streams on a
@@ -137,10 +137,6 @@ extension CurlTransport {
 
         /// The resolver for host names.
         var resolver = NameResolver.shared
-
-        static var defaultEngineCount: Int {
-            min(max(ProcessInfo.processInfo.activeProcessorCount / 4, 1), 8)
-        }
 
         /// The policy derived from ``tls``, or `nil` to leave TLS to libcurl.
         var tlsPolicy: TLSClientPolicy?

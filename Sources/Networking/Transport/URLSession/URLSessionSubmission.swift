@@ -36,13 +36,13 @@ final class URLSessionSubmission: Sendable {
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
             result.addValue(field.value, forHTTPHeaderField: field.name)
         }
-        let upload = URLSessionUpload(
-            body: request.body,
-            origin: origin,
-            maximumSize: maximumRequestBodySize,
+        let octets = try await URLSessionUpload.octets(
+            of: request.body,
+            to: origin,
+            upTo: maximumRequestBodySize,
             limits: limits
         )
-        if let octets = try await upload.octets(), !octets.isEmpty { result.httpBody = octets }
+        if let octets, !octets.isEmpty { result.httpBody = octets }
         self.request = result
     }
 

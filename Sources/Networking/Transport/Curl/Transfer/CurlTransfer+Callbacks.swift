@@ -68,13 +68,19 @@ extension CurlTransfer {
     }
 
     private func receive(plain octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        let reception = unsafe take(octets)
+        if case .taken = reception, observation != nil || isAnsweredEarly { loopState.touch(self) }
+        return reception
+    }
+
+    /// Takes bytes of the body, after decoding.
+    private func take(_ octets: UnsafeBufferPointer<UInt8>) -> Reception {
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
             heldBack.insert(.receiving)
             return .heldBack
         }
         receivedCount += octets.count
-        if observation != nil || isAnsweredEarly { loopState.touch(self) }
         return .taken
     }
 
@@ -84,21 +90,8 @@ extension CurlTransfer {
             if self.decoder == nil { self.decoder = try ContentDecoder(codings) }
             guard let decoder else { return .refused }
             _ = try unsafe decoder.decode(octets) { part in
-                guard accepts(part.count) else {
-                    reception = .refused
-                    return false
-                }
-                guard takesPart(part.count) else {
-                    reception = .heldBack
-                    return false
-                }
-                guard unsafe keep(part) else {
-                    heldBack.insert(.receiving)
-                    reception = .heldBack
-                    return false
-                }
-                receivedCount += part.count
-                return true
+                reception = unsafe takesPart(part.count) ? take(part) : .heldBack
+                return reception == .taken
             }
         } catch {
             guard cutTime == nil else {

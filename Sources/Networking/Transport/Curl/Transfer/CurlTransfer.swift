@@ -137,13 +137,9 @@ final class CurlTransfer {
         defer { observation?.receive(receivedCount) }
         guard case .parts(let stream) = submission.recipient else { return 0 }
         begin(stream)
-        return stream.flush() ? holdReceiving() : 0
-    }
-
-    /// Pauses libcurl before it receives data that it would have to buffer.
-    private func holdReceiving() -> Int32 {
-        // The request's body is still being sent while the response arrives.
-        guard !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
+        // Pauses libcurl before it receives data that it would have to buffer, unless the request's
+        // body is still being sent while the response arrives.
+        guard stream.flush(), !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
         heldBack.insert(.receiving)
         return hold()
     }

@@ -243,13 +243,13 @@ extension CurlUpload {
     }
 
     private func fail(_ error: any Error, _ run: Int) {
-        let ours = (error as? NetworkError).flatMap { Self.isExplained($0.code) ? $0 : nil }
-        let failure = ours ?? NetworkError(.invalidRequest, "the request's body couldn't be produced", cause: error)
-        settle(run) { _ in .failed(failure) }
-    }
-
-    private static func isExplained(_ code: NetworkError.Code) -> Bool {
-        [.invalidRequest, .digestMismatch, .digestUnverifiable].contains(code)
+        var failure = NetworkError(.invalidRequest, "the request's body couldn't be produced", cause: error)
+        if let error = error as? NetworkError,
+            [.invalidRequest, .digestMismatch, .digestUnverifiable].contains(error.code)
+        {
+            failure = error
+        }
+        settle(run) { [failure] _ in .failed(failure) }
     }
 
     private func settle(_ run: Int, _ phase: (State) -> Phase) {
