@@ -58,12 +58,8 @@ final class RecordingFile: Sendable {
 
     /// Returns a name that sorts by time, without colons, which some file systems don't support.
     private static func name(_ date: Date) -> String {
-        let time = date.harText.replacingOccurrences(
-            of: ":",
-            with: "-"
-        )
-        let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
-        return "session-\(time)-\(String(repeating: "0", count: 8 - suffix.count))\(suffix).har"
+        let time = date.harText.replacingOccurrences(of: ":", with: "-")
+        return "session-\(time)-\(String(format: "%08x", UInt32.random(in: .min ... .max))).har"
     }
 
     private static func removeOldest(in folder: URL, limit: Int) throws {

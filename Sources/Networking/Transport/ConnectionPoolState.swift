@@ -2,8 +2,8 @@ public import Foundation
 
 /// The connections and requests of a transport at one moment, by origin.
 ///
-/// Numbers that belong together may differ for a moment, because the transport keeps working while
-/// they're read. Totals count since the transport's first request to the origin.
+/// The numbers of different origins, and of queued requests, may be read at slightly different
+/// times. Totals count since the transport's first request to the origin.
 public struct ConnectionPoolState: Sendable, Equatable {
     /// The connections and requests of one scheme, host and port.
     public struct Origin: Sendable, Equatable {
