@@ -112,17 +112,13 @@ final class CurlAdmission: Sendable {
     /// The state of the connections and requests, by origin.
     var snapshot: [ConnectionPoolState.Origin] {
         let (activities, waiting) = state.withLock { ($0.activities, Array($0.waiting.values)) }
-        var queues: [HTTPOrigin: (count: Int, since: ContinuousClock.Instant)] = [:]
-        for request in waiting {
-            let queue = queues[request.origin]
-            queues[request.origin] = ((queue?.count ?? 0) + 1, min(queue?.since ?? request.since, request.since))
-        }
+        let queues = Dictionary(grouping: waiting, by: \.origin)
         let now = ContinuousClock.now
         return activities.map { origin, activity in
             var state = activity.state
-            if let queue = queues[origin] {
+            if let queue = queues[origin], let since = queue.map(\.since).min() {
                 state.queuedRequests = queue.count
-                state.longestQueueTime = max(now - queue.since, .zero)
+                state.longestQueueTime = max(now - since, .zero)
             }
             return state
         }

@@ -17,9 +17,8 @@ enum CurlLibrary {
     ///
     /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
     private static let minimumVersion: UInt32 = 0x07_4B00
-    private static let minimumVersionText = "7.75.0"
-
-    private static let packages = "package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux"
+    private static let advice =
+        "install libcurl 7.75.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
 
     /// The result of initializing libcurl once, before any handle exists.
     ///
@@ -27,15 +26,11 @@ enum CurlLibrary {
     /// time on another thread.
     private static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
-            return unavailable(
-                "libcurl is missing; install libcurl \(minimumVersionText) or later (\(packages))"
-            )
+            return unavailable("libcurl is missing; \(advice)")
         }
         let version = unsafe ccurl_version().map { unsafe String(cString: $0) } ?? "unknown"
         guard ccurl_version_number() >= minimumVersion else {
-            return unavailable(
-                "libcurl \(version) is too old; install libcurl \(minimumVersionText) or later (\(packages))"
-            )
+            return unavailable("libcurl \(version) is too old; \(advice)")
         }
         // Otherwise libcurl would initialize OpenSSL with an exit handler that frees memory an
         // engine's thread still uses.

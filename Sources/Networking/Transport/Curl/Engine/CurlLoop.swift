@@ -174,11 +174,7 @@ final class CurlLoop {
                 state.runningRequests += 1
             }
         }
-        if transfer.earlierRequestCount == 0, !transfer.makesConnection {
-            transfer.observation?.start(at: loopState.now)
-        } else {
-            transfer.observation?.drive(at: loopState.now)
-        }
+        transfer.observation?.drive(at: loopState.now)
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
         guard let handle, handle.prepare(for: transfer, engineSettings), connections.add(handle, transfer.traffic)
@@ -202,8 +198,8 @@ final class CurlLoop {
         guard let handle = transfer.handle else { return }
         let name = transfer.wantedName(code: code, text: handle.errorText)
         stopDriving(transfer, handle)
+        transfer.nameLookup.isWanted = false
         guard let name, transfer.nameLookup.begin(name, at: loopState.now) else {
-            transfer.nameLookup.isWanted = false
             return end(transfer, failure(of: transfer, code: code))
         }
         guard !NameResolver.Query.isAddress(name.host), !HTTPOrigin.isLoopback(host: name.host) else {
@@ -213,8 +209,9 @@ final class CurlLoop {
         }
         let identifier = transfer.exchange.identifier
         let query = NameResolver.Query(name: name.host, family: configuration.usedFamily)
-        let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.post(.answer(identifier, $0)) }
-        transfer.nameLookup.wait(with: ticket)
+        transfer.nameLookup.ticket = configuration.resolver.resolve(query) { [mailbox] answer in
+            mailbox.post(.answer(identifier, answer))
+        }
         transfer.activity.update { state in
             state.lookups += 1
             state.runningLookups += 1

@@ -24,7 +24,7 @@ struct NameLookup {
     /// A Boolean value that indicates whether libcurl may resolve the next host, an IP address.
     var isAllowed = false
     /// The ticket for the lookup that the transfer is waiting for.
-    private(set) var ticket: NameResolver.Ticket?
+    var ticket: NameResolver.Ticket?
     /// The start time of the lookup that the transfer is waiting for.
     private(set) var begun: ContinuousClock.Instant?
     private var name: Name?
@@ -37,22 +37,14 @@ struct NameLookup {
     /// The list passed to libcurl, which must outlive the transfer.
     var lines: CurlLines?
 
-    /// A Boolean value that indicates whether the transfer is waiting for the resolver.
-    var isWaiting: Bool { begun != nil }
-
     /// Starts waiting, or returns `false` if libcurl repeats a request for a name that was just
     /// resolved or has exceeded the maximum number of lookups.
     mutating func begin(_ name: Name, at now: ContinuousClock.Instant) -> Bool {
-        isWanted = false
         if let lastAnswer, lastAnswer.name == name, now - lastAnswer.time < .seconds(5) { return false }
         guard count < Self.maximumCount else { return false }
         count += 1
         (self.name, begun) = (name, now)
         return true
-    }
-
-    mutating func wait(with ticket: NameResolver.Ticket) {
-        self.ticket = ticket
     }
 
     /// Stops waiting, and returns the name that was looked up.

@@ -21,7 +21,7 @@ extension CurlTransfer {
     }
 
     var phase: NetworkError.Timeout.Phase {
-        if nameLookup.isWaiting { return .name }
+        if nameLookup.begun != nil { return .name }
         if !isDriven { return .queued }
         if timing.hasFirstByte { return .receiving }
         // libcurl before 7.80 doesn't report when it starts to send, only when it's connected.

@@ -17,12 +17,9 @@ final class CurlUpload: Sendable {
         case failed(NetworkError)
     }
 
-    private enum Phase {
+    private enum Phase: Equatable {
         case idle, producing, finished, ended
         case failed(NetworkError)
-
-        var isFinished: Bool { if case .finished = self { true } else { false } }
-        var isProducing: Bool { if case .producing = self { true } else { false } }
     }
 
     private struct State {
@@ -119,8 +116,8 @@ extension CurlUpload {
 
     private func read(upTo limit: Int, _ state: inout sending State) -> (Reading, [Data]) {
         if case .failed(let error) = state.phase { return (.failed(error), []) }
-        if case .idle = state.phase { start(&state) }
-        let isFinished = state.phase.isFinished
+        if state.phase == .idle { start(&state) }
+        let isFinished = state.phase == .finished
         let count = min(limit, state.queue.count)
         let isWhole = state.givenCount + count == length
         guard isFinished || count > 0 && !isWhole else {
@@ -183,7 +180,7 @@ extension CurlUpload {
     /// Lets the engine read a file directly, and returns the position where it stopped.
     private func lend(_ file: FileReading, _ run: Int) async throws -> Int {
         try await waitForEngine { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             state.file = file
             return nil
         }
@@ -193,7 +190,7 @@ extension CurlUpload {
     private func deliver(_ part: Data, _ run: Int) async throws {
         guard !part.isEmpty else { return }
         let (isReady, isFull) = try state.withLock { state -> (Bool, Bool) in
-            guard state.run == run, state.phase.isProducing else { throw CancellationError() }
+            guard state.run == run, state.phase == .producing else { throw CancellationError() }
             state.madeCount += part.count
             if let length, state.madeCount > length {
                 throw NetworkError(.invalidRequest, "the request's body is longer than its length, \(length) bytes")
@@ -207,7 +204,7 @@ extension CurlUpload {
 
     private func waitForRoom(_ run: Int) async throws {
         try await waitForEngine { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             return state.queue.count > capacity / 2 ? nil : true
         }
     }
@@ -254,7 +251,7 @@ extension CurlUpload {
 
     private func settle(_ run: Int, _ phase: (State) -> Phase) {
         let isReady = state.withLock { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             state.phase = phase(state)
             return state.stopAwaiting()
         }
