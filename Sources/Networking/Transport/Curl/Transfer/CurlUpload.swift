@@ -199,10 +199,7 @@ extension CurlUpload {
             return (state.stopAwaiting(), state.queue.count >= capacity)
         }
         if isReady { onReady() }
-        if isFull { try await waitForRoom(run) }
-    }
-
-    private func waitForRoom(_ run: Int) async throws {
+        guard isFull else { return }
         try await waitForEngine { state in
             guard state.run == run, state.phase == .producing else { return false }
             return state.queue.count > capacity / 2 ? nil : true
