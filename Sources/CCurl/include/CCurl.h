@@ -64,13 +64,10 @@ enum {
     CCURL_HTTP2 = 16,
     CCURL_PARTIAL_FILE = 18,
     CCURL_WRITE_ERROR = 23,
-    CCURL_READ_ERROR = 26,
     CCURL_OUT_OF_MEMORY = 27,
     CCURL_OPERATION_TIMEDOUT = 28,
     CCURL_SSL_CONNECT_ERROR = 35,
-    CCURL_ABORTED_BY_CALLBACK = 42,
     CCURL_BAD_FUNCTION_ARGUMENT = 43,
-    CCURL_UNKNOWN_OPTION = 48,
     CCURL_GOT_NOTHING = 52,
     CCURL_SSL_ENGINE_NOTFOUND = 53,
     CCURL_SSL_ENGINE_SETFAILED = 54,
@@ -109,8 +106,6 @@ enum { CCURL_ERROR_SIZE = 256 };
 typedef enum {
     /// The oldest TLS version to accept; see CCURL_TLS_1_2.
     CCURL_LONG_SSLVERSION = 32,
-    /// Disable progress callbacks.
-    CCURL_LONG_NOPROGRESS = 43,
     /// Expect no body in the response, as for HEAD.
     CCURL_LONG_NOBODY = 44,
     /// Send a body.
@@ -176,8 +171,8 @@ typedef enum {
 enum { CCURL_RTSP_RECEIVE = 11 };
 /// HTTP/1.1 only; HTTP/2 if TLS negotiates it, otherwise HTTP/1.1; HTTP/2 without negotiation.
 enum { CCURL_HTTP_VERSION_1_1 = 2, CCURL_HTTP_VERSION_2TLS = 4, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE = 5 };
-/// Any address family, IPv4 only, IPv6 only.
-enum { CCURL_IPRESOLVE_ANY = 0, CCURL_IPRESOLVE_V4 = 1, CCURL_IPRESOLVE_V6 = 2 };
+/// IPv4 only, IPv6 only.
+enum { CCURL_IPRESOLVE_V4 = 1, CCURL_IPRESOLVE_V6 = 2 };
 /// Separate header lines for the server and the proxy.
 enum { CCURL_HEADER_SEPARATE = 1 };
 /// TLS 1.2 or later.
@@ -236,9 +231,8 @@ struct ccurl_socket_kind {
     int type;
     int protocol;
 };
-/// Creates the socket for a connection. Returns the socket, or CCURL_NO_SOCKET.
+/// Creates the socket for a connection. Returns the socket, or -1.
 typedef int (*ccurl_make_socket_function)(void *context, int purpose, struct ccurl_socket_kind *kind);
-enum { CCURL_NO_SOCKET = -1 };
 /// Creates a socket that child processes don't inherit. Sockets that libcurl creates may be
 /// inherited.
 int ccurl_make_socket(const struct ccurl_socket_kind *kind);
@@ -258,7 +252,7 @@ enum { CCURL_READ_ABORT = 0x10000000 };
 /// Returned by a read function with no data yet, or by a write function that can't accept data yet.
 enum { CCURL_PAUSE = 0x10000001 };
 /// The directions that ccurl_easy_pause pauses.
-enum { CCURL_PAUSE_NONE = 0, CCURL_PAUSE_RECEIVING = 1, CCURL_PAUSE_SENDING = 4 };
+enum { CCURL_PAUSE_RECEIVING = 1, CCURL_PAUSE_SENDING = 4 };
 
 ccurl_easy *ccurl_easy_init(void);
 void ccurl_easy_cleanup(ccurl_easy *easy);
@@ -325,7 +319,6 @@ typedef enum {
     CCURL_INFO_SIZE_UPLOAD_T = 0x600000 + 7,
     CCURL_INFO_SIZE_DOWNLOAD_T = 0x600000 + 8,
     /// Microseconds since the start.
-    CCURL_INFO_TOTAL_TIME_T = 0x600000 + 50,
     CCURL_INFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     CCURL_INFO_CONNECT_TIME_T = 0x600000 + 52,
     CCURL_INFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
@@ -355,10 +348,8 @@ enum { CCURL_PIPE_NOTHING = 0, CCURL_PIPE_MULTIPLEX = 2 };
 
 /// The events that libcurl waits for on a socket.
 enum {
-    CCURL_POLL_NONE = 0,
     CCURL_POLL_IN = 1,
     CCURL_POLL_OUT = 2,
-    CCURL_POLL_INOUT = 3,
     CCURL_POLL_REMOVE = 4,
 };
 
