@@ -84,7 +84,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
     }
 
     /// The total size of the stored responses in bytes, including header fields and bookkeeping.
-    var size: Int { state.withLock { $0.size } }
+    package var size: Int { state.withLock { $0.size } }
 
     /// Returns the responses stored for a key.
     ///
