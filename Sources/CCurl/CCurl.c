@@ -51,7 +51,6 @@ extern int curl_multi_socket_action(ccurl_multi *multi, int socket, int events, 
 extern struct curl_message *curl_multi_info_read(ccurl_multi *multi, int *left) WEAK;
 
 enum {
-    FEATURE_ASYNCHRONOUS_DNS = 1 << 7,
     VERSION_INFO_FOURTH = 3,
     GLOBAL_DEFAULT = 3,
     OPTION_VERBOSE = 41,
@@ -110,10 +109,6 @@ const char *ccurl_tls_backend(void) {
 
 int ccurl_features(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->features : 0; }
 
-bool ccurl_resolves_asynchronously(void) {
-    return curl_version_info && (curl_version_info(VERSION_INFO_FOURTH)->features & FEATURE_ASYNCHRONOUS_DNS) != 0;
-}
-
 const void *ccurl_tls_function(const char *name) {
     Dl_info libcurl;
     if (!curl_easy_init || !dladdr((const void *)curl_easy_init, &libcurl) || !libcurl.dli_fname) return NULL;
@@ -166,55 +161,28 @@ int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t cou
     return code != CCURL_OK ? code : SET(easy, OPTION_COPYPOSTFIELDS, octets);
 }
 
-int ccurl_easy_set_read_body(
-    ccurl_easy *easy, ccurl_data_function read, ccurl_seek_function seek, void *context, int64_t count
-) {
-    int code = SET(easy, OPTION_POSTFIELDSIZE_LARGE, count);
-    if (code == CCURL_OK) code = SET(easy, OPTION_READFUNCTION, read);
-    if (code == CCURL_OK) code = SET(easy, OPTION_READDATA, context);
-    if (code == CCURL_OK) code = SET(easy, OPTION_SEEKFUNCTION, seek);
-    if (code == CCURL_OK) code = SET(easy, OPTION_SEEKDATA, context);
-    return code;
-}
+int ccurl_easy_set_body_size(ccurl_easy *easy, int64_t count) { return SET(easy, OPTION_POSTFIELDSIZE_LARGE, count); }
 
-int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function function, void *context) {
-    int code = SET(easy, OPTION_HEADERFUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_HEADERDATA, context);
-}
+#define SET_FUNCTION(function, function_option, context_option) \
+    if (code == CCURL_OK && (function)) code = SET(easy, function_option, function); \
+    if (code == CCURL_OK && (function)) code = SET(easy, context_option, context);
 
-int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context) {
-    int code = SET(easy, OPTION_WRITEFUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_WRITEDATA, context);
-}
-
-int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context) {
-    int code = SET(easy, OPTION_PREREQFUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_PREREQDATA, context);
-}
-
-int ccurl_easy_set_words_function(ccurl_easy *easy, ccurl_words_function function, void *context) {
-    int code = SET(easy, OPTION_DEBUGFUNCTION, function);
-    if (code == CCURL_OK) code = SET(easy, OPTION_DEBUGDATA, context);
-    return code != CCURL_OK ? code : SET(easy, OPTION_VERBOSE, 1L);
-}
-
-int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context) {
-    int code = SET(easy, OPTION_SSL_CTX_FUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_SSL_CTX_DATA, context);
-}
-
-int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context) {
-    int code = SET(easy, OPTION_OPENSOCKETFUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_OPENSOCKETDATA, context);
+int ccurl_easy_set_functions(ccurl_easy *easy, const ccurl_functions *functions, void *context) {
+    int code = CCURL_OK;
+    SET_FUNCTION(functions->header, OPTION_HEADERFUNCTION, OPTION_HEADERDATA)
+    SET_FUNCTION(functions->write, OPTION_WRITEFUNCTION, OPTION_WRITEDATA)
+    SET_FUNCTION(functions->read, OPTION_READFUNCTION, OPTION_READDATA)
+    SET_FUNCTION(functions->seek, OPTION_SEEKFUNCTION, OPTION_SEEKDATA)
+    SET_FUNCTION(functions->request, OPTION_PREREQFUNCTION, OPTION_PREREQDATA)
+    SET_FUNCTION(functions->words, OPTION_DEBUGFUNCTION, OPTION_DEBUGDATA)
+    SET_FUNCTION(functions->tls, OPTION_SSL_CTX_FUNCTION, OPTION_SSL_CTX_DATA)
+    SET_FUNCTION(functions->make_socket, OPTION_OPENSOCKETFUNCTION, OPTION_OPENSOCKETDATA)
+    SET_FUNCTION(functions->resolver, OPTION_RESOLVER_START_FUNCTION, OPTION_RESOLVER_START_DATA)
+    return code == CCURL_OK && functions->words ? SET(easy, OPTION_VERBOSE, 1L) : code;
 }
 
 int ccurl_make_socket(const struct ccurl_socket_kind *kind) {
     return socket(kind->family, kind->type | SOCK_CLOEXEC, kind->protocol);
-}
-
-int ccurl_easy_set_resolver_function(ccurl_easy *easy, ccurl_resolver_function function, void *context) {
-    int code = SET(easy, OPTION_RESOLVER_START_FUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_RESOLVER_START_DATA, context);
 }
 
 ssize_t ccurl_read_held(int file, void *octets, size_t count, int64_t offset) {

@@ -47,16 +47,11 @@ package final class EventPoller: Sendable {
         package static var broken: Self { Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue) }
     }
 
-    /// Sets the conditions that a socket is watched for.
+    /// Sets the conditions that a socket is watched for, or stops watching it if there are none;
+    /// returns `false` if the system is out of memory.
     ///
-    /// Events are level-triggered: the poller reports an event until its cause is gone.
-    ///
-    /// - Parameters:
-    ///   - socket: The socket.
-    ///   - user: A number to include in the socket's events, which tells apart several users of the
-    ///     poller. The default is 0.
-    ///   - conditions: The conditions to report. An empty set removes the socket.
-    /// - Returns: `false` if the system is out of memory.
+    /// Events are level-triggered: the poller reports an event until its cause is gone. They
+    /// include the number of the user, which tells apart several users of the poller.
     @discardableResult
     package func watch(_ socket: Int32, of user: UInt32 = 0, for conditions: Condition) -> Bool {
         guard !conditions.isEmpty else { return set(EPOLL_CTL_DEL, socket, 0) }
@@ -71,13 +66,10 @@ package final class EventPoller: Sendable {
         package var conditions: Condition
     }
 
-    /// Waits for events.
+    /// Waits for events, at most for a time unless it's negative, and replaces the ones in
+    /// `events`.
     ///
     /// Reports all pending events at once, so a socket that isn't in the result had no event.
-    ///
-    /// - Parameters:
-    ///   - milliseconds: The maximum time to wait, in milliseconds; negative for no limit.
-    ///   - events: The array to replace with the events that occurred.
     package func wait(milliseconds: Int32, _ events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         var capacity = 128

@@ -21,10 +21,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         state.withLock { $0.poller = poller }
     }
 
-    /// Posts a message to the loop.
-    ///
-    /// - Parameter message: The message.
-    /// - Returns: `false` if the mailbox is closed. The message is then discarded.
+    /// Posts a message to the loop, or discards it and returns `false` if the mailbox is closed.
     @discardableResult
     package func post(_ message: Message) -> Bool {
         let (isOpen, sleeper) = state.withLock { state -> (Bool, EventPoller?) in
@@ -39,8 +36,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     /// Takes the pending messages, for the loop.
     ///
-    /// - Parameter messages: The array that receives the messages. Its previous elements are
-    ///   released, and its storage is reused for later messages.
+    /// It releases the previous elements of the array, and reuses their storage for later messages.
     package func collect(_ messages: inout [Message]) {
         // Done without the lock, because it releases what the messages hold.
         messages.removeAll(keepingCapacity: messages.count <= 1_024)
@@ -70,9 +66,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Closes the mailbox when the loop ends.
-    ///
-    /// - Returns: The messages that the loop hasn't collected.
+    /// Closes the mailbox when the loop ends, and returns the messages that it hasn't collected.
     package func close() -> [Message] {
         state.withLock { state in
             (state.isClosed, state.poller) = (true, nil)

@@ -22,10 +22,8 @@ package struct Socket: ~Copyable {
         _ = close(number)
     }
 
-    /// Creates a socket that listens on 127.0.0.1.
+    /// Creates a socket that listens on 127.0.0.1, on a port that the kernel chooses by default.
     ///
-    /// - Parameter port: The port. The default is 0, which lets the kernel choose one.
-    /// - Returns: The socket.
     /// - Throws: ``SystemFailure`` with the name of the system call that failed.
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -47,15 +45,21 @@ package struct Socket: ~Copyable {
 
     /// Returns the port that the socket listens on.
     package func port() throws(SystemFailure) -> UInt16 {
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let named = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe getsockname(number, $0, &length)
-            }
+        guard let port = Self.localPort(of: number) else { throw SystemFailure("getsockname") }
+        return port
+    }
+
+    /// Returns the local port of a connection, or `nil` for a Unix-domain socket.
+    package static func localPort(of socket: Int32) -> UInt16? {
+        var address = sockaddr_in6()
+        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let code = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            guard let start = bytes.baseAddress else { return Int32(-1) }
+            return unsafe getsockname(socket, start.assumingMemoryBound(to: sockaddr.self), &size)
         }
-        guard named == 0 else { throw SystemFailure("getsockname") }
-        return UInt16(bigEndian: address.sin_port)
+        // The port has the same offset for IPv4 and IPv6.
+        guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.sin6_family)) else { return nil }
+        return UInt16(bigEndian: address.sin6_port)
     }
 
     /// Accepts a connection, or returns `nil` if none is pending.

@@ -7,11 +7,7 @@ package struct SystemFailure: Error, CustomStringConvertible {
     /// The value of `errno`.
     package let number: Int32
 
-    /// Creates a failure.
-    ///
-    /// - Parameters:
-    ///   - call: The name of the function.
-    ///   - number: The error number. The default is the current value of `errno`.
+    /// Creates a failure of a function, by default with the current value of `errno`.
     package init(_ call: String, number: Int32 = errno) {
         self.call = call
         self.number = number

@@ -45,8 +45,6 @@ enum {
 };
 /// Returns the features that this libcurl was built with.
 int ccurl_features(void);
-/// Returns whether name resolution leaves the calling thread unblocked.
-bool ccurl_resolves_asynchronously(void);
 /// Returns the address of a function in libcurl's TLS library, or NULL if it can't be determined.
 const void *ccurl_tls_function(const char *name);
 /// Initializes the library for use from any thread. Returns 0 on success.
@@ -66,13 +64,10 @@ enum {
     CCURL_HTTP2 = 16,
     CCURL_PARTIAL_FILE = 18,
     CCURL_WRITE_ERROR = 23,
-    CCURL_READ_ERROR = 26,
     CCURL_OUT_OF_MEMORY = 27,
     CCURL_OPERATION_TIMEDOUT = 28,
     CCURL_SSL_CONNECT_ERROR = 35,
-    CCURL_ABORTED_BY_CALLBACK = 42,
     CCURL_BAD_FUNCTION_ARGUMENT = 43,
-    CCURL_UNKNOWN_OPTION = 48,
     CCURL_GOT_NOTHING = 52,
     CCURL_SSL_ENGINE_NOTFOUND = 53,
     CCURL_SSL_ENGINE_SETFAILED = 54,
@@ -111,8 +106,6 @@ enum { CCURL_ERROR_SIZE = 256 };
 typedef enum {
     /// The oldest TLS version to accept; see CCURL_TLS_1_2.
     CCURL_LONG_SSLVERSION = 32,
-    /// Disable progress callbacks.
-    CCURL_LONG_NOPROGRESS = 43,
     /// Expect no body in the response, as for HEAD.
     CCURL_LONG_NOBODY = 44,
     /// Send a body.
@@ -178,8 +171,8 @@ typedef enum {
 enum { CCURL_RTSP_RECEIVE = 11 };
 /// HTTP/1.1 only; HTTP/2 if TLS negotiates it, otherwise HTTP/1.1; HTTP/2 without negotiation.
 enum { CCURL_HTTP_VERSION_1_1 = 2, CCURL_HTTP_VERSION_2TLS = 4, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE = 5 };
-/// Any address family, IPv4 only, IPv6 only.
-enum { CCURL_IPRESOLVE_ANY = 0, CCURL_IPRESOLVE_V4 = 1, CCURL_IPRESOLVE_V6 = 2 };
+/// IPv4 only, IPv6 only.
+enum { CCURL_IPRESOLVE_V4 = 1, CCURL_IPRESOLVE_V6 = 2 };
 /// Separate header lines for the server and the proxy.
 enum { CCURL_HEADER_SEPARATE = 1 };
 /// TLS 1.2 or later.
@@ -238,9 +231,8 @@ struct ccurl_socket_kind {
     int type;
     int protocol;
 };
-/// Creates the socket for a connection. Returns the socket, or CCURL_NO_SOCKET.
+/// Creates the socket for a connection. Returns the socket, or -1.
 typedef int (*ccurl_make_socket_function)(void *context, int purpose, struct ccurl_socket_kind *kind);
-enum { CCURL_NO_SOCKET = -1 };
 /// Creates a socket that child processes don't inherit. Sockets that libcurl creates may be
 /// inherited.
 int ccurl_make_socket(const struct ccurl_socket_kind *kind);
@@ -260,7 +252,7 @@ enum { CCURL_READ_ABORT = 0x10000000 };
 /// Returned by a read function with no data yet, or by a write function that can't accept data yet.
 enum { CCURL_PAUSE = 0x10000001 };
 /// The directions that ccurl_easy_pause pauses.
-enum { CCURL_PAUSE_NONE = 0, CCURL_PAUSE_RECEIVING = 1, CCURL_PAUSE_SENDING = 4 };
+enum { CCURL_PAUSE_RECEIVING = 1, CCURL_PAUSE_SENDING = 4 };
 
 ccurl_easy *ccurl_easy_init(void);
 void ccurl_easy_cleanup(ccurl_easy *easy);
@@ -280,26 +272,30 @@ typedef enum {
 int ccurl_easy_set_list(ccurl_easy *easy, ccurl_list_option option, const ccurl_list *lines);
 /// Sets the body, which libcurl copies.
 int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count);
-/// Sets a body that libcurl reads while sending it.
-int ccurl_easy_set_read_body(
-    ccurl_easy *easy, ccurl_data_function read, ccurl_seek_function seek, void *context, int64_t count
-);
-/// Sets the function that receives the response's header lines, one per call.
-int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function function, void *context);
-/// Sets the function that receives the response's body.
-int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
-/// Sets the function that runs before each request on a connection (7.80).
-int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
-/// Sets the function that receives debug messages.
-int ccurl_easy_set_words_function(ccurl_easy *easy, ccurl_words_function function, void *context);
-/// Sets the function that prepares TLS connections, including those to proxies.
-int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
-/// Sets the function that creates sockets.
-int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context);
+/// Sets the size of a body that libcurl reads while sending it, or -1 if it's unknown.
+int ccurl_easy_set_body_size(ccurl_easy *easy, int64_t count);
+/// The functions that libcurl calls during a transfer. NULL leaves a function as it is.
+typedef struct ccurl_functions {
+    /// Receives the response's header lines, one per call.
+    ccurl_data_function header;
+    /// Receives the response's body.
+    ccurl_data_function write;
+    /// Provides the request's body.
+    ccurl_data_function read;
+    ccurl_seek_function seek;
+    /// Runs before each request on a connection (7.80).
+    ccurl_request_function request;
+    /// Receives debug messages.
+    ccurl_words_function words;
+    /// Prepares TLS connections, including those to proxies.
+    ccurl_tls_context_function tls;
+    ccurl_make_socket_function make_socket;
+    ccurl_resolver_function resolver;
+} ccurl_functions;
+/// Sets functions, and the context that they're called with.
+int ccurl_easy_set_functions(ccurl_easy *easy, const ccurl_functions *functions, void *context);
 /// Sets the function that closes the sockets that the transfer opens.
 int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
-/// Sets the function that runs before name resolution.
-int ccurl_easy_set_resolver_function(ccurl_easy *easy, ccurl_resolver_function function, void *context);
 /// Sets the buffer for error messages, with room for CCURL_ERROR_SIZE bytes.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.
@@ -323,7 +319,6 @@ typedef enum {
     CCURL_INFO_SIZE_UPLOAD_T = 0x600000 + 7,
     CCURL_INFO_SIZE_DOWNLOAD_T = 0x600000 + 8,
     /// Microseconds since the start.
-    CCURL_INFO_TOTAL_TIME_T = 0x600000 + 50,
     CCURL_INFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     CCURL_INFO_CONNECT_TIME_T = 0x600000 + 52,
     CCURL_INFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
@@ -353,10 +348,8 @@ enum { CCURL_PIPE_NOTHING = 0, CCURL_PIPE_MULTIPLEX = 2 };
 
 /// The events that libcurl waits for on a socket.
 enum {
-    CCURL_POLL_NONE = 0,
     CCURL_POLL_IN = 1,
     CCURL_POLL_OUT = 2,
-    CCURL_POLL_INOUT = 3,
     CCURL_POLL_REMOVE = 4,
 };
 

@@ -8,6 +8,9 @@ struct CacheDirectives {
     enum Seconds: Equatable {
         case absent, invalid
         case value(Int)
+
+        /// The number, or `nil` without a valid one.
+        var interval: Double? { if case .value(let seconds) = self { Double(seconds) } else { nil } }
     }
 
     /// The largest number of seconds; larger ones mean the same
@@ -24,22 +27,18 @@ struct CacheDirectives {
 
     /// Creates the directives of all fields of a message.
     init(_ fields: [String]) {
-        var length = 0
-        var count = 0
+        isMalformed = !read(fields)
+    }
+
+    private mutating func read(_ fields: [String]) -> Bool {
+        var (length, count) = (0, 0)
         for field in fields {
             length += field.utf8.count
-            guard length <= Self.maximumLength, let members = Self.members(of: field.asciiOnly) else {
-                isMalformed = true
-                return
-            }
-            for member in members {
-                count += 1
-                guard count <= Self.maximumCount, add(member) else {
-                    isMalformed = true
-                    return
-                }
-            }
+            guard length <= Self.maximumLength, let members = Self.members(of: field.asciiOnly) else { return false }
+            count += members.count
+            guard count <= Self.maximumCount, members.allSatisfy({ add($0) }) else { return false }
         }
+        return true
     }
 
     /// Returns whether a directive is present, with or without an argument.

@@ -30,8 +30,8 @@ struct CacheFreshness {
         lifetime = Self.lifetime(stored.response, directives, date: date, received: received)
         requiresValidation = directives.contains("no-cache")
         forbidsStale = requiresValidation || directives.contains("must-revalidate")
-        staleWhileRevalidate = Self.window(directives.seconds("stale-while-revalidate"))
-        staleIfError = Self.window(directives.seconds("stale-if-error"))
+        staleWhileRevalidate = directives.seconds("stale-while-revalidate").interval ?? 0
+        staleIfError = directives.seconds("stale-if-error").interval ?? 0
     }
 
     /// The number of seconds since the response became stale; zero while it's fresh.
@@ -76,11 +76,8 @@ struct CacheFreshness {
         date: Date,
         received: Date
     ) -> TimeInterval {
-        switch directives.seconds("max-age") {
-        case .value(let seconds): return TimeInterval(seconds)
-        case .invalid: return 0
-        case .absent: break
-        }
+        let maxAge = directives.seconds("max-age")
+        guard maxAge == .absent else { return maxAge.interval ?? 0 }
         let expires = Set(response.headers.values(for: "Expires"))
         guard expires.isEmpty else {
             guard expires.count == 1, let end = expires.first.flatMap({ Self.date($0, now: received) }) else {
@@ -92,10 +89,6 @@ struct CacheFreshness {
             let modified = response.headers["Last-Modified"].flatMap({ Self.date($0, now: received) })
         else { return 0 }
         return min(max(0, date.timeIntervalSince(modified)) * heuristicFraction, maximumHeuristicLifetime)
-    }
-
-    private static func window(_ seconds: CacheDirectives.Seconds) -> TimeInterval {
-        if case .value(let seconds) = seconds { TimeInterval(seconds) } else { 0 }
     }
 
     /// Parses a date, ignoring the case of its letters

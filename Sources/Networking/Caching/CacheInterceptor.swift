@@ -130,8 +130,7 @@ public final class CacheInterceptor: RequestInterceptor {
             if plan.stored != nil { return response }
         }
         guard !plan.isHead, response.status != 304 else { return response }
-        let entry = plan.entry(for: response, to: request, context, at: now)
-        if let entry {
+        if let entry = plan.entry(for: response, to: request, context, at: now) {
             await store(entry, plan)
         } else if plan.stored != nil {
             await cache.removeResponses(forURL: plan.key.url)

@@ -25,9 +25,7 @@ extension CacheKey {
 
     /// Creates the key of a request; `nil` if the URL can't be a key.
     ///
-    /// - Parameters:
-    ///   - request: The request with its credentials.
-    ///   - credentialFields: The lowercase names of the fields that separate users.
+    /// `credentialFields` are the lowercase names of the fields that separate users.
     init?(_ request: URLRequest, credentialFields: Set<String>) {
         guard let url = request.url.flatMap(Self.url) else { return nil }
         let fields = (request.allHTTPHeaderFields ?? [:]).map { (name: $0.key.lowercased(), value: $0.value) }

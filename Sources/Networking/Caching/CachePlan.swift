@@ -144,13 +144,8 @@ struct CachePlan {
 
     /// Returns what to store of a response; `nil` if it isn't stored.
     ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - sent: The request as it was sent. If a later interceptor changed a field that separates
-    ///     users or variants, the next request couldn't be told apart, so nothing is stored.
-    ///   - context: The context of the operation.
-    ///   - now: The current time.
-    /// - Returns: The response for the storage, or `nil`.
+    /// If a later interceptor changed a field of the request as it was sent that separates users or
+    /// variants, the next request couldn't be told apart, so nothing is stored.
     func entry(
         for response: HTTPResponse,
         to sent: URLRequest,

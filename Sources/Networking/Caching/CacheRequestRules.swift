@@ -22,24 +22,13 @@ struct CacheRequestRules {
         let field = request.value(forHTTPHeaderField: "Cache-Control")
         let directives = CacheDirectives(field.map { [$0] } ?? [])
         ignoresCache = directives.contains("no-store") || directives.isMalformed
-        requiresValidation = directives.contains("no-cache")
         isOnlyIfCached = directives.contains("only-if-cached")
-        switch directives.seconds("max-age") {
-        case .value(let seconds): maxAge = TimeInterval(seconds)
-        case .invalid: requiresValidation = true
-        case .absent: break
-        }
-        switch directives.seconds("min-fresh") {
-        case .value(let seconds): minFresh = TimeInterval(seconds)
-        case .invalid: requiresValidation = true
-        case .absent: break
-        }
-        if directives.containsUnqualified("max-stale") {
-            maxStale = .infinity
-        } else if case .value(let seconds) = directives.seconds("max-stale") {
-            maxStale = TimeInterval(seconds)
-        }
-        if case .value(let seconds) = directives.seconds("stale-if-error") { staleIfError = TimeInterval(seconds) }
+        maxAge = directives.seconds("max-age").interval
+        minFresh = directives.seconds("min-fresh").interval
+        maxStale = directives.containsUnqualified("max-stale") ? .infinity : directives.seconds("max-stale").interval
+        staleIfError = directives.seconds("stale-if-error").interval ?? 0
+        let areValid = ["max-age", "min-fresh"].allSatisfy { directives.seconds($0) != .invalid }
+        requiresValidation = directives.contains("no-cache") || !areValid
         if field == nil, let pragma = request.value(forHTTPHeaderField: "Pragma") {
             let members = CacheDirectives.members(of: pragma.asciiOnly) ?? []
             requiresValidation = members.contains { $0.equalsIgnoringASCIICase("no-cache") }

@@ -11,15 +11,11 @@ enum CacheRules {
         [200, 203, 204, 404, 405, 410, 414, 501].contains(status)
     }
 
-    /// Returns whether a response to `GET` may be stored.
+    /// Returns whether a complete response to `GET` may be stored.
     ///
-    /// - Parameters:
-    ///   - response: The complete response.
-    ///   - hasCredentials: Whether the request had credentials. Its response is stored only if its
-    ///     `Cache-Control` allows that, as in a shared cache
-    ///     ([RFC 9111 §3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)), or with
-    ///     `private`.
-    /// - Returns: `true` if the response may be stored.
+    /// The response to a request with credentials is stored only if its `Cache-Control` allows
+    /// that, as in a shared cache ([RFC 9111
+    /// §3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)), or with `private`.
     static func isStorable(_ response: HTTPResponse, hasCredentials: Bool) -> Bool {
         switch response.status {
         // A redirect belongs to a request that the client may have to follow. The challenges of 401

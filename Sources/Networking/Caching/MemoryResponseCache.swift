@@ -11,7 +11,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
     private static let overhead = 1_024
 
     /// The variants of a key, in a list ordered by their last use.
-    fileprivate struct Node {
+    private struct Node {
         var variants: [CachedResponse]
         var size: Int
         /// The key that was used next after this one.
@@ -20,13 +20,51 @@ public final class MemoryResponseCache: HTTPResponseCache {
         var older: CacheKey?
     }
 
-    fileprivate struct State {
+    private struct State {
         var nodes: [CacheKey: Node] = [:]
         /// The credentials of the stored keys, by URL.
         var credentials: [String: Set<String>] = [:]
         var newest: CacheKey?
         var oldest: CacheKey?
         var size = 0
+
+        mutating func insert(_ node: Node, for key: CacheKey) {
+            nodes[key] = node
+            size += node.size
+            credentials[key.url, default: []].insert(key.credentials)
+            link(key)
+        }
+
+        @discardableResult
+        mutating func remove(_ key: CacheKey) -> Node? {
+            guard nodes[key] != nil else { return nil }
+            unlink(key)
+            let node = nodes.removeValue(forKey: key)
+            size -= node?.size ?? 0
+            credentials[key.url]?.remove(key.credentials)
+            if credentials[key.url]?.isEmpty == true { credentials[key.url] = nil }
+            return node
+        }
+
+        mutating func moveToFront(_ key: CacheKey) {
+            guard newest != key else { return }
+            unlink(key)
+            link(key)
+        }
+
+        private mutating func link(_ key: CacheKey) {
+            nodes[key]?.older = newest
+            nodes[key]?.newer = nil
+            if let newest { nodes[newest]?.newer = key }
+            newest = key
+            if oldest == nil { oldest = key }
+        }
+
+        private mutating func unlink(_ key: CacheKey) {
+            let (newer, older) = (nodes[key]?.newer, nodes[key]?.older)
+            if let newer { nodes[newer]?.older = older } else { newest = older }
+            if let older { nodes[older]?.newer = newer } else { oldest = newer }
+        }
     }
 
     private let capacity: Int
@@ -46,7 +84,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
     }
 
     /// The total size of the stored responses in bytes, including header fields and bookkeeping.
-    public var size: Int { state.withLock { $0.size } }
+    package var size: Int { state.withLock { $0.size } }
 
     /// Returns the responses stored for a key.
     ///
@@ -106,45 +144,5 @@ public final class MemoryResponseCache: HTTPResponseCache {
         }
             + stored.response.url.absoluteString.utf8.count + 2 * (key.url.utf8.count + key.credentials.utf8.count)
             + stored.varyingFields.reduce(stored.variant.utf8.count) { $0 + $1.utf8.count + 32 }
-    }
-}
-
-fileprivate extension MemoryResponseCache.State {
-    mutating func insert(_ node: MemoryResponseCache.Node, for key: CacheKey) {
-        nodes[key] = node
-        size += node.size
-        credentials[key.url, default: []].insert(key.credentials)
-        link(key)
-    }
-
-    @discardableResult
-    mutating func remove(_ key: CacheKey) -> MemoryResponseCache.Node? {
-        guard nodes[key] != nil else { return nil }
-        unlink(key)
-        let node = nodes.removeValue(forKey: key)
-        size -= node?.size ?? 0
-        credentials[key.url]?.remove(key.credentials)
-        if credentials[key.url]?.isEmpty == true { credentials[key.url] = nil }
-        return node
-    }
-
-    mutating func moveToFront(_ key: CacheKey) {
-        guard newest != key else { return }
-        unlink(key)
-        link(key)
-    }
-
-    private mutating func link(_ key: CacheKey) {
-        nodes[key]?.older = newest
-        nodes[key]?.newer = nil
-        if let newest { nodes[newest]?.newer = key }
-        newest = key
-        if oldest == nil { oldest = key }
-    }
-
-    private mutating func unlink(_ key: CacheKey) {
-        let (newer, older) = (nodes[key]?.newer, nodes[key]?.older)
-        if let newer { nodes[newer]?.older = older } else { newest = older }
-        if let older { nodes[older]?.newer = newer } else { oldest = newer }
     }
 }

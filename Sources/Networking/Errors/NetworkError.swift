@@ -166,7 +166,7 @@ extension NetworkError {
         public static var decoding: Self { Self(.decoding) }
         /// The response has no body to decode a model from.
         public static var noData: Self { Self(.noData) }
-        /// A ``ReplayTransport`` has no response for the request, or has unused ones at the end.
+        /// A ``ReplayTransport`` has no response for the request.
         public static var notRecorded: Self { Self(.notRecorded) }
         /// A ``RateLimiter`` would delay the request past its deadline; nothing was sent.
         public static var rateLimited: Self { Self(.rateLimited) }

@@ -78,64 +78,31 @@ public final class ExchangeRecorder: HTTPTransport {
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
-        let exchange = RecordedExchange(request, recorder: self)
+        let (started, began, metrics) = (timeSource.now(), timeSource.date(), MetricsBox())
+        let record: @Sendable (Result<HTTPTransportResponse, any Error>) -> Void = { [self] result in
+            let duration = timeSource.now() - started
+            do {
+                try recording.append(
+                    writer.entry(request, result, began: began, duration: duration, metrics: metrics.all.last)
+                )
+            } catch {
+                reportFailure(error)
+            }
+        }
+        var observed = request
+        metrics.observe(&observed)
         do {
-            var response = try await transport.send(exchange.observedRequest, limits: limits)
+            var response = try await transport.send(observed, limits: limits)
             if let stream = response.stream {
-                let body = RecordedBody(response, stream, exchange: exchange, limit: writer.maximumBodySize)
+                let body = RecordedBody(response, stream, limit: writer.maximumBodySize, record)
                 response.stream = HTTPResponseBody(source: body)
             } else {
-                exchange.end(.success(response))
+                record(.success(response))
             }
             return response
         } catch {
-            exchange.end(.failure(error))
+            record(.failure(error))
             throw error
         }
-    }
-
-    fileprivate func record(_ exchange: RecordedExchange, _ result: Result<HTTPTransportResponse, any Error>) {
-        let duration = timeSource.now() - exchange.started
-        do {
-            try recording.append(
-                writer.entry(
-                    exchange.request,
-                    result,
-                    began: exchange.began,
-                    duration: duration,
-                    metrics: exchange.metrics.all.last
-                )
-            )
-        } catch {
-            reportFailure(error)
-        }
-    }
-
-    fileprivate var moment: (ContinuousClock.Instant, Date) { (timeSource.now(), timeSource.date()) }
-}
-
-/// A request that is being recorded.
-final class RecordedExchange: Sendable {
-    let request: HTTPTransportRequest
-    let began: Date
-    let started: ContinuousClock.Instant
-    let metrics = MetricsBox()
-    private let recorder: ExchangeRecorder
-
-    init(_ request: HTTPTransportRequest, recorder: ExchangeRecorder) {
-        self.request = request
-        self.recorder = recorder
-        (started, began) = recorder.moment
-    }
-
-    /// The request with an observer for its metrics.
-    var observedRequest: HTTPTransportRequest {
-        var request = request
-        metrics.observe(&request)
-        return request
-    }
-
-    func end(_ result: Result<HTTPTransportResponse, any Error>) {
-        recorder.record(self, result)
     }
 }

@@ -23,25 +23,25 @@ package struct HAREntry: Codable {
         package var method: String
         package var url: String
         package var httpVersion: String
-        package var cookies: [Pair]
+        package var cookies: [Pair] = []
         package var headers: [Pair]
         package var queryString: [Pair]
         package var postData: Content?
-        package var headersSize: Int
-        package var bodySize: Int
+        package var headersSize = -1
+        package var bodySize = -1
     }
 
     package struct Response: Codable {
         /// The status; 0 if there was no response.
         package var status: Int
-        package var statusText: String
-        package var httpVersion: String
-        package var cookies: [Pair]
-        package var headers: [Pair]
+        package var statusText = ""
+        package var httpVersion = ""
+        package var cookies: [Pair] = []
+        package var headers: [Pair] = []
         package var content: Content
-        package var redirectURL: String
-        package var headersSize: Int
-        package var bodySize: Int
+        package var redirectURL = ""
+        package var headersSize = -1
+        package var bodySize = -1
         /// The code of the error if there was no response.
         package var _error: String?
     }

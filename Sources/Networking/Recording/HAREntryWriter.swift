@@ -32,7 +32,6 @@ struct HAREntryWriter: Sendable {
             method: request.method.rawValue,
             url: String(url),
             httpVersion: version,
-            cookies: [],
             headers: pairs(request.headers),
             queryString: query.split(separator: "&").map { pair in
                 let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -42,7 +41,6 @@ struct HAREntryWriter: Sendable {
                 )
             },
             postData: postData(request.body, contentType: request.headers["Content-Type"]),
-            headersSize: -1,
             bodySize: request.body.contentLength ?? -1
         )
     }
@@ -69,27 +67,17 @@ struct HAREntryWriter: Sendable {
         case .success(let response):
             return HAREntry.Response(
                 status: response.status,
-                statusText: "",
                 httpVersion: response.version,
-                cookies: [],
                 headers: pairs(response.headers),
                 content: content(response.body, contentType: response.headers["Content-Type"]),
                 redirectURL: redaction.redacted(response.headers)["Location"] ?? "",
-                headersSize: -1,
                 bodySize: metrics?.bodyBytesReceived ?? -1
             )
         case .failure(let error):
             let code = (error as? NetworkError)?.code ?? (error is CancellationError ? .cancelled : .unknown)
             return HAREntry.Response(
                 status: 0,
-                statusText: "",
-                httpVersion: "",
-                cookies: [],
-                headers: [],
                 content: HAREntry.Content(size: 0, mimeType: "x-unknown"),
-                redirectURL: "",
-                headersSize: -1,
-                bodySize: -1,
                 _error: code.description
             )
         }

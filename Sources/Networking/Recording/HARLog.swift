@@ -4,21 +4,19 @@ package import Foundation
 /// ([specification](http://www.softwareishard.com/blog/har-12-spec/)).
 ///
 /// As the specification requires, names of custom members begin with an underscore.
-package struct HARLog: Codable {
-    package var version = "1.2"
-    package var creator = Creator()
-    package var entries: [HAREntry] = []
+package struct HARLog: Decodable {
+    private let version: String
+    private let creator: Creator
+    package private(set) var entries: [HAREntry]
 
-    package struct Creator: Codable {
-        var name = "swift-authenticated-client"
-        var version = "0"
+    private struct Creator: Decodable {
+        let name: String
+        let version: String
     }
 
-    private struct Document: Codable {
-        var log: HARLog
+    private struct Document: Decodable {
+        let log: HARLog
     }
-
-    init() {}
 
     /// Decodes a recording.
     ///
@@ -52,27 +50,16 @@ package struct HARLog: Codable {
 
     // MARK: Incremental writing
 
-    /// Returns the text before the entries, on its own line.
-    static func head() throws -> Data {
-        var text = try encoder.encode(Document(log: HARLog()))
-        let end = Data(#"[],"version":"1.2"}}"#.utf8)
-        guard text.suffix(end.count) == end else {
-            throw NetworkError(.unknown, "the head of the recording couldn't be encoded")
-        }
-        text.removeLast(end.count)
-        return text + Data("[\n".utf8)
-    }
+    /// The text before the entries, on its own line.
+    static let head =
+        #"{"log":{"creator":{"name":"swift-authenticated-client","version":"0"},"entries":["# + "\n"
 
     /// The text after the entries.
     static let tail = #"],"version":"1.2"}}"# + "\n"
 
     static func line(_ entry: HAREntry) throws -> Data {
-        try encoder.encode(entry)
-    }
-
-    private static var encoder: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
+        return try encoder.encode(entry)
     }
 }

@@ -5,28 +5,26 @@ import Synchronization
 final class RecordedBody: HTTPResponseBodySource {
     private struct State {
         var data = Data()
-        /// A Boolean value that indicates whether the body exceeds the recorded size.
-        var isCut = false
-        var isOver = false
-        var received = 0
+        var receivedCount = 0
+        /// Records the response, or `nil` if that has happened.
+        var record: (@Sendable (Result<HTTPTransportResponse, any Error>) -> Void)?
     }
 
     private let response: HTTPTransportResponse
     private let stream: HTTPResponseBody
-    private let exchange: RecordedExchange
     private let limit: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(
         _ response: HTTPTransportResponse,
         _ stream: HTTPResponseBody,
-        exchange: RecordedExchange,
-        limit: Int
+        limit: Int,
+        _ record: @escaping @Sendable (Result<HTTPTransportResponse, any Error>) -> Void
     ) {
         self.response = response
         self.stream = stream
-        self.exchange = exchange
         self.limit = limit
+        state = Mutex(State(record: record))
     }
 
     deinit {
@@ -43,13 +41,8 @@ final class RecordedBody: HTTPResponseBodySource {
                 return nil
             }
             state.withLock { state in
-                state.received += part.count
-                if state.received <= limit {
-                    state.data.append(part)
-                } else {
-                    state.isCut = true
-                    state.data = Data()
-                }
+                state.receivedCount += part.count
+                if state.receivedCount <= limit { state.data.append(part) } else { state.data = Data() }
             }
             return part
         } catch {
@@ -64,17 +57,16 @@ final class RecordedBody: HTTPResponseBodySource {
     }
 
     private func end(error: (any Error)?) {
-        let ended = state.withLock { state -> State? in
-            guard !state.isOver else { return nil }
-            state.isOver = true
+        let ended = state.withLock { state in
+            defer { state.record = nil }
             return state
         }
-        guard let ended else { return }
-        if let error { return exchange.end(.failure(error)) }
+        guard let record = ended.record else { return }
+        if let error { return record(.failure(error)) }
         // A body over the limit is omitted entirely, because a part would play back as the whole.
-        let body = ended.isCut ? Data(count: limit + 1) : ended.data
+        let body = ended.receivedCount > limit ? Data(count: limit + 1) : ended.data
         var response = response
         (response.body, response.trailers, response.stream) = (body, stream.trailers, nil)
-        exchange.end(.success(response))
+        record(.success(response))
     }
 }

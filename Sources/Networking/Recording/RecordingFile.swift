@@ -24,16 +24,15 @@ final class RecordingFile: Sendable {
             attributes: [.posixPermissions: 0o700]
         )
         url = folder.appending(path: Self.name(date))
-        let head = try HARLog.head()
         // The file contains bodies, so only this user can read it.
         guard
             files.createFile(
                 atPath: url.path,
-                contents: head + Data(HARLog.tail.utf8),
+                contents: Data((HARLog.head + HARLog.tail).utf8),
                 attributes: [.posixPermissions: 0o600]
             )
         else { throw CocoaError(.fileWriteUnknown) }
-        state = Mutex(State(handle: try FileHandle.opened(url.path, O_WRONLY), end: UInt64(head.count)))
+        state = Mutex(State(handle: try FileHandle.opened(url.path, O_WRONLY), end: UInt64(HARLog.head.utf8.count)))
         try Self.removeOldest(in: folder, limit: limit)
     }
 
@@ -59,12 +58,8 @@ final class RecordingFile: Sendable {
 
     /// Returns a name that sorts by time, without colons, which some file systems don't support.
     private static func name(_ date: Date) -> String {
-        let time = date.harText.replacingOccurrences(
-            of: ":",
-            with: "-"
-        )
-        let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
-        return "session-\(time)-\(String(repeating: "0", count: 8 - suffix.count))\(suffix).har"
+        let time = date.harText.replacingOccurrences(of: ":", with: "-")
+        return "session-\(time)-\(String(format: "%08x", UInt32.random(in: .min ... .max))).har"
     }
 
     private static func removeOldest(in folder: URL, limit: Int) throws {

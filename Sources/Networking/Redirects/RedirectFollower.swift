@@ -29,8 +29,10 @@ struct RedirectFollower {
             if Task.isCancelled { throw NetworkError.cancelledExchange }
             do {
                 response = try await exchange(chain.request, after: chain.hops, limits: limits)
-            } catch {
-                throw error.afterAnswer
+            } catch var error as NetworkError {
+                // A server has already acted on an earlier request.
+                error.isUnprocessed = false
+                throw error
             }
         }
         guard !response.isCut else {
@@ -82,15 +84,6 @@ struct RedirectFollower {
             await group.next()
             group.cancelAll()
         }
-    }
-}
-
-extension Error {
-    /// The error of a redirected request: a server has already acted on an earlier one.
-    fileprivate var afterAnswer: any Error {
-        guard var error = self as? NetworkError else { return self }
-        error.isUnprocessed = false
-        return error
     }
 }
 

@@ -6,8 +6,9 @@
 ///   ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4)); 300 with a `Location`
 ///   is followed for `GET` and `HEAD`. If the body is dropped, so are the `Content-*` fields.
 /// - If the scheme, host or port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `DPoP`,
-///   ``sensitiveHeaders`` and the fields of any ``URLRequestAuthenticator`` are removed. They stay
-///   removed if a later redirect leads back. `Host` is always removed, and no `Referer` is added.
+///   the fields of ``protecting(_:)`` and those of any ``URLRequestAuthenticator`` are removed.
+///   They stay removed if a later redirect leads back. `Host` is always removed, and no `Referer`
+///   is added.
 /// - The `Location` is resolved against the URL that sent it
 ///   ([RFC 3986 §5](https://www.rfc-editor.org/rfc/rfc3986#section-5)) and inherits that URL's
 ///   fragment ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
@@ -21,24 +22,20 @@
 ///
 /// The client rejects a redirect with ``NetworkError/Code/redirectRefused`` if it leads from
 /// `https` to `http`, to another scheme or to a URL with user information, or if the body can't be
-/// sent again or the DPoP proof is for another URL or method. More than ``maximumCount`` redirects,
-/// or a redirect to a request that was already sent, fail with
+/// sent again or the DPoP proof is for another URL or method. More than 10 redirects, unless
+/// ``upTo(_:)`` sets another maximum, or a redirect to a request that was already sent, fail with
 /// ``NetworkError/Code/tooManyRedirects``. All other 3xx responses, and those without a `Location`,
 /// are delivered to the caller.
 public struct RedirectPolicy: Sendable {
-    /// Returns the action for a redirect; an error fails the attempt.
-    public typealias Decision = @Sendable (Redirect) async throws -> Redirect.Action
-
     enum Rule: Sendable {
         case all, sameOrigin, never
-        case custom(Decision)
+        case custom(@Sendable (Redirect) async throws -> Redirect.Action)
     }
 
     let rule: Rule
-    /// The maximum number of redirects for one request; 10 by default.
-    public var maximumCount = 10
-    /// The names of further fields never sent to another origin, in any case; empty by default.
-    public var sensitiveHeaders: Set<String> = []
+    private(set) var maximumCount = 10
+    /// The names of further fields never sent to another origin, in any case.
+    package var sensitiveHeaders: Set<String> = []
 
     private init(_ rule: Rule) {
         self.rule = rule
@@ -57,9 +54,9 @@ public struct RedirectPolicy: Sendable {
     /// before any other check. Its request is checked like any other, but credentials that it sets
     /// are sent.
     ///
-    /// - Parameter decision: Returns the action for a redirect.
+    /// - Parameter decision: Returns the action for a redirect; an error fails the attempt.
     /// - Returns: The policy.
-    public static func custom(_ decision: @escaping Decision) -> Self {
+    public static func custom(_ decision: @escaping @Sendable (Redirect) async throws -> Redirect.Action) -> Self {
         Self(.custom(decision))
     }
 

@@ -4,12 +4,9 @@ import OpenSSLCrypto
 /// The target of a `Location` header field
 /// ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 enum RedirectTarget {
-    /// Returns the target of a response's `Location`.
+    /// Returns the target of a response's `Location`, with the source's fragment if it has none;
+    /// `nil` without a `Location`.
     ///
-    /// - Parameters:
-    ///   - headers: The response's header fields.
-    ///   - source: The URL that sent the response.
-    /// - Returns: The URL, with the source's fragment if it has none; `nil` without a `Location`.
     /// - Throws: ``NetworkError`` with the code `redirectRefused` if `Location` isn't an `http` or
     ///   `https` URL, has user information or is ambiguous.
     static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {

@@ -56,23 +56,11 @@ package struct URIReference {
     /// ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
     package var text: String {
         var text = ""
-        if let scheme {
-            text += scheme
-            text += ":"
-        }
-        if let authority {
-            text += "//"
-            text += authority
-        }
+        if let scheme { text += scheme + ":" }
+        if let authority { text += "//" + authority }
         text += path
-        if let query {
-            text += "?"
-            text += query
-        }
-        if let fragment {
-            text += "#"
-            text += fragment
-        }
+        if let query { text += "?" + query }
+        if let fragment { text += "#" + fragment }
         return text
     }
 

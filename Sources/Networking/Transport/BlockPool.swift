@@ -15,11 +15,7 @@ final class BlockPool: Sendable {
     private let maximumUnused: Int
     private let unused = Mutex<[Unused]>([])
 
-    /// Creates an empty pool.
-    ///
-    /// - Parameters:
-    ///   - blockSize: The size of a block in bytes.
-    ///   - maximumUnused: The maximum number of unused blocks to keep. The default is 4.
+    /// Creates an empty pool that keeps up to `maximumUnused` blocks.
     init(blockSize: Int, maximumUnused: Int = 4) {
         self.blockSize = blockSize
         self.maximumUnused = maximumUnused
@@ -29,10 +25,7 @@ final class BlockPool: Sendable {
         for block in unused.withLock(\.self) { unsafe block.memory.deallocate() }
     }
 
-    /// Takes a block.
-    ///
-    /// - Parameter capacity: The minimum capacity in bytes, if it's larger than the block size.
-    /// - Returns: The block, with arbitrary contents.
+    /// Takes a block with arbitrary contents, which is larger than ``blockSize`` if necessary.
     func block(capacity: Int = 0) -> OctetBlock {
         let size = max(blockSize, capacity)
         let block = size == blockSize ? unused.withLock { $0.popLast() } : nil

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The connections and requests of a transport at one moment, by origin.
 ///
-/// Numbers that belong together may differ for a moment, because the transport keeps working while
-/// they're read. Totals count since the transport's first request to the origin.
+/// The numbers of different origins, and of queued requests, may be read at slightly different
+/// times. Totals count since the transport's first request to the origin.
 public struct ConnectionPoolState: Sendable, Equatable {
     /// The connections and requests of one scheme, host and port.
     public struct Origin: Sendable, Equatable {
@@ -66,29 +66,23 @@ public struct ConnectionPoolState: Sendable, Equatable {
 }
 
 /// The states of a transport's connections and requests at regular intervals.
-struct ConnectionPoolStates: AsyncSequence {
+struct ConnectionPoolStates: AsyncSequence, AsyncIteratorProtocol {
     let interval: Duration
     weak let transport: CurlTransport?
+    private var isFirst = true
 
-    func makeAsyncIterator() -> Iterator { Iterator(interval: interval, transport: transport) }
+    init(interval: Duration, transport: CurlTransport) {
+        self.interval = interval
+        self.transport = transport
+    }
 
-    struct Iterator: AsyncIteratorProtocol {
-        let interval: Duration
-        weak let transport: CurlTransport?
-        private var isFirst = true
+    func makeAsyncIterator() -> Self { self }
 
-        init(interval: Duration, transport: CurlTransport?) {
-            self.interval = interval
-            self.transport = transport
+    mutating func next() async -> ConnectionPoolState? {
+        if !isFirst {
+            do { try await Task.sleep(for: interval) } catch { return nil }
         }
-
-        mutating func next() async -> ConnectionPoolState? {
-            if !isFirst {
-                do { try await Task.sleep(for: interval) } catch { return nil }
-            }
-            isFirst = false
-            guard !Task.isCancelled else { return nil }
-            return transport?.poolState
-        }
+        isFirst = false
+        return Task.isCancelled ? nil : transport?.poolState
     }
 }

@@ -5,32 +5,12 @@
 struct ExchangeQueue {
     /// The requests to one origin, in a class so that lookups don't copy it.
     private final class Line {
-        let origin: HTTPOrigin
         var active = 0
-        var waiting: [UInt64] = []
-        var first = 0
+        /// A slice, because removing the first element of an array moves the others.
+        var waiting: ArraySlice<UInt64> = []
         var isListed = false
 
-        init(origin: HTTPOrigin) {
-            self.origin = origin
-        }
-
-        var isEmpty: Bool { first == waiting.count }
-        var isUnused: Bool { isEmpty && active == 0 }
-
-        func popFirst() -> UInt64? {
-            guard first < waiting.count else { return nil }
-            let identifier = waiting[first]
-            first += 1
-            if first == waiting.count {
-                waiting.removeAll(keepingCapacity: waiting.capacity <= 256)
-                first = 0
-            } else if first >= 1024, first * 2 >= waiting.count {
-                waiting.removeFirst(first)
-                first = 0
-            }
-            return identifier
-        }
+        var isUnused: Bool { waiting.isEmpty && active == 0 }
     }
 
     private let maximumPerOrigin: Int
@@ -39,10 +19,8 @@ struct ExchangeQueue {
     private var lines: [HTTPOrigin: Line] = [:]
     /// The number of known origins at which unused ones are removed.
     private var sweepCount = 64
-    /// The most recently used origin, which is often the next one too.
-    private var recent: Line?
     /// The origins that have a waiting request and capacity for it, each listed once.
-    private var turns: [Line] = []
+    private var turns: ArraySlice<Line> = []
 
     init(maximumPerOrigin: Int, maximum: Int) {
         self.maximumPerOrigin = max(1, maximumPerOrigin)
@@ -77,10 +55,12 @@ struct ExchangeQueue {
         while active < maximum, !turns.isEmpty {
             let line = turns.removeFirst()
             var found: UInt64?
-            while found == nil, let identifier = line.popFirst() {
+            while found == nil, let identifier = line.waiting.popFirst() {
                 found = isWaiting(identifier) ? identifier : nil
             }
             line.isListed = false
+            // Releases the memory of a long queue.
+            if line.waiting.isEmpty { line.waiting = [] }
             if found != nil {
                 line.active += 1
                 active += 1
@@ -101,24 +81,18 @@ struct ExchangeQueue {
     }
 
     private mutating func line(of origin: HTTPOrigin) -> Line {
-        if let recent, recent.origin == origin { return recent }
-        let line = lines[origin] ?? add(origin)
-        recent = line
-        return line
-    }
-
-    private mutating func add(_ origin: HTTPOrigin) -> Line {
+        if let line = lines[origin] { return line }
         if lines.count >= sweepCount {
             lines = lines.filter { !$1.isUnused }
             sweepCount = max(64, lines.count * 2)
         }
-        let line = Line(origin: origin)
+        let line = Line()
         lines[origin] = line
         return line
     }
 
     private mutating func list(_ line: Line) {
-        guard !line.isEmpty, !line.isListed, line.active < maximumPerOrigin else { return }
+        guard !line.waiting.isEmpty, !line.isListed, line.active < maximumPerOrigin else { return }
         line.isListed = true
         turns.append(line)
     }

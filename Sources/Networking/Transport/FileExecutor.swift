@@ -17,10 +17,7 @@ final class FileExecutor: TaskExecutor {
 
 /// Runs work that may block on disk I/O.
 ///
-/// - Parameter work: The work. Code of this module that it calls stays on the executor's thread,
-///   even after a suspension.
-/// - Returns: The work's result.
-/// - Throws: The work's error.
+/// Code of this module that it calls stays on the executor's thread, even after a suspension.
 func offloading<Value>(_ work: () async throws -> Value) async throws -> Value {
     try await withTaskExecutorPreference(FileExecutor(), isolation: nil, operation: work)
 }

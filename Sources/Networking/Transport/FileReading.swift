@@ -20,13 +20,10 @@ final class FileReading: Sendable {
         close(descriptor)
     }
 
-    /// Creates a producer that delivers a file's bytes from the start.
+    /// Creates a producer that delivers a file's bytes from the start, fewer if the file has
+    /// shrunk.
     ///
-    /// - Parameters:
-    ///   - url: The file.
-    ///   - length: The number of bytes to deliver, or fewer if the file has shrunk.
-    /// - Returns: The producer. It throws ``NetworkError`` with the code `invalidRequest` if the
-    ///   file can't be read.
+    /// It throws ``NetworkError`` with the code `invalidRequest` if the file can't be read.
     static func producer(_ url: URL, length: Int) -> HTTPBody.Producer {
         { deliver in
             try await offloading { try await FileReading.open(url).deliver(from: 0, to: length, deliver) }
@@ -44,10 +41,9 @@ final class FileReading: Sendable {
         }
     }
 
-    /// Reads bytes that are already in memory, on any thread.
+    /// Reads bytes that are already in memory, on any thread, and returns their number.
     ///
-    /// - Returns: The number of bytes read. It's 0 if reading needs the disk, the file system can't
-    ///   tell, or the file has ended.
+    /// It's 0 if reading needs the disk, the file system can't tell, or the file has ended.
     func readHeld(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int {
         max(0, unsafe ccurl_read_held(descriptor, buffer.baseAddress, buffer.count, Int64(position)))
     }

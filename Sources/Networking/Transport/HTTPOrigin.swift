@@ -1,4 +1,5 @@
 package import Foundation
+internal import OpenSSLCrypto
 
 /// A URL's scheme, host and port, which determine whether two requests may share a connection
 /// ([RFC 9110 §4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
@@ -32,26 +33,8 @@ package struct HTTPOrigin: Hashable, Sendable {
         switch host.utf8.last {
         case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")
         case UInt8(ascii: "]"): return host == "[::1]"
-        default: return host.utf8.starts(with: "127.".utf8) && isAddress(host.utf8)
+        default: return host.utf8.starts(with: "127.".utf8) && IPAddress(host) != nil
         }
-    }
-
-    /// Returns whether a text consists of four numbers of at most 255, separated by periods.
-    private static func isAddress(_ text: String.UTF8View) -> Bool {
-        var periods = 0
-        var number: Int?
-        for byte in text {
-            if byte == UInt8(ascii: "."), number != nil {
-                periods += 1
-                number = nil
-            } else {
-                guard (0x30...0x39).contains(byte) else { return false }
-                let value = (number ?? 0) * 10 + Int(byte & 0x0F)
-                guard value <= 255 else { return false }
-                number = value
-            }
-        }
-        return periods == 3 && number != nil
     }
 }
 

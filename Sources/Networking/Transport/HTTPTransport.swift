@@ -182,29 +182,37 @@ public struct HTTPTransportResponse: Sendable {
     ///   - headers: The header fields, in order. The default is empty.
     ///   - body: The body after content decoding. The default is empty.
     ///   - trailers: The trailer fields. The default is empty.
+    ///   - stream: The body after content decoding, if it's received as it's read. The default is
+    ///     `nil`.
     public init(
         status: Int,
         version: String = "HTTP/1.1",
         headers: HTTPHeaders = [:],
         body: Data = Data(),
-        trailers: HTTPHeaders = [:]
+        trailers: HTTPHeaders = [:],
+        stream: HTTPResponseBody? = nil
     ) {
         self.status = status
         self.version = version
         self.headers = headers
         self.body = body
         self.trailers = trailers
-    }
-
-    /// Creates a response whose body is received as it's read.
-    ///
-    /// - Parameters:
-    ///   - status: The status code.
-    ///   - version: The protocol version. The default is `HTTP/1.1`.
-    ///   - headers: The header fields, in order. The default is empty.
-    ///   - stream: The body after content decoding.
-    public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], stream: HTTPResponseBody) {
-        self.init(status: status, version: version, headers: headers)
         self.stream = stream
+    }
+}
+
+extension HTTPHeaders {
+    /// The fields of a response whose body was decoded.
+    var withoutCoding: Self {
+        Self(filter { !["Content-Encoding", "Content-Length"].contains(where: $0.name.equalsIgnoringASCIICase) })
+    }
+}
+
+extension NetworkError {
+    static func tooLarge(_ origin: HTTPOrigin, _ limit: Int) -> Self {
+        Self(
+            .bodyTooLarge,
+            "the response body from \(origin) exceeds \(limit) bytes; raise maximumBodySize or request less data"
+        )
     }
 }

@@ -44,23 +44,20 @@ public struct HTTPTransportMetrics: Sendable, Equatable {
     public var isConnectionReused: Bool?
     /// The protocol version, such as `HTTP/2`; empty if there was no response or the transport
     /// can't tell.
-    public var version: String
+    public var version = ""
     /// The TLS version, or `nil` without TLS or if the transport can't tell.
     public var tlsVersion: TLSVersion?
     /// The peer's address, or `nil` if the transport can't tell.
     public var remoteAddress: String?
     /// The number of bytes of the request's body that were sent.
-    public var bodyBytesSent: Int
+    public var bodyBytesSent = 0
     /// The number of bytes of the response's body that were received, before content decoding.
-    public var bodyBytesReceived: Int
+    public var bodyBytesReceived = 0
 
     /// Creates metrics in which only the total time is known.
     ///
     /// - Parameter totalTime: The time at which the request ended.
     public init(totalTime: Duration) {
         self.totalTime = totalTime
-        version = ""
-        bodyBytesSent = 0
-        bodyBytesReceived = 0
     }
 }

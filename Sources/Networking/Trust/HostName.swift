@@ -15,8 +15,6 @@ struct HostName: Hashable, Sendable {
     /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an
     /// international name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form
     /// don't matter.
-    ///
-    /// - Parameter text: The host.
     init?(_ text: String) {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         if let address = IPAddress(isBracketed ? String(text.dropFirst().dropLast()) : text) {

@@ -1,31 +1,25 @@
 internal import OpenSSLCrypto
 
 /// The files of an identity.
-enum IdentitySource: Sendable {
-    case pemFiles(certificates: String, privateKey: String, password: ClientIdentity.Password?)
-    case pkcs12File(String, password: ClientIdentity.Password?)
-
-    /// The files' paths.
-    var paths: [String] {
-        switch self {
-        case .pemFiles(let certificates, let privateKey, _): [certificates, privateKey]
-        case .pkcs12File(let path, _): [path]
-        }
-    }
-
+struct IdentitySource: Sendable {
+    let paths: [String]
     /// Reads the files.
-    func load() throws -> TLSIdentity {
-        switch self {
-        case .pemFiles(let certificates, let privateKey, let password):
-            try Self.pem(
+    let load: @Sendable () throws -> TLSIdentity
+
+    static func pemFiles(certificates: String, privateKey: String, password: ClientIdentity.Password?) -> Self {
+        let paths = certificates == privateKey ? [certificates] : [certificates, privateKey]
+        return Self(paths: paths) {
+            try pem(
                 certificates: TrustFile(certificates).text(),
                 privateKey: TrustFile(privateKey).text(),
                 password: password,
-                from: certificates == privateKey ? certificates : "\(certificates), \(privateKey)"
+                from: paths.joined(separator: ", ")
             )
-        case .pkcs12File(let path, let password):
-            try Self.pkcs12(TrustFile(path).octets, password: password, from: path)
         }
+    }
+
+    static func pkcs12File(_ path: String, password: ClientIdentity.Password?) -> Self {
+        Self(paths: [path]) { try pkcs12(TrustFile(path).octets, password: password, from: path) }
     }
 
     /// Creates an identity from certificates and a key in PEM, in any of the two texts.
@@ -35,8 +29,8 @@ enum IdentitySource: Sendable {
         password: ClientIdentity.Password?,
         from place: String? = nil
     ) throws -> TLSIdentity {
-        let certificates = PEMText(certificates).blocks { $0 == "CERTIFICATE" }
-        let privateKey = PEMText(privateKey).blocks { $0.hasSuffix("PRIVATE KEY") }
+        let certificates = blocks(of: certificates) { $0 == "CERTIFICATE" }
+        let privateKey = blocks(of: privateKey) { $0.hasSuffix("PRIVATE KEY") }
         return try withPassword(password, in: place) { password throws(CryptoError) in
             try TLSIdentity(
                 certificates: Certificate.list(pem: certificates),
@@ -75,5 +69,23 @@ enum IdentitySource: Sendable {
         } catch {
             throw TrustConfigurationError(error, in: place)
         }
+    }
+
+    /// Returns the blocks of a PEM text whose labels are wanted, with unchanged content.
+    private static func blocks(of text: String, where isWanted: (Substring) -> Bool) -> String {
+        var lines = ""
+        var isInBlock = false
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = line.drop { $0 == " " || $0 == "\t" }
+            if let label = label(line, after: "-----BEGIN "), isWanted(label) { isInBlock = true }
+            if isInBlock { lines += line + "\n" }
+            if label(line, after: "-----END ") != nil { isInBlock = false }
+        }
+        return lines
+    }
+
+    private static func label(_ line: Substring, after start: String) -> Substring? {
+        guard line.hasPrefix(start), let end = line.dropFirst(start.count).firstRange(of: "-----") else { return nil }
+        return line[line.index(line.startIndex, offsetBy: start.count)..<end.lowerBound]
     }
 }

@@ -10,11 +10,9 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The 32 bytes of the hash.
     let octets: [UInt8]
 
-    /// The hash in base64, such as `++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI=`.
-    public var base64: String { Data(octets).base64EncodedString() }
-
-    /// The hash in the customary form: `sha256/` followed by base64.
-    public var description: String { "sha256/\(base64)" }
+    /// The hash in the customary form: `sha256/` followed by base64, such as
+    /// `sha256/++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI=`.
+    public var description: String { Self.prefix + Data(octets).base64EncodedString() }
 
     /// Creates a pin from its text.
     ///

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import OpenSSLCrypto
-internal import Synchronization
 
 /// The certificates that identify a server.
 package enum ServerCertificates {
@@ -23,15 +22,10 @@ package enum ServerCertificates {
         }
     }
 
-    /// Connects to a server, verifies its chain and name, and disconnects without sending a
+    /// Returns the verified chain of a server, starting with its own certificate, without sending a
     /// request.
     ///
-    /// - Parameters:
-    ///   - address: An `https` URL, of which only the host and port are used.
-    ///   - tls: The trust roots and the client identity.
-    ///   - timeout: The maximum time to wait. The default is 15 seconds.
-    /// - Returns: The verified chain, starting with the server's own certificate.
-    /// - Throws: ``NetworkError``.
+    /// - Throws: ``NetworkError``, `invalidRequest` if the address isn't an `https` URL.
     package static func chain(
         of address: String,
         tls: TLSConfiguration = TLSConfiguration(),
@@ -41,36 +35,30 @@ package enum ServerCertificates {
             throw NetworkError(.invalidRequest, "the URL must be https:// with a host, such as https://example.org")
         }
         let host = HostName(TLSHandshake.normalized(origin.plainHost))
-        let shelf = Shelf()
         var tls = tls
         tls.inspection = { peer in
             // Skips a proxy in between.
             guard HostName(peer.host) == host else { return }
-            shelf.put(peer.chain)
-            throw Seen()
+            throw Seen(chain: peer.chain)
         }
         let transport = try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
-        var failure: (any Error)?
+        var failure: any Error
         do {
             let limits = HTTPTransportLimits(deadline: .now + timeout)
             _ = try await transport.send(HTTPTransportRequest(method: .head, url: url), limits: limits)
-        } catch  where !((error as? NetworkError)?.cause is Seen) {
+            failure = NetworkError(.unknown, "\(origin) responded without presenting its certificates")
+        } catch {
             failure = error
-        } catch {}
-        await transport.close()
-        if let failure { throw failure }
-        guard !shelf.chain.isEmpty else {
-            throw NetworkError(.unknown, "\(origin) responded without presenting its certificates")
         }
-        return try shelf.chain.map { link in
+        await transport.close()
+        guard let seen = (failure as? NetworkError)?.cause as? Seen else { throw failure }
+        return try seen.chain.map { link in
             try Item(Certificate(der: link.der), pin: PublicKeyPin(octets: link.publicKeyHash))
         }
     }
 
     /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
     ///
-    /// - Parameter octets: The file's contents.
-    /// - Returns: The certificates in order.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
         var items: [Item] = []
@@ -80,24 +68,15 @@ package enum ServerCertificates {
         return items
     }
 
-    /// Creates trust roots from a file's contents, like ``TrustRoots/pem(_:)`` or
-    /// ``TrustRoots/der(_:)``.
+    /// Returns trust roots that consist of exactly the certificates in a file's contents.
     ///
-    /// - Parameter octets: The file's contents: one certificate in DER, or any number in PEM.
-    /// - Returns: Trust roots that consist of exactly these certificates.
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
         TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
     }
 
     /// The error that ends the handshake once the certificates are known.
-    private struct Seen: Error {}
-
-    private final class Shelf: Sendable {
-        private let links = Mutex<[TLSPeer.ChainLink]>([])
-
-        var chain: [TLSPeer.ChainLink] { links.withLock { $0 } }
-
-        func put(_ chain: [TLSPeer.ChainLink]) { links.withLock { $0 = chain } }
+    private struct Seen: Error {
+        let chain: [TLSPeer.ChainLink]
     }
 }

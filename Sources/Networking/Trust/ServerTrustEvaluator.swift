@@ -34,8 +34,8 @@ public struct ServerTrustEvaluator: Sendable {
     /// - Throws: ``TrustConfigurationError/Code/duplicatePolicies`` if two policies are for the
     ///   same domain.
     public init(configuration: Configuration) throws(TrustConfigurationError) {
-        var seen: Set<PinningPolicy> = []
-        for policy in configuration.pinningPolicies where !seen.insert(policy).inserted {
+        var seen: Set<HostName> = []
+        for policy in configuration.pinningPolicies where !seen.insert(policy.host).inserted {
             throw TrustConfigurationError(
                 .duplicatePolicies,
                 "two pinning policies are for \(policy.domainName); put all pins into one policy"
@@ -44,16 +44,12 @@ public struct ServerTrustEvaluator: Sendable {
         self.configuration = configuration
     }
 
-    /// Evaluates a server's pins against the policies.
+    /// Returns the reason for accepting a server, from the pins of its verified chain, its own
+    /// first.
     ///
     /// ``Configuration/enforcement`` and ``Configuration/report`` don't apply here, only to
     /// connections.
     ///
-    /// - Parameters:
-    ///   - host: The host name or address in the request.
-    ///   - chain: The pins of the verified chain, starting with the server's own.
-    ///   - date: The date at which the policies must be valid. The default is the current date.
-    /// - Returns: The reason for accepting the server.
     /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``,
     ///   ``TLSFailure/pinMismatch(seen:)``.
     @discardableResult

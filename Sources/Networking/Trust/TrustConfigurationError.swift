@@ -94,11 +94,12 @@ extension TrustConfigurationError: CustomStringConvertible, LocalizedError {
 }
 
 extension TrustConfigurationError {
-    /// Creates an error from an OpenSSLCrypto error.
-    ///
-    /// - Parameters:
-    ///   - error: The OpenSSLCrypto error.
-    ///   - place: The source of the certificates or keys, such as a path.
+    init(unreadable path: String, _ error: any Error) {
+        self.init(.unreadableFile, "\(path) can't be read: \(error.localizedDescription)", cause: error)
+    }
+
+    /// Creates an error from an OpenSSLCrypto error in certificates or keys from a place, such as a
+    /// path.
     init(_ error: CryptoError, in place: String? = nil) {
         let code: Code =
             switch error.code {

@@ -17,17 +17,10 @@ struct TrustFile {
             defer { try? handle.close() }
             octets = try [UInt8](handle.read(upToCount: Self.maximumSize + 1) ?? Data())
         } catch {
-            throw TrustConfigurationError(
-                .unreadableFile,
-                "\(path) can't be read: \(error.localizedDescription)",
-                cause: error
-            )
+            throw TrustConfigurationError(unreadable: path, error)
         }
         guard octets.count <= Self.maximumSize else {
-            throw TrustConfigurationError(
-                .unreadableFile,
-                "\(path) is larger than \(Self.maximumSize) bytes"
-            )
+            throw TrustConfigurationError(.unreadableFile, "\(path) is larger than \(Self.maximumSize) bytes")
         }
     }
 

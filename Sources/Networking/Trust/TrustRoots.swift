@@ -79,11 +79,7 @@ public struct TrustRoots: Sendable {
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
-            throw TrustConfigurationError(
-                .unreadableFile,
-                "\(path) can't be read: \(error.localizedDescription)",
-                cause: error
-            )
+            throw TrustConfigurationError(unreadable: path, error)
         }
         var roots: [Certificate] = []
         for name in names.sorted() where isCertificateName(name) {

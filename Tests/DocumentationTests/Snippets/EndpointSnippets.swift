@@ -107,7 +107,7 @@ struct EndpointSnippets {
         let book: Book = try await client.request(Library.book(id: 42))
 
         let replay = NetworkClient(
-            transport: try ReplayTransport(contentsOf: recorder.file)
+            transport: try ReplayTransport(Data(contentsOf: recorder.file))
         )
         let same: Book = try await replay.request(Library.book(id: 42))
 

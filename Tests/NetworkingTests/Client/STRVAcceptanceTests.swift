@@ -44,7 +44,7 @@ struct STRVAcceptanceTests {
         delete.method = .delete
         _ = try await recording.fetch(Resource(delete))
 
-        let replay = try ReplayTransport(contentsOf: recorder.file)
+        let replay = try ReplayTransport(Data(contentsOf: recorder.file))
         let played = client(replay)
         // A plain request, also with its parameters in another order.
         for url in ["page=2&empty=&isNew=true", "isNew=true&page=2&empty="] {

@@ -237,7 +237,7 @@ struct BackPressureTests {
             let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
             var parts = response.body.makeAsyncIterator()
             #expect(try await parts.next() == Data("hello".utf8))
-            let closing = Task { isGraceful ? await transport.shutdown(within: .seconds(20)) : await transport.close() }
+            let closing = Task { isGraceful ? await transport.close(within: .seconds(20)) : await transport.close() }
             while await failure({ _ = try await transport.get(peer.url, .milliseconds(50)) })?.code != .closed {}
             if isGraceful {
                 goOn.open()
@@ -261,9 +261,9 @@ struct BackPressureTests {
             let transport = try CurlTransport(configuration: .init(proxy: .none))
             let task = Task { await failure { _ = try await transport.get(peer.url) } }
             while peer.requests.isEmpty { await Task.yield() }
-            await transport.shutdown(within: .milliseconds(50))
+            await transport.close(within: .milliseconds(50))
             #expect(await task.value?.code == .closed)
-            await transport.shutdown(within: .seconds(Int64.max))
+            await transport.close(within: .seconds(Int64.max))
         }
     }
 }

@@ -100,7 +100,7 @@ struct LocalAddressTests {
         defer { close(socket) }
         var configuration = CurlTransport.Configuration()
         configuration.keepAlive = .init(interval: .milliseconds(1500), patience: .milliseconds(2500))
-        try CurlSocketOptions(configuration).apply(to: socket, family: family)
+        try configuration.apply(to: socket, family: family)
         #expect(option(socket, SOL_SOCKET, SO_KEEPALIVE) == 1)
         #expect(option(socket, Int32(IPPROTO_TCP), TCP_KEEPIDLE) == 2)
         #expect(option(socket, Int32(IPPROTO_TCP), TCP_KEEPINTVL) == 2)
@@ -114,7 +114,7 @@ struct LocalAddressTests {
         defer { close(socket) }
         var configuration = CurlTransport.Configuration()
         configuration.keepAlive = nil
-        try CurlSocketOptions(configuration).apply(to: socket, family: AF_INET)
+        try configuration.apply(to: socket, family: AF_INET)
         #expect(option(socket, SOL_SOCKET, SO_KEEPALIVE) == 0)
         #expect(option(socket, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT) == 0)
     }

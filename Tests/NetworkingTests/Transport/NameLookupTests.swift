@@ -290,9 +290,9 @@ struct NameLookupTests {
     )
     func wantedHost(code: Int32, text: String, isProxy: Bool) {
         let proxy = NameLookup.Name(host: "proxy.test", port: 3128, isProxy: true)
-        #expect((CurlFailure.wantedHost(code: code, text: text, proxy: proxy) == .proxy) == isProxy)
+        #expect(CurlFailure.wantsProxy(code: code, text: text, proxy: proxy) == isProxy)
         if text.contains("resolving") {
-            #expect(CurlFailure.wantedHost(code: code, text: text, proxy: nil) == .origin)
+            #expect(!CurlFailure.wantsProxy(code: code, text: text, proxy: nil))
         }
     }
 
@@ -352,7 +352,7 @@ struct NameLookupTests {
     func order(_ family: CurlTransport.AddressFamily, expected: [String]) async throws {
         let stub = StubResolver(["name.test": ["::2", "127.0.0.1", "::1", "127.0.0.2"]])
         let answer = await withCheckedContinuation { continuation in
-            _ = stub.makeResolver().resolve(.init(name: "name.test", family: family.wrapped)) {
+            _ = stub.makeResolver().resolve(.init(name: "name.test", family: family)) {
                 continuation.resume(returning: $0)
             }
         }
@@ -388,7 +388,7 @@ struct NameLookupTests {
     @Test("Resolves this machine in the requested family with the system's resolver")
     func system() throws {
         func find(_ name: String, _ family: CurlTransport.AddressFamily) -> NameResolver.Answer {
-            NameResolver.Query(name: name, family: family.wrapped).systemAnswer
+            NameResolver.Query(name: name, family: family).systemAnswer
         }
         #expect(try find("localhost", .ipv4).get() == ["127.0.0.1"])
         #expect(try find("127.0.0.7", .any).get() == ["127.0.0.7"])

@@ -87,8 +87,8 @@ struct PeerFaultTests {
     func protocols() throws {
         let origin = try #require(URL(string: "https://a.example/").flatMap { HTTPOrigin($0) })
         func code(_ number: Int, _ text: String, isHTTP2: Bool = false) -> NetworkError.Code? {
-            CurlFailure(code: Int32(number), text: text, origin: origin, isHTTP2: isHTTP2)?
-                .networkError(connectTimeout: .seconds(1), phase: .receiving).code
+            CurlFailure(code: Int32(number), text: text, origin: origin, isHTTP2: isHTTP2)
+                .networkError(connectTimeout: .seconds(1), phase: .receiving)?.code
         }
         #expect(code(1, "Protocol \"https\" not supported or disabled in libcurl") == .transportUnavailable)
         for text in ["Lying server, not serving HTTP/2", "Unsupported HTTP version in response", "Received HTTP/0.9"] {
@@ -109,7 +109,7 @@ struct PeerFaultTests {
     @Test("Reports no other result of libcurl as a fault of this process", arguments: 2...110)
     func codes(number: Int) throws {
         let origin = try #require(URL(string: "https://a.example/").flatMap { HTTPOrigin($0) })
-        let error = CurlFailure(code: Int32(number), text: "words", origin: origin)?
+        let error = CurlFailure(code: Int32(number), text: "words", origin: origin)
             .networkError(connectTimeout: .seconds(1), phase: .receiving)
         #expect(error?.code != .transportUnavailable)
     }

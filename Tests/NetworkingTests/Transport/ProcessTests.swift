@@ -30,7 +30,7 @@ struct ProcessTests {
                 switch number % 4 {
                 case 0: await transport.close()
                 case 1: response.body.cancel()
-                case 2: await transport.shutdown(within: .milliseconds(1))
+                case 2: await transport.close(within: .milliseconds(1))
                 default: break
                 }
                 uploading.cancel()

@@ -9,7 +9,7 @@ final class StubResolver: Sendable {
     private struct State {
         var isOpen: Bool
         var names: [String] = []
-        var families: [CurlTransport.AddressFamily.Wrapped] = []
+        var families: [CurlTransport.AddressFamily] = []
         var running = 0
         var most = 0
     }
@@ -29,7 +29,7 @@ final class StubResolver: Sendable {
     /// The names that were looked up, in order.
     var names: [String] { state.withLock(\.names) }
     /// The families that were looked up, in order.
-    var families: [CurlTransport.AddressFamily.Wrapped] { state.withLock(\.families) }
+    var families: [CurlTransport.AddressFamily] { state.withLock(\.families) }
     /// The maximum number of concurrent lookups.
     var most: Int { state.withLock(\.most) }
 

@@ -24,7 +24,7 @@ extension CurlTransport {
         /// connections. The default is a quarter of the machine's processors, but at least 1 and at
         /// most 8. The limits on requests apply to all threads together, and the limit on idle
         /// connections to each.
-        public var engineCount = Configuration.defaultEngineCount
+        public var engineCount = min(max(ProcessInfo.processInfo.activeProcessorCount / 4, 1), 8)
         /// The maximum number of requests that run at once per scheme, host and port; others wait.
         ///
         /// The default is 64. It limits the connections in use with HTTP/1.1, and the streams on a
@@ -138,10 +138,6 @@ extension CurlTransport {
         /// The resolver for host names.
         var resolver = NameResolver.shared
 
-        static var defaultEngineCount: Int {
-            min(max(ProcessInfo.processInfo.activeProcessorCount / 4, 1), 8)
-        }
-
         /// The policy derived from ``tls``, or `nil` to leave TLS to libcurl.
         var tlsPolicy: TLSClientPolicy?
 
@@ -177,41 +173,37 @@ extension CurlTransport {
     }
 
     /// The HTTP version that a ``CurlTransport`` uses.
-    public struct ProtocolVersion: Hashable, Sendable {
-        enum Wrapped { case http1, negotiated, http2 }
-        let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum ProtocolVersion: Hashable, Sendable {
         /// HTTP/1.1, or HTTP/2 over TLS if the server selects it in the handshake (ALPN).
-        public static let negotiated = Self(wrapped: .negotiated)
+        case negotiated
         /// HTTP/1.1 only.
-        public static let http1 = Self(wrapped: .http1)
+        case http1
         /// HTTP/2 without negotiation
         /// ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)) on plain
         /// connections, for servers known to support it, such as a sidecar; over TLS, it's
         /// negotiated.
-        public static let http2PriorKnowledge = Self(wrapped: .http2)
+        case http2PriorKnowledge
     }
 
     /// The kinds of IP addresses that a ``CurlTransport`` connects to.
-    public struct AddressFamily: Hashable, Sendable {
-        enum Wrapped { case any, ipv4, ipv6, ipv4First, ipv6First }
-        let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum AddressFamily: Hashable, Sendable {
         /// IPv6 and IPv4, in the order of the system's resolver; whichever connects first is used.
-        public static let any = Self(wrapped: .any)
+        case any
         /// IPv4, and IPv6 if IPv4 hasn't connected after ``Configuration/happyEyeballsDelay``.
         ///
         /// The order applies to names that the system's resolver looks up, but not to `localhost`.
         /// libcurl 8.14 and later begin with IPv6 nevertheless; choose ``ipv4`` there.
-        public static let ipv4First = Self(wrapped: .ipv4First)
+        case ipv4First
         /// IPv6, and IPv4 if IPv6 hasn't connected after ``Configuration/happyEyeballsDelay``.
         ///
         /// The order applies to names that the system's resolver looks up, but not to `localhost`.
-        public static let ipv6First = Self(wrapped: .ipv6First)
+        case ipv6First
         /// IPv4 only.
-        public static let ipv4 = Self(wrapped: .ipv4)
+        case ipv4
         /// IPv6 only.
-        public static let ipv6 = Self(wrapped: .ipv6)
+        case ipv6
     }
 
     /// The detection of connections whose peer has vanished without closing them.

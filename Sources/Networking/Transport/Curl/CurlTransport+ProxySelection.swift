@@ -10,13 +10,13 @@ extension CurlTransport {
     ///
     /// If a proxy requires credentials, a tunnel fails with
     /// ``NetworkError/Code/proxyAuthenticationRequired``. A 407 for `http` is an ordinary response.
-    public struct ProxySelection: Hashable, Sendable {
-        enum Wrapped: Hashable {
+    public struct ProxySelection: Equatable, Sendable {
+        enum Wrapped: Equatable {
             case environment, none
             case server(Server)
         }
 
-        struct Server: Hashable {
+        struct Server: Equatable {
             var schemes: [String]
             var url: URL
             var credentials: ProxyCredentials?
@@ -78,7 +78,7 @@ extension CurlTransport {
     }
 
     /// Proxy credentials whose descriptions, dumps and mirrors don't reveal the password.
-    public struct ProxyCredentials: Hashable, Sendable {
+    public struct ProxyCredentials: Equatable, Sendable {
         /// The username.
         public let username: String
         private let secret: SecretBytes
@@ -96,23 +96,6 @@ extension CurlTransport {
         /// The password, for libcurl.
         var password: String {
             secret.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
-        }
-
-        /// Returns whether the usernames and the passwords are equal.
-        ///
-        /// - Parameters:
-        ///   - left: Credentials.
-        ///   - right: Other credentials.
-        /// - Returns: `true` if they're equal.
-        public static func == (left: Self, right: Self) -> Bool {
-            left.username == right.username && left.secret == right.secret
-        }
-
-        /// Hashes the username but not the password.
-        ///
-        /// - Parameter hasher: The hasher to use.
-        public func hash(into hasher: inout Hasher) {
-            hasher.combine(username)
         }
     }
 }

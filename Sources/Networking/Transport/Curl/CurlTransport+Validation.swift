@@ -8,31 +8,32 @@ extension CurlTransport.Configuration {
     /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the value, or
     ///   `transportUnavailable`.
     func validate() throws(NetworkError) {
-        try require(connectTimeout > .zero, "connectTimeout must be greater than zero")
-        try require(idleTimeout >= .zero, "idleTimeout can't be negative")
-        try require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be greater than zero")
-        try require((1...64).contains(engineCount), "engineCount must be 1…64")
-        try require(maximumConnectionsPerHost > 0, "maximumConnectionsPerHost must be at least 1")
-        try require(maximumConnections > 0, "maximumConnections must be at least 1")
-        try require((1 << 10...1 << 30).contains(streamBufferSize), "streamBufferSize must be 1 KiB…1 GiB")
-        try require(maximumHeaderSize > 0, "maximumHeaderSize must be greater than zero")
-        try require((1...1_000_000).contains(maximumExpansion ?? 1), "maximumExpansion must be 1…1000000, or nil")
-        try require(
+        try NetworkError.require(connectTimeout > .zero, "connectTimeout must be greater than zero")
+        try NetworkError.require(idleTimeout >= .zero, "idleTimeout can't be negative")
+        try NetworkError.require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be greater than zero")
+        try NetworkError.require((1...64).contains(engineCount), "engineCount must be 1…64")
+        try NetworkError.require(maximumConnectionsPerHost > 0, "maximumConnectionsPerHost must be at least 1")
+        try NetworkError.require(maximumConnections > 0, "maximumConnections must be at least 1")
+        try NetworkError.require((1 << 10...1 << 30).contains(streamBufferSize), "streamBufferSize must be 1 KiB…1 GiB")
+        try NetworkError.require(maximumHeaderSize > 0, "maximumHeaderSize must be greater than zero")
+        try NetworkError.require(
+            (1...1_000_000).contains(maximumExpansion ?? 1),
+            "maximumExpansion must be 1…1000000, or nil"
+        )
+        try NetworkError.require(
             (1...1_000_000).contains(maximumStreamsPerConnection),
             "maximumStreamsPerConnection must be 1…1000000"
         )
-        try require(dnsCacheLifetime >= .zero, "dnsCacheLifetime can't be negative")
+        try NetworkError.require(dnsCacheLifetime >= .zero, "dnsCacheLifetime can't be negative")
         try keepAlive?.validate()
         for entry in resolverEntries { try entry.validate() }
         try validateLocalAddress()
         try validateUnixSocket()
         if reachesOnlyPublicAddresses {
-            guard case .none = proxy.wrapped, unixSocketPath == nil else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
-                )
-            }
+            try NetworkError.require(
+                proxy == .none && unixSocketPath == nil,
+                "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
+            )
         }
         if case .server(let server) = proxy.wrapped { try server.validate() }
         if protocolVersion == .http2PriorKnowledge {
@@ -43,7 +44,7 @@ extension CurlTransport.Configuration {
     private func validateUnixSocket() throws(NetworkError) {
         guard let path = unixSocketPath else { return }
         // The size of `sockaddr_un.sun_path`, including the terminator.
-        try require(
+        try NetworkError.require(
             (1...107).contains(path.utf8.count) && !path.utf8.contains(0),
             "unixSocketPath must be 1…107 bytes"
         )
@@ -56,29 +57,34 @@ extension CurlTransport.Configuration {
 
 extension CurlTransport.Configuration {
     /// The kinds of addresses to connect to, considering the local address.
-    var usedFamily: CurlTransport.AddressFamily.Wrapped {
-        guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily.wrapped }
+    var usedFamily: CurlTransport.AddressFamily {
+        guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily }
         return address.isIPv4 ? .ipv4 : .ipv6
     }
 
     private func validateLocalAddress() throws(NetworkError) {
         guard let localAddress else { return }
-        try require(
+        try NetworkError.require(
             unixSocketPath == nil,
             "localAddress can't be used with a Unix-domain socket; set only one of them"
         )
         guard let address = IPAddress(localAddress) else {
             // The kernel's rules for the name of an interface. A percent sign separates the zone of
             // an address, which isn't supported.
-            return try require(
+            return try NetworkError.require(
                 (1...15).contains(localAddress.utf8.count) && ![".", ".."].contains(localAddress)
                     && localAddress.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"/:%".utf8.contains($0) },
                 "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
             )
         }
-        switch addressFamily.wrapped {
-        case .ipv4: try require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
-        case .ipv6: try require(!address.isIPv4, "localAddress isn't an IPv6 address, which addressFamily requires")
+        switch addressFamily {
+        case .ipv4:
+            try NetworkError.require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
+        case .ipv6:
+            try NetworkError.require(
+                !address.isIPv4,
+                "localAddress isn't an IPv6 address, which addressFamily requires"
+            )
         case .any, .ipv4First, .ipv6First: break
         }
     }
@@ -87,11 +93,11 @@ extension CurlTransport.Configuration {
 extension CurlTransport.KeepAlive {
     fileprivate func validate() throws(NetworkError) {
         // Linux limits the interval.
-        try require(
+        try NetworkError.require(
             interval >= .seconds(1) && interval <= .seconds(32_767),
             "the interval of keepAlive must be 1…32767 seconds"
         )
-        try require(
+        try NetworkError.require(
             patience > interval && patience <= .seconds(86_400),
             "the patience of keepAlive must be longer than its interval, and at most a day"
         )
@@ -104,9 +110,12 @@ extension IPAddress {
 
 extension CurlTransport.ResolverEntry {
     fileprivate func validate() throws(NetworkError) {
-        try require(isHost(host) && !host.contains(":"), "a resolver entry's host must be a host name as in a URL")
-        try require((1...65535).contains(port), "a resolver entry's port must be 1…65535")
-        try require(
+        try NetworkError.require(
+            isHost(host) && !host.contains(":"),
+            "a resolver entry's host must be a host name as in a URL"
+        )
+        try NetworkError.require((1...65535).contains(port), "a resolver entry's port must be 1…65535")
+        try NetworkError.require(
             !addresses.isEmpty && addresses.allSatisfy { IPAddress($0) != nil },
             "a resolver entry's addresses must be one or more IPv4 or IPv6 addresses"
         )
@@ -120,21 +129,21 @@ extension CurlTransport.ResolverEntry {
 
 extension CurlTransport.ProxySelection.Server {
     fileprivate func validate() throws(NetworkError) {
-        try require(
+        try NetworkError.require(
             schemes.contains(url.scheme?.lowercased() ?? ""),
             "the proxy's URL must begin with \(schemes.map { "\($0)://" }.joined(separator: " or "))"
         )
-        try require(isHost(url.host(percentEncoded: true) ?? ""), "the proxy's URL has no host")
-        try require((1...65535).contains(url.port ?? 0), "the proxy's URL must include its port")
-        try require(
+        try NetworkError.require(isHost(url.host(percentEncoded: true) ?? ""), "the proxy's URL has no host")
+        try NetworkError.require((1...65535).contains(url.port ?? 0), "the proxy's URL must include its port")
+        try NetworkError.require(
             url.user == nil && url.password == nil,
             "the proxy's URL has user information; pass it as credentials instead"
         )
-        try require(
+        try NetworkError.require(
             ["", "/"].contains(url.path(percentEncoded: true)) && url.query == nil && url.fragment == nil,
             "the proxy's URL must end after its port"
         )
-        try require(
+        try NetworkError.require(
             noProxy.allSatisfy { isException($0) },
             "each entry of noProxy must be one host, address or network, without a port"
         )
@@ -156,28 +165,24 @@ extension CurlTransport.ProxySelection.Server {
     }
 
     private func validate(_ credentials: CurlTransport.ProxyCredentials) throws(NetworkError) {
-        try require(!credentials.username.isEmpty, "the proxy's credentials have no username")
+        try NetworkError.require(!credentials.username.isEmpty, "the proxy's credentials have no username")
         for text in [credentials.username, credentials.password] {
-            try require(
+            try NetworkError.require(
                 text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F },
                 "the proxy's credentials contain a control character"
             )
             // RFC 1929 limits each length to one byte.
-            try require(
+            try NetworkError.require(
                 !isSOCKS || text.utf8.count <= 255,
                 "the username and password for a SOCKS proxy are limited to 255 bytes each"
             )
         }
         // RFC 7617 §2: the first colon ends the username.
-        try require(
+        try NetworkError.require(
             isSOCKS || !credentials.username.contains(":"),
             "the username for an HTTP proxy can't contain a colon"
         )
     }
-}
-
-private func require(_ isRight: Bool, _ message: String) throws(NetworkError) {
-    guard isRight else { throw NetworkError(.invalidRequest, message) }
 }
 
 /// Returns whether the text is a host name or address in URL notation.

@@ -28,9 +28,9 @@
 /// descriptors. If one thread can't keep up, requests use more of them, up to
 /// ``Configuration/engineCount``. A thread ends when it has been idle for
 /// ``Configuration/idleTimeout``. Releasing the last reference ends the threads and closes the
-/// connections; ``close()`` does the same and waits. Once used, the transport doesn't survive
-/// `fork()`: a child process must create another one. ``poolState`` shows the connections and
-/// requests of each origin.
+/// connections; ``close(within:)`` does the same and waits. Once used, the transport doesn't
+/// survive `fork()`: a child process must create another one. ``poolState`` shows the connections
+/// and requests of each origin.
 ///
 /// The system's resolver (`getaddrinfo`) looks up names, with one lookup per name at a time and at
 /// most 32 at once in the whole process. A lookup can't be cancelled: one that hangs counts until
@@ -106,7 +106,7 @@ public final class CurlTransport: HTTPTransport {
             }
         } onCancel: {
             exchange.cancel()
-            engine.cancel(exchange.identifier)
+            engine.post(.cancel(exchange.identifier))
         }.get()
     }
 
@@ -134,22 +134,15 @@ public final class CurlTransport: HTTPTransport {
         ConnectionPoolStates(interval: min(max(interval, .milliseconds(1)), .seconds(31_536_000)), transport: self)
     }
 
-    /// Closes the transport: running and later requests fail with ``NetworkError/Code/closed``.
+    /// Closes the transport: later requests fail with ``NetworkError/Code/closed``.
     ///
-    /// Returns when the connections are closed and the threads have ended. You can call it again.
-    public func close() async {
-        await engines.close(after: .zero)
-    }
-
-    /// Closes the transport after its running requests have ended.
-    ///
-    /// Later requests fail with ``NetworkError/Code/closed``. A request whose body is being read
-    /// ends when the last byte of the body has been received. This method returns when the
-    /// connections are closed and the threads have ended.
+    /// A request whose body is being read ends when the last byte of the body has been received.
+    /// This method returns when the connections are closed and the threads have ended. You can call
+    /// it again.
     ///
     /// - Parameter patience: The maximum time to wait for running requests. After that, they fail
-    ///   with ``NetworkError/Code/closed`` too.
-    public func shutdown(within patience: Duration) async {
+    ///   with ``NetworkError/Code/closed`` too. The default is zero.
+    public func close(within patience: Duration = .zero) async {
         await engines.close(after: patience)
     }
 }

@@ -5,29 +5,19 @@ import Synchronization
 ///
 /// URLSession has no back pressure, so unread data is buffered here, up to the request's limit.
 final class URLSessionBody: HTTPResponseBodySource {
-    private enum End {
-        case whole
-        case failure(NetworkError)
-    }
-
     private struct State {
         var held = Data()
-        var end: End?
+        /// The result after the last byte, which is `nil` or the error.
+        var end: Result<Data?, any Error>?
         var reader: CheckedContinuation<Data?, any Error>?
         /// A closure that cancels the request and keeps the transport alive while it's running.
         var giveUp: (@Sendable () -> Void)?
 
         /// Returns the result for a reader, or `nil` if it must wait.
         mutating func take() -> Result<Data?, any Error>? {
-            if !held.isEmpty {
-                defer { held = Data() }
-                return .success(held)
-            }
-            return switch end {
-            case .whole: .success(nil)
-            case .failure(let error): .failure(error)
-            case nil: nil
-            }
+            guard !held.isEmpty else { return end }
+            defer { held = Data() }
+            return .success(held)
         }
 
         /// Returns the waiting reader and its result, if both exist.
@@ -67,7 +57,7 @@ final class URLSessionBody: HTTPResponseBodySource {
             defer { state.giveUp = nil }
             return state.giveUp
         }
-        end(.failure(.cancelledExchange), dropsHeld: true)
+        end(.failure(NetworkError.cancelledExchange), dropsHeld: true)
         giveUp?()
     }
 
@@ -84,10 +74,10 @@ final class URLSessionBody: HTTPResponseBodySource {
 
     /// Ends the body, whose buffered data can still be read before an error is thrown.
     func finish(_ error: NetworkError?) {
-        end(error.map(End.failure) ?? .whole, dropsHeld: false)
+        end(error.map { .failure($0) } ?? .success(nil), dropsHeld: false)
     }
 
-    private func end(_ end: End, dropsHeld: Bool) {
+    private func end(_ end: Result<Data?, any Error>, dropsHeld: Bool) {
         // The reference that keeps the transport alive is released without the lock, because the
         // transport's deinitializer calls back into the engine.
         let (served, kept) = state.withLock { state in

@@ -40,12 +40,9 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
             let exchange = URLSessionExchange(submission: submission, receiver: receiver, givingUp: giveUp)
             guard session != nil else { return exchange.end(.transportClosed) }
             guard !submission.isCancelled else { return exchange.end(.cancelledExchange) }
-            guard exchange.times.overrun(at: .now) == nil else {
-                return exchange.end(exchange.times.error(.deadline, origin: submission.origin))
-            }
             exchanges[submission.identifier] = exchange
             line.append(submission.identifier, origin: submission.origin)
-            watch(exchange)
+            check(submission.identifier)
             admit()
         }
     }
@@ -66,25 +63,18 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Schedules the next timeout check.
+    /// Ends a request that has exceeded a limit, or schedules the next check.
     ///
     /// Activity in the meantime only postpones the timeout.
-    private func watch(_ exchange: URLSessionExchange) {
-        exchange.alarm?.cancel()
-        guard let check = exchange.times.nextCheck else { return }
-        let identifier = exchange.submission.identifier
-        let alarm = DispatchWorkItem { [weak self] in self?.check(identifier) }
-        exchange.alarm = alarm
-        queue.asyncAfter(deadline: .now() + .milliseconds((check - .now).milliseconds), execute: alarm)
-    }
-
     private func check(_ identifier: UInt64) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
-        if let overrun = exchange.times.overrun(at: .now) {
-            fail(identifier, exchange.times.error(overrun, origin: exchange.submission.origin))
-        } else {
-            watch(exchange)
-        }
+        exchange.alarm?.cancel()
+        let (failure, next) = exchange.timeout(at: .now)
+        if let failure { return fail(identifier, failure) }
+        guard let next else { return }
+        let alarm = DispatchWorkItem { [weak self] in self?.check(identifier) }
+        exchange.alarm = alarm
+        queue.asyncAfter(deadline: .now() + .milliseconds((next - .now).milliseconds), execute: alarm)
     }
 
     /// Starts as many waiting requests as the limits allow.
@@ -95,8 +85,8 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
             let task = session.dataTask(with: exchange.submission.request)
             identifiers[task.taskIdentifier] = identifier
             exchange.start(task)
-            watch(exchange)
             task.resume()
+            check(identifier)
         }
     }
 
@@ -175,16 +165,8 @@ extension URLSessionEngine: URLSessionDataDelegate {
         completionHandler(nil)
         let task = task.taskIdentifier
         queue.async { [self] in
-            guard let identifier = identifiers[task], let origin = exchanges[identifier]?.submission.origin else {
-                return
-            }
-            fail(
-                identifier,
-                NetworkError(
-                    .connectionLost,
-                    "\(origin) closed the connection without a response; the request may have been processed"
-                )
-            )
+            guard let exchange = exchange(of: task) else { return }
+            fail(exchange.submission.identifier, .repetitionImpossible(exchange.submission.origin))
         }
     }
 

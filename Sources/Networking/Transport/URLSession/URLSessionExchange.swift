@@ -12,7 +12,9 @@ final class URLSessionExchange {
     var task: URLSessionDataTask?
     /// The scheduled timeout check.
     var alarm: DispatchWorkItem?
-    var times: URLSessionTimes
+    private var timing = ExchangeTiming()
+    /// The time at which URLSession received the request, or `nil` while it's queued.
+    private var started: ContinuousClock.Instant?
     /// A Boolean value that indicates whether a `Basic` challenge was rejected, so that the
     /// cancellation stands for a 401.
     var hasRefusedChallenge = false
@@ -32,12 +34,13 @@ final class URLSessionExchange {
         self.submission = submission
         self.receiver = receiver
         self.giveUp = giveUp
-        times = URLSessionTimes(limits: submission.limits, submitted: submission.submitted)
     }
 
     func start(_ task: URLSessionDataTask) {
         self.task = task
-        times.start(at: .now)
+        let now = ContinuousClock.now
+        started = now
+        timing.begin(at: now, isWhole: true)
         submission.observer?(.started)
     }
 
@@ -58,16 +61,10 @@ final class URLSessionExchange {
         guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
         (self.receiver, self.giveUp, self.stream) = (nil, nil, stream)
-        let (headers, isDecoded) = fields(of: response, hasBody: submission.request.httpMethod != "HEAD")
-        var head = HTTPTransportResponse(
-            status: response.statusCode,
-            version: "",
-            headers: headers,
-            stream: HTTPResponseBody(source: stream)
+        let mayHaveBody = submission.request.httpMethod != "HEAD"
+        receiver.resume(
+            returning: .success(Self.response(response, hasBody: mayHaveBody, stream: HTTPResponseBody(source: stream)))
         )
-        head.isDecoded = isDecoded
-        head.hasCombinedFields = true
-        receiver.resume(returning: .success(head))
     }
 
     /// Receives the header of the final response and ignores interim responses
@@ -76,7 +73,7 @@ final class URLSessionExchange {
         guard !hasEnded, self.response == nil, let response = response as? HTTPURLResponse, response.statusCode >= 200
         else { return }
         self.response = response
-        times.noteReceived(at: .now)
+        timing.receive(at: .now)
         submission.observer?(.headReceived(status: response.statusCode))
         deliverHead()
     }
@@ -84,16 +81,10 @@ final class URLSessionExchange {
     /// Adds a part of the body, or returns an error if the body exceeds the limit.
     func receive(_ part: Data) -> NetworkError? {
         guard !hasEnded else { return nil }
-        times.noteReceived(at: .now)
+        timing.receive(at: .now)
         guard !part.isEmpty else { return nil }
         let limit = submission.limits.maximumBodySize
-        guard part.count <= limit - receivedCount else {
-            return NetworkError(
-                .bodyTooLarge,
-                "the response body from \(submission.origin) exceeds \(limit) bytes; "
-                    + "raise maximumBodySize or request less data"
-            )
-        }
+        guard part.count <= limit - receivedCount else { return .tooLarge(submission.origin, limit) }
         receivedCount += part.count
         if let stream { stream.append(part) } else { body.append(part) }
         submission.observer?(.bodyReceived(receivedCount))
@@ -103,8 +94,26 @@ final class URLSessionExchange {
     func noteSent(_ count: Int) {
         guard !hasEnded else { return }
         sentCount = count
-        times.noteSent(at: .now)
+        timing.begin(at: .now, isWhole: true)
         submission.observer?(.bodySent(count))
+    }
+
+    /// Returns the error of an exceeded limit, and the time of the next check.
+    func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+        let limits = submission.limits
+        let isBeyondDeadline = timing.hasFirstByte && limits.streamsBody && limits.deadlineEndsWithHeader
+        let deadline = isBeyondDeadline ? nil : limits.deadline
+        let isLate = deadline.map { $0 <= now } ?? false
+        let (expired, next) = isLate ? (.deadline, nil) : timing.check(at: now, limits: limits)
+        let failure = expired.map { limit in
+            NetworkError.timedOut(
+                limit,
+                of: limits,
+                started == nil ? .queued : timing.hasFirstByte ? .receiving : .firstByte,
+                submission.origin
+            )
+        }
+        return (failure, [deadline, next].compactMap(\.self).min())
     }
 
     /// Returns the error for URLSession's result, or `nil` for success.
@@ -121,38 +130,42 @@ final class URLSessionExchange {
 
     private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
         guard let response else { return .failure(notHTTP) }
-        let (headers, isDecoded) = fields(of: response, hasBody: !body.isEmpty)
-        var whole = HTTPTransportResponse(status: response.statusCode, version: "", headers: headers, body: body)
-        whole.isDecoded = isDecoded
-        whole.hasCombinedFields = true
-        return .success(whole)
+        return .success(Self.response(response, hasBody: !body.isEmpty, body: body))
     }
 
     private var metrics: HTTPTransportMetrics {
-        var metrics = HTTPTransportMetrics(totalTime: .now - times.submitted)
-        metrics.queueTime = times.started.map { $0 - times.submitted }
-        metrics.firstByteTime = times.answered.map { $0 - times.submitted }
+        var metrics = HTTPTransportMetrics(totalTime: .now - submission.submitted)
+        metrics.queueTime = started.map { $0 - submission.submitted }
+        metrics.firstByteTime = timing.firstByte.map { $0 - submission.submitted }
         metrics.bodyBytesSent = sentCount
         metrics.bodyBytesReceived = receivedCount
         return metrics
     }
 
-    /// Returns the header fields, and whether URLSession decodes the body.
-    private func fields(of response: HTTPURLResponse, hasBody: Bool) -> (HTTPHeaders, isDecoded: Bool) {
+    /// Returns a response whose body URLSession decodes.
+    private static func response(
+        _ response: HTTPURLResponse,
+        hasBody: Bool,
+        body: Data = Data(),
+        stream: HTTPResponseBody? = nil
+    ) -> HTTPTransportResponse {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
             // URLSession doesn't trim the whitespace around a value (RFC 9110 §5.5).
             fields.append(HTTPHeaders.Field(name: name, value: String(value[...].trimmingHTTPWhitespace)))
         }
-        let isEncoded = fields.contains {
-            $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
-        }
-        if isEncoded, hasBody {
-            fields.removeAll {
-                $0.name.equalsIgnoringASCIICase("Content-Encoding") || $0.name.equalsIgnoringASCIICase("Content-Length")
-            }
-        }
-        return (HTTPHeaders(fields.sorted { $0.name < $1.name }), isEncoded && hasBody)
+        let headers = HTTPHeaders(fields.sorted { $0.name < $1.name })
+        let isDecoded = hasBody && !(headers["Content-Encoding"] ?? "identity").equalsIgnoringASCIICase("identity")
+        var result = HTTPTransportResponse(
+            status: response.statusCode,
+            version: "",
+            headers: isDecoded ? headers.withoutCoding : headers,
+            body: body,
+            stream: stream
+        )
+        result.isDecoded = isDecoded
+        result.hasCombinedFields = true
+        return result
     }
 }

@@ -20,13 +20,11 @@ final class URLSessionSubmission: Sendable {
         maximumRequestBodySize: Int
     ) async throws {
         submitted = .now
-        try request.validate()
-        guard let origin = HTTPOrigin(request.url) else {
-            throw NetworkError(.invalidRequest, "the URL has no scheme and host; give an absolute URL")
-        }
-        if request.method == .get, request.body.contentLength != 0 {
-            throw NetworkError(.invalidRequest, "URLSession can't send a GET request with a body; use CurlTransport")
-        }
+        let origin = try request.validate()
+        try NetworkError.require(
+            request.method != .get || request.body.contentLength == 0,
+            "URLSession can't send a GET request with a body; use CurlTransport"
+        )
         self.identifier = identifier
         self.origin = origin
         self.limits = limits
@@ -38,13 +36,13 @@ final class URLSessionSubmission: Sendable {
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
             result.addValue(field.value, forHTTPHeaderField: field.name)
         }
-        let upload = URLSessionUpload(
-            body: request.body,
-            origin: origin,
-            maximumSize: maximumRequestBodySize,
+        let octets = try await URLSessionUpload.octets(
+            of: request.body,
+            to: origin,
+            upTo: maximumRequestBodySize,
             limits: limits
         )
-        if let octets = try await upload.octets(), !octets.isEmpty { result.httpBody = octets }
+        if let octets, !octets.isEmpty { result.httpBody = octets }
         self.request = result
     }
 

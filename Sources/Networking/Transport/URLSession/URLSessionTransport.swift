@@ -4,9 +4,10 @@ import Synchronization
 /// A transport on a dedicated `URLSession`, for callers that need a `URLSessionConfiguration`.
 ///
 /// - Warning: On Linux, a server can crash the process: some responses, such as a chunked response
-///   with trailers or a header that ends after its status line, are a fatal error in Foundation.
-///   Programs that the process starts also inherit its sockets. Use this transport only with
-///   servers that you trust. A client uses it only if you configure it.
+///   with trailers or a header that ends after its status line, are a fatal error in Foundation
+///   ([#5285](https://github.com/swiftlang/swift-corelibs-foundation/issues/5285)). Programs that
+///   the process starts also inherit its sockets. Use this transport only with servers that you
+///   trust. A client uses it only if you configure it.
 ///
 /// It supports custom `URLProtocol` classes (`protocolClasses`) and the settings that
 /// FoundationNetworking honors. Use `CurlTransport` for everything else. The transport copies the
@@ -28,8 +29,6 @@ import Synchronization
 ///   FoundationNetworking, a file upload that is cancelled or answered early while the file is
 ///   being read crashes the process, and a body stream blocks every session while it waits.
 ///   Requests have a `Content-Length` and never use the chunked coding.
-/// - A chunked response with trailers, or a header that ends after its status line, crashes the
-///   process ([#5285](https://github.com/swiftlang/swift-corelibs-foundation/issues/5285)).
 /// - A response fails if its status line has no reason, a header line has no space after the colon
 ///   ([#5527](https://github.com/swiftlang/swift-corelibs-foundation/issues/5527)) or a byte isn't
 ///   UTF-8.
@@ -119,13 +118,10 @@ public final class URLSessionTransport: HTTPTransport {
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         if let defect { throw defect }
-        guard !limits.hasRates else {
-            throw NetworkError(
-                .invalidRequest,
-                "URLSession can't limit the bandwidth; remove maximumDownloadRate and maximumUploadRate, "
-                    + "or use CurlTransport"
-            )
-        }
+        try NetworkError.require(
+            !limits.hasRates,
+            "URLSession can't limit the bandwidth; remove maximumDownloadRate and maximumUploadRate, or use CurlTransport"
+        )
         let submission = try await URLSessionSubmission(
             identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
             request: request,

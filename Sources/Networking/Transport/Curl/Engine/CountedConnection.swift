@@ -17,22 +17,27 @@ final class CountedConnection {
     init(_ socket: Int32, _ activity: OriginActivity) {
         self.socket = socket
         self.activity = activity
-        activity.connections.add(1)
-        activity.openingConnections.add(1)
+        activity.update { $0.openingConnections += 1 }
     }
 
     /// Counts the connection as established.
     func establish() {
         guard isOpening, !hasEnded else { return }
         isOpening = false
-        activity.openingConnections.add(-1)
+        activity.update { state in
+            state.openingConnections -= 1
+            state.idleConnections += 1
+        }
     }
 
     /// Counts the connection as used by a transfer or idle.
     func note(isBusy: Bool) {
         guard !isOpening, !hasEnded, isBusy != self.isBusy else { return }
         self.isBusy = isBusy
-        activity.busyConnections.add(isBusy ? 1 : -1)
+        activity.update { state in
+            state.busyConnections += isBusy ? 1 : -1
+            state.idleConnections -= isBusy ? 1 : -1
+        }
     }
 
     /// Removes the connection from the counters; returns `false` if that has happened before.
@@ -41,7 +46,7 @@ final class CountedConnection {
         note(isBusy: false)
         establish()
         hasEnded = true
-        activity.connections.add(-1)
+        activity.update { $0.idleConnections -= 1 }
         return true
     }
 }

@@ -20,6 +20,7 @@ final class CurlAdmission: Sendable {
     private let engineCount: UInt64
     private let state: Mutex<State>
     private let lastNumber = Atomic<UInt64>(0)
+    private let turnCount = Atomic<Int>(0)
 
     init(_ configuration: CurlTransport.Configuration) {
         engineCount = UInt64(configuration.engineCount)
@@ -38,6 +39,9 @@ final class CurlAdmission: Sendable {
     func nextIdentifier(for engine: Int) -> UInt64 {
         lastNumber.add(1, ordering: .relaxed).newValue &* engineCount &+ UInt64(engine)
     }
+
+    /// Returns the turn of the next engine, if they're used one after the other.
+    func nextTurn() -> Int { turnCount.wrappingAdd(1, ordering: .relaxed).oldValue }
 
     /// Sets the mailbox of an engine that starts.
     func open(_ mailbox: Mailbox<CurlMessage>, for engine: Int) {
@@ -96,10 +100,10 @@ final class CurlAdmission: Sendable {
         state.withLock { state in
             if let activity = state.activities[origin] { return activity }
             if state.activities.count >= state.sweepCount {
-                state.activities = state.activities.filter { !$1.retire() }
+                state.activities = state.activities.filter { !$1.isUnused }
                 state.sweepCount = max(1024, state.activities.count * 2)
             }
-            let activity = OriginActivity()
+            let activity = OriginActivity(origin)
             state.activities[origin] = activity
             return activity
         }
@@ -108,17 +112,13 @@ final class CurlAdmission: Sendable {
     /// The state of the connections and requests, by origin.
     var snapshot: [ConnectionPoolState.Origin] {
         let (activities, waiting) = state.withLock { ($0.activities, Array($0.waiting.values)) }
-        var queues: [HTTPOrigin: (count: Int, since: ContinuousClock.Instant)] = [:]
-        for request in waiting {
-            let queue = queues[request.origin]
-            queues[request.origin] = ((queue?.count ?? 0) + 1, min(queue?.since ?? request.since, request.since))
-        }
+        let queues = Dictionary(grouping: waiting, by: \.origin)
         let now = ContinuousClock.now
         return activities.map { origin, activity in
-            var state = activity.state(of: origin)
-            if let queue = queues[origin] {
+            var state = activity.state
+            if let queue = queues[origin], let since = queue.map(\.since).min() {
                 state.queuedRequests = queue.count
-                state.longestQueueTime = max(now - queue.since, .zero)
+                state.longestQueueTime = max(now - since, .zero)
             }
             return state
         }

@@ -16,19 +16,10 @@ final class CurlEngine: Sendable {
         let process: pid_t
     }
 
-    private enum State {
-        case idle
-        case running(Run)
-        /// The engine was closed, and its last thread may still be ending.
-        case closed(Run?)
-
-        var run: Run? {
-            switch self {
-            case .idle: nil
-            case .running(let run): run
-            case .closed(let run): run
-            }
-        }
+    private struct State {
+        /// The last thread, which may be ending if the engine was closed.
+        var run: Run?
+        var isClosed = false
     }
 
     /// The memory for data of streamed responses that hasn't been read.
@@ -39,12 +30,9 @@ final class CurlEngine: Sendable {
     private let index: Int
     private let configuration: CurlTransport.Configuration
     private let admission: CurlAdmission
-    private let state = Mutex(State.idle)
+    private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - index: The engine's number in its transport.
-    ///   - configuration: The transport's configuration.
-    ///   - admission: The limits that the transport's engines share.
+    /// Creates an engine with its number in its transport, whose engines share the limits.
     init(_ index: Int, configuration: CurlTransport.Configuration, admission: CurlAdmission) {
         self.index = index
         self.configuration = configuration
@@ -54,9 +42,8 @@ final class CurlEngine: Sendable {
     }
 
     deinit {
-        if case .running(let run) = state.withLock({ $0 }), run.process == getpid() {
-            run.mailbox.post(.close(at: .now, nil))
-        }
+        let state = state.withLock(\.self)
+        if !state.isClosed, let run = state.run, run.process == getpid() { run.mailbox.post(.close(at: .now, nil)) }
     }
 
     /// Submits a request to the thread, which guarantees an outcome.
@@ -69,26 +56,15 @@ final class CurlEngine: Sendable {
                 if mailbox.post(.submit(submission)) { return }
                 ended = mailbox
             }
-            refuse(submission, .transportClosed)
+            submission.refuse(.transportClosed, load)
         } catch {
-            refuse(submission, error)
+            submission.refuse(error, load)
         }
     }
 
-    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
-        load.end()
-        submission.refuse(error)
-    }
-
-    /// Cancels a request, which may have ended already or not have arrived yet.
-    func cancel(_ identifier: UInt64) { post(.cancel(identifier)) }
-
-    /// Resumes a request whose reader has taken data.
-    func resume(_ identifier: UInt64) { post(.resume(identifier)) }
-
     /// Posts a message about a request to the thread, which doesn't end before its requests.
-    private func post(_ message: CurlMessage) {
-        state.withLock { $0.run?.mailbox }?.post(message)
+    func post(_ message: CurlMessage) {
+        state.withLock(\.run)?.mailbox.post(message)
     }
 
     /// Returns a number that's unique among the transport's requests.
@@ -100,12 +76,11 @@ final class CurlEngine: Sendable {
         return !run.mailbox.isClosed
     }
 
-    /// Starts the thread, unless it's running or the engine was closed.
+    /// Starts the thread, unless it's running, and returns its mailbox; `nil` if the engine was
+    /// closed.
     ///
-    /// - Parameters:
-    ///   - ended: The mailbox of a thread that has ended, or `nil`.
-    ///   - process: The current process. The default is the calling process.
-    /// - Returns: The thread's mailbox, or `nil` if the engine was closed.
+    /// A mailbox in `ended` is that of a thread that has ended.
+    ///
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
     ///   after the thread started, or if the process is out of descriptors or threads. Call it
     ///   again to retry.
@@ -115,19 +90,17 @@ final class CurlEngine: Sendable {
         in process: pid_t = getpid()
     ) throws(NetworkError) -> Mailbox<CurlMessage>? {
         try state.withLock { state throws(NetworkError) in
-            switch state {
-            case .closed: return nil
-            case .running(let run) where run.process != process:
+            guard !state.isClosed else { return nil }
+            guard state.run.map({ $0.process == process }) ?? true else {
                 throw NetworkError(
                     .transportUnavailable,
                     "the transport was used before this process was forked; create another one in the child"
                 )
-            case .running(let run) where run.mailbox !== ended: return run.mailbox
-            case .idle, .running:
-                let run = try makeRun(in: process)
-                state = .running(run)
-                return run.mailbox
             }
+            if let mailbox = state.run?.mailbox, mailbox !== ended { return mailbox }
+            let run = try makeRun(in: process)
+            state.run = run
+            return run.mailbox
         }
     }
 
@@ -155,14 +128,11 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Stops the thread and waits for it to end.
-    ///
-    /// - Parameter patience: The maximum time to wait for running requests.
+    /// Stops the thread after its requests, or after `patience`, and waits for it to end.
     func close(after patience: Duration) async {
         let run = state.withLock { state in
-            let run = state.run
-            state = .closed(run)
-            return run
+            state.isClosed = true
+            return state.run
         }
         guard let run, run.process == getpid() else { return }
         // Limited to a year, because adding an arbitrary duration to an instant can overflow.

@@ -11,6 +11,6 @@ final class CurlEngineSettings {
     init(_ configuration: CurlTransport.Configuration) {
         self.configuration = configuration
         resolverEntries = configuration.resolverEntries.map(\.line)
-        resolverLines = CurlLines(resolverEntries.map(CurlLines.Line.init))
+        resolverLines = CurlLines(resolverEntries)
     }
 }

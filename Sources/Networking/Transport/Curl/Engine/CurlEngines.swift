@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The engines of a transport.
 ///
 /// A request goes to the first engine that isn't busy, so that a light load uses a single thread
@@ -7,19 +5,12 @@ import Synchronization
 struct CurlEngines: Sendable {
     let admission: CurlAdmission
     private let engines: [CurlEngine]
-    private let turns: Turns?
-
-    /// The turns of engines that are used one after the other, for tests.
-    private final class Turns: Sendable {
-        private let count = Atomic<Int>(0)
-
-        func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).oldValue }
-    }
+    private let usesTurns: Bool
 
     init(configuration: CurlTransport.Configuration) {
         let admission = CurlAdmission(configuration)
         self.admission = admission
-        turns = configuration.usesEnginesInTurn ? Turns() : nil
+        usesTurns = configuration.usesEnginesInTurn
         engines = (0..<configuration.engineCount).map {
             CurlEngine($0, configuration: configuration, admission: admission)
         }
@@ -27,13 +18,11 @@ struct CurlEngines: Sendable {
 
     /// Returns the engine for the next request.
     func next() -> CurlEngine {
-        if let turns { return engines[turns.next() % engines.count] }
+        if usesTurns { return engines[admission.nextTurn() % engines.count] }
         return engines.first { $0.load.hasRoom } ?? engines.min { $0.load.requests < $1.load.requests } ?? engines[0]
     }
 
-    /// Stops the engines and waits for their threads to end.
-    ///
-    /// - Parameter patience: The maximum time to wait for running requests.
+    /// Stops the engines after their requests, or after `patience`, and waits for their threads.
     func close(after patience: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             for engine in engines { group.addTask { await engine.close(after: patience) } }

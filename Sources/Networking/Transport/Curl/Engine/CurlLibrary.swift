@@ -11,17 +11,14 @@ enum CurlLibrary {
         let tlsBackend: String
         /// A Boolean value that indicates whether libcurl shares this process's TLS library.
         let sharesTLSLibrary: Bool
-        /// A Boolean value that indicates whether libcurl can limit the age of connections.
-        let limitsConnectionAge: Bool
     }
 
     /// The oldest supported version of libcurl.
     ///
     /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
     private static let minimumVersion: UInt32 = 0x07_4B00
-    private static let minimumVersionText = "7.75.0"
-
-    private static let packages = "package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux"
+    private static let advice =
+        "install libcurl 7.75.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
 
     /// The result of initializing libcurl once, before any handle exists.
     ///
@@ -29,15 +26,11 @@ enum CurlLibrary {
     /// time on another thread.
     private static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
-            return unavailable(
-                "libcurl is missing; install libcurl \(minimumVersionText) or later (\(packages))"
-            )
+            return unavailable("libcurl is missing; \(advice)")
         }
         let version = unsafe ccurl_version().map { unsafe String(cString: $0) } ?? "unknown"
         guard ccurl_version_number() >= minimumVersion else {
-            return unavailable(
-                "libcurl \(version) is too old; install libcurl \(minimumVersionText) or later (\(packages))"
-            )
+            return unavailable("libcurl \(version) is too old; \(advice)")
         }
         // Otherwise libcurl would initialize OpenSSL with an exit handler that frees memory an
         // engine's thread still uses.
@@ -51,8 +44,7 @@ enum CurlLibrary {
             Description(
                 version: version,
                 tlsBackend: backend,
-                sharesTLSLibrary: unsafe OpenSSLLibrary.isShared(backend: backend, functionAddress: telling),
-                limitsConnectionAge: ccurl_version_number() >= 0x07_5000
+                sharesTLSLibrary: unsafe OpenSSLLibrary.isShared(backend: backend, functionAddress: telling)
             )
         )
     }()
@@ -66,23 +58,20 @@ enum CurlLibrary {
     /// before the request is sent.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
-    /// A Boolean value that indicates whether libcurl calls back before each request.
+    /// A Boolean value that indicates whether libcurl calls back before each request, and can limit
+    /// the age of connections.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
     /// Initializes the library.
     ///
-    /// - Returns: The library's properties.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
     ///   fails.
     static func load() throws(NetworkError) -> Description {
         try loaded.get()
     }
 
-    /// Checks for an optional feature of libcurl.
+    /// Checks for an optional feature of libcurl, named in the message by what it enables.
     ///
-    /// - Parameters:
-    ///   - feature: The feature's bit.
-    ///   - ability: What the feature enables, for the message.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {

@@ -18,8 +18,6 @@ final class CurlLoop {
     private var mustAdmit = false
     private let load: EngineLoad
     private var loadMeter: EngineLoadMeter
-    /// The activity of the last request's origin, which is often the next one's too.
-    private var recent: (origin: HTTPOrigin, activity: OriginActivity)?
     private var deadlines = DeadlineQueue()
     /// The next timeout checks, for requests with timeouts other than their deadline.
     private var alarms = DeadlineQueue()
@@ -102,8 +100,10 @@ final class CurlLoop {
         case .submit(let submission): accept(submission)
         case .admit(let identifier, let origin):
             if let transfer = transfers[identifier] { start(transfer) } else { release(origin) }
-        case .cancel(let identifier): cancel(identifier)
-        case .resume(let identifier): resume(identifier)
+        case .cancel(let identifier):
+            if let transfer = transfers[identifier] { end(transfer, .cancelledExchange) }
+        case .resume(let identifier):
+            if let transfer = transfers[identifier] { settle(transfer, transfer.resume()) }
         case .answer(let identifier, let answer): take(answer, for: identifier)
         case .close(let deadline, let closer):
             closing = min(closing ?? deadline, deadline)
@@ -112,18 +112,20 @@ final class CurlLoop {
     }
 
     private func accept(_ submission: CurlSubmission) {
-        guard closing == nil else { return refuse(submission, .transportClosed) }
+        guard closing == nil else { return submission.refuse(.transportClosed, load) }
         let exchange = submission.exchange
-        guard !exchange.isCancelled else { return refuse(submission, .cancelledExchange) }
+        guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange, load) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > loopState.now else { return refuse(submission, .missedDeadline(exchange, .queued)) }
+            guard deadline > loopState.now else {
+                return submission.refuse(.missedDeadline(exchange, .queued), load)
+            }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
         let transfer = CurlTransfer(
             submission: submission,
             loopState: loopState,
             engineSettings: engineSettings,
-            activity: activity(for: exchange.request.origin),
+            activity: admission.activity(for: exchange.request.origin),
             upload: upload(of: exchange)
         )
         transfers[exchange.identifier] = transfer
@@ -136,34 +138,11 @@ final class CurlLoop {
         }
     }
 
-    private func refuse(_ submission: CurlSubmission, _ error: NetworkError) {
-        load.end()
-        submission.refuse(error)
-    }
-
-    private func activity(for origin: HTTPOrigin) -> OriginActivity {
-        if let recent, recent.origin == origin, recent.activity.isCurrent { return recent.activity }
-        let activity = admission.activity(for: origin)
-        recent = (origin, activity)
-        return activity
-    }
-
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
         guard case .streamed(let body) = exchange.request.body else { return nil }
         return CurlUpload(body, capacity: configuration.streamBufferSize) { [mailbox, exchange] in
             mailbox.post(.resume(exchange.identifier))
         }
-    }
-
-    private func cancel(_ identifier: UInt64) {
-        guard let transfer = transfers[identifier] else { return }
-        end(transfer, .cancelledExchange)
-    }
-
-    /// Resumes a transfer when its caller is ready.
-    private func resume(_ identifier: UInt64) {
-        guard let transfer = transfers[identifier] else { return }
-        settle(transfer, transfer.resume())
     }
 
     /// Ends a transfer if libcurl failed to resume it.
@@ -190,14 +169,12 @@ final class CurlLoop {
     private func start(_ transfer: CurlTransfer) {
         if !transfer.hasStarted {
             transfer.hasStarted = true
-            transfer.activity.requests.add(1)
-            transfer.activity.runningRequests.add(1)
+            transfer.activity.update { state in
+                state.requests += 1
+                state.runningRequests += 1
+            }
         }
-        if transfer.earlierRequestCount == 0, !transfer.makesConnection {
-            transfer.observation?.start(at: loopState.now)
-        } else {
-            transfer.observation?.drive(at: loopState.now)
-        }
+        transfer.observation?.drive(at: loopState.now)
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
         guard let handle, handle.prepare(for: transfer, engineSettings), connections.add(handle, transfer.traffic)
@@ -221,8 +198,8 @@ final class CurlLoop {
         guard let handle = transfer.handle else { return }
         let name = transfer.wantedName(code: code, text: handle.errorText)
         stopDriving(transfer, handle)
+        transfer.nameLookup.isWanted = false
         guard let name, transfer.nameLookup.begin(name, at: loopState.now) else {
-            transfer.nameLookup.isWanted = false
             return end(transfer, failure(of: transfer, code: code))
         }
         guard !NameResolver.Query.isAddress(name.host), !HTTPOrigin.isLoopback(host: name.host) else {
@@ -232,10 +209,13 @@ final class CurlLoop {
         }
         let identifier = transfer.exchange.identifier
         let query = NameResolver.Query(name: name.host, family: configuration.usedFamily)
-        let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.post(.answer(identifier, $0)) }
-        transfer.nameLookup.wait(with: ticket)
-        transfer.activity.lookups.add(1)
-        transfer.activity.runningLookups.add(1)
+        transfer.nameLookup.ticket = configuration.resolver.resolve(query) { [mailbox] answer in
+            mailbox.post(.answer(identifier, answer))
+        }
+        transfer.activity.update { state in
+            state.lookups += 1
+            state.runningLookups += 1
+        }
         check(transfer)
     }
 
@@ -244,7 +224,7 @@ final class CurlLoop {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
             let name = transfer.nameLookup.end(at: loopState.now)
         else { return }
-        transfer.activity.runningLookups.add(-1)
+        transfer.activity.update { $0.runningLookups -= 1 }
         switch answer {
         case .success(let addresses) where configuration.forbids(addresses):
             end(transfer, .notPublic(transfer.origin))
@@ -262,8 +242,7 @@ final class CurlLoop {
             return end(transfer, .repetitionImpossible(transfer.origin))
         }
         transfer.observation?.drive(at: loopState.now)
-        let entries = engineSettings.resolverEntries + transfer.nameLookup.entries
-        transfer.nameLookup.lines = CurlLines(entries.map(CurlLines.Line.init))
+        transfer.nameLookup.lines = CurlLines(engineSettings.resolverEntries + transfer.nameLookup.entries)
         guard
             handle.resume(
                 with: transfer.nameLookup.lines,
@@ -333,21 +312,15 @@ final class CurlLoop {
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
-        var next = connections.alarm
-        func consider(_ time: ContinuousClock.Instant?) {
-            if let time { next = min(next ?? time, time) }
-        }
         if transfers.isEmpty {
             deadlines.removeAll()
             alarms.removeAll()
         }
-        consider(deadlines.earliest)
-        consider(alarms.earliest)
-        consider(rests.earliest)
-        consider(connections.idleSince.map { $0 + idleTimeout })
-        consider(idleSince.map { $0 + rest })
-        consider(closing)
-        return next
+        let times = [
+            connections.alarm, deadlines.earliest, alarms.earliest, rests.earliest,
+            connections.idleSince.map { $0 + idleTimeout }, idleSince.map { $0 + rest }, closing,
+        ]
+        return times.compactMap(\.self).min()
     }
 
     /// Processes the transfers that finished or received data.
@@ -399,7 +372,7 @@ final class CurlLoop {
             isReadingHead: transfer.requestCount > 0 && !transfer.head.isComplete,
             isHTTP2: transfer.stream != nil
         )
-        return failure?.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
+        return failure.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
     }
 
     private func expire() {
@@ -437,7 +410,7 @@ final class CurlLoop {
         failure?.isUnprocessed = transfer.isUnprocessed
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard transfer.hasStarted else { return admission.leave(transfer.exchange.identifier) }
-        transfer.activity.runningRequests.add(-1)
+        transfer.activity.update { $0.runningRequests -= 1 }
         defer { release(transfer.origin) }
         guard let handle = transfer.handle else { return }
         transfer.countBytes()
@@ -446,7 +419,7 @@ final class CurlLoop {
         if transfer.stream != nil, failure != nil || transfer.isCut { loopState.useless.expectRest(at: handle.socket) }
         stopDriving(transfer, handle)
         if let ticket = transfer.nameLookup.ticket {
-            transfer.activity.runningLookups.add(-1)
+            transfer.activity.update { $0.runningLookups -= 1 }
             configuration.resolver.leave(ticket)
         }
         // After a 417, a handle never sends `Expect` again, and there's no option to change that. A

@@ -2,7 +2,7 @@ import CCurl
 import SystemIO
 
 /// The kinds of traffic, which don't share connections.
-enum CurlTraffic: UInt32, CaseIterable {
+enum CurlTraffic: UInt32 {
     /// Requests that never wait for the caller; with HTTP/2, many share a connection.
     case brief
     /// Requests that may wait for a reader or for the next part of a body.
@@ -131,8 +131,8 @@ enum CurlTraffic: UInt32, CaseIterable {
         guard !unplaced.isEmpty else { return false }
         // Unix-domain sockets can't be told apart. Assume it's in use, so as not to end the wrong
         // one.
-        guard let port = CurlSockets.localPort(of: socket) else { return true }
-        guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == port }) else {
+        guard let port = Socket.localPort(of: socket) else { return true }
+        guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == Int(port) }) else {
             return false
         }
         place(handle, at: socket)

@@ -128,15 +128,10 @@ final class CurlSockets {
         if connections[index] === connection { connections[index] = nil }
     }
 
-    /// Handles an event on a socket that libcurl isn't waiting for.
+    /// Handles an event on a socket, or returns `false` if libcurl is waiting for it.
     ///
-    /// libcurl itself detects the end of a connection.
-    ///
-    /// - Parameters:
-    ///   - event: The event.
-    ///   - isTaken: A closure that returns whether a transfer uses a socket that libcurl isn't
-    ///     waiting for.
-    /// - Returns: `true` if the event needs no further handling.
+    /// libcurl itself detects the end of a connection. `isTaken` returns whether a transfer uses a
+    /// socket that libcurl isn't waiting for.
     func wake(by event: EventPoller.Event, isTaken: (Int32) -> Bool) -> Bool {
         let socket = event.socket
         let state = self[socket]
@@ -155,19 +150,6 @@ final class CurlSockets {
 
     /// A Boolean value that indicates whether libcurl is waiting for a socket.
     func isUsed(_ socket: Int32) -> Bool { self[socket].contains(.isUsed) }
-
-    /// Returns the local port of a connection, or `nil` for a Unix-domain socket.
-    static func localPort(of socket: Int32) -> Int? {
-        var address = sockaddr_in6()
-        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        let code = unsafe withUnsafeMutableBytes(of: &address) { bytes in
-            guard let start = bytes.baseAddress else { return Int32(-1) }
-            return unsafe getsockname(socket, start.assumingMemoryBound(to: sockaddr.self), &size)
-        }
-        // The port has the same offset for IPv4 and IPv6.
-        guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.sin6_family)) else { return nil }
-        return Int(UInt16(bigEndian: address.sin6_port))
-    }
 
     private subscript(_ socket: Int32) -> State {
         states.indices.contains(Int(socket)) ? states[Int(socket)] : []

@@ -1,37 +1,21 @@
 import Glibc
 
 extension NetworkError {
-    /// Returns the error for a failure to create a descriptor, before any request was sent.
-    ///
-    /// - Parameters:
-    ///   - number: The value of `errno`.
-    ///   - failure: The operation that failed, for the message.
-    /// - Returns: The error.
+    /// Returns the error for an operation that found no descriptor, before any request was sent.
     static func noDescriptor(_ number: Int32, _ failure: String) -> Self {
+        let reason: String
         switch number {
         case EMFILE:
             var limit = rlimit()
             let code = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             let size = code == 0 ? " of \(limit.rlim_cur)" : ""
-            return Self(
-                .transportUnavailable,
-                "\(failure): the process has reached its limit\(size) for open files (EMFILE); raise RLIMIT_NOFILE "
-                    + "(ulimit -n, or LimitNOFILE= in a systemd unit) or lower maximumConnections",
-                isUnprocessed: true
-            )
-        case ENFILE:
-            return Self(
-                .transportUnavailable,
-                "\(failure): the system has reached its limit of open files (ENFILE); raise fs.file-max",
-                isUnprocessed: true
-            )
-        default:
-            return Self(
-                .transportUnavailable,
-                "\(failure): the system has no descriptor available (error \(number))",
-                isUnprocessed: true
-            )
+            reason =
+                "the process has reached its limit\(size) for open files (EMFILE); raise RLIMIT_NOFILE "
+                + "(ulimit -n, or LimitNOFILE= in a systemd unit) or lower maximumConnections"
+        case ENFILE: reason = "the system has reached its limit of open files (ENFILE); raise fs.file-max"
+        default: reason = "the system has no descriptor available (error \(number))"
         }
+        return Self(.transportUnavailable, "\(failure): \(reason)", isUnprocessed: true)
     }
 
     /// Returns whether an error number indicates too many open files.

@@ -1,5 +1,6 @@
 import CCurl
 internal import OpenSSLCrypto
+import SystemIO
 
 /// An easy handle, which runs one transfer after another on the engine's thread.
 ///
@@ -61,11 +62,10 @@ internal import OpenSSLCrypto
     private func setUp(_ settings: inout CurlSettings, for transfer: CurlTransfer, _ engineSettings: CurlEngineSettings)
     {
         let request = transfer.request
-        settings.setConnection(of: self, transfer, engineSettings)
+        settings.setConnection(of: transfer, engineSettings)
         settings.setRequest(request, configuration: engineSettings.configuration)
-        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
-        settings.setFunctions(of: self)
-        if !settings.canAskBeforeRequests, !request.method.isIdempotent {
+        unsafe settings.check(ccurl_easy_set_error_buffer(easy, words))
+        if !CurlLibrary.asksBeforeRequests, !request.method.isIdempotent {
             // Without a callback before each request, only a new connection keeps libcurl from
             // sending a request twice.
             settings.set(CCURL_LONG_FRESH_CONNECT, 1)
@@ -75,20 +75,15 @@ internal import OpenSSLCrypto
         settings.trySet(CCURL_LONG_RTSP_REQUEST, CCURL_RTSP_RECEIVE)
         if transfer.needsNewConnection { settings.set(CCURL_LONG_FRESH_CONNECT, 1) }
         if engineSettings.configuration.protocolVersion.mayBeHTTP2(to: request.origin) {
-            settings.setWordsFunction(of: self)
+            settings.setWordsFunction()
         }
-        settings.setSocketFunction(of: self)
-        settings.setResolverFunction(of: self)
-        if request.hasBody { settings.setBody(request, of: self) }
+        if request.hasBody { settings.setBody(request) }
+        settings.setFunctions(of: self)
         settings.setBuffers(of: transfer)
     }
 
-    /// Sets up a transfer again after its name was looked up.
-    ///
-    /// - Parameters:
-    ///   - lines: The addresses for libcurl.
-    ///   - connectTimeout: The remaining time to establish a connection.
-    /// - Returns: `false` if libcurl rejects a setting.
+    /// Sets up a transfer again after its name was looked up, with the addresses and the remaining
+    /// time; returns `false` if libcurl rejects a setting.
     func resume(with lines: CurlLines?, connectTimeout: Duration) -> Bool {
         socket = nil
         unsafe words[0] = 0
@@ -108,12 +103,9 @@ internal import OpenSSLCrypto
         socketOwner = nil
     }
 
-    /// Releases the transfer.
+    /// Releases the transfer; after an ordinary one, a similar transfer can reuse the settings.
     ///
     /// Connections and resolved names stay with the multi handle.
-    ///
-    /// - Parameter isOrdinary: Whether the transfer was an ordinary one, so that a similar transfer
-    ///   can reuse the settings.
     func release(isOrdinary: Bool) {
         // The next request sets its own message, and a copy of a large body isn't worth keeping.
         if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
@@ -161,14 +153,12 @@ extension CurlHandle {
     }
 
     /// Counts the connection that the request is sent on as established, and ends its rivals.
-    ///
-    /// - Parameter version: The connection's TLS version, or `nil` if it has none.
     func establish(_ version: TLSProtocolVersion?) {
         let opened = takeOpenings()
         let isAlone = opened.count == 1
         let port = isAlone ? nil : number(CCURL_INFO_LOCAL_PORT)
         for connection in opened {
-            if isAlone || CurlSockets.localPort(of: connection.socket) == port {
+            if isAlone || Socket.localPort(of: connection.socket).map(Int.init) == port {
                 connection.establish()
                 connection.version = version
                 connection.note(isBusy: true)
@@ -207,11 +197,10 @@ extension CurlHandle {
         _ = unsafe ccurl_multi_remove(multi, easy)
     }
 
-    /// Pauses the given directions and resumes the others.
+    /// Pauses the given directions and resumes the others; unless the result is 0, the transfer
+    /// must be ended.
     ///
     /// libcurl may immediately offer data that it kept.
-    ///
-    /// - Returns: libcurl's result. If it isn't 0, the transfer must be ended.
     func hold(_ directions: Directions) -> Int32 {
         unsafe ccurl_easy_pause(easy, Int32(directions.rawValue))
     }
@@ -219,6 +208,11 @@ extension CurlHandle {
     /// Returns the handle for a callback's context.
     static func behind(_ context: UnsafeMutableRawPointer?) -> CurlHandle? {
         unsafe context.map { unsafe Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Returns the transfer for a callback's context.
+    static func transfer(behind context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        unsafe behind(context)?.transfer
     }
 
     /// Returns the owner of an easy handle.

@@ -3,9 +3,9 @@ import CCurl
 extension CurlTransport.ProtocolVersion {
     /// Returns whether a request may use HTTP/2.
     func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
-        switch wrapped {
+        switch self {
         case .http1: false
-        case .http2: true
+        case .http2PriorKnowledge: true
         case .negotiated: origin.scheme == "https"
         }
     }
@@ -13,11 +13,7 @@ extension CurlTransport.ProtocolVersion {
 
 // Settings that determine how connections are made and shared.
 extension CurlSettings {
-    mutating func setConnection(
-        of handle: CurlHandle,
-        _ transfer: CurlTransfer,
-        _ engineSettings: CurlEngineSettings
-    ) {
+    mutating func setConnection(of transfer: CurlTransfer, _ engineSettings: CurlEngineSettings) {
         let (request, configuration) = (transfer.request, engineSettings.configuration)
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
@@ -33,7 +29,7 @@ extension CurlSettings {
             set(CCURL_LONG_MAXAGE_CONN, (configuration.idleTimeout.milliseconds + 999) / 1000)
         }
         if request.origin.scheme == "https" || configuration.proxy.mayNeedTLS(to: request.origin) {
-            setTLS(configuration, of: handle)
+            setTLS(configuration)
         }
         setAddresses(engineSettings)
         setProxy(configuration, origin: request.origin)
@@ -53,11 +49,11 @@ extension CurlSettings {
     }
 
     private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, of transfer: CurlTransfer) {
-        switch version.wrapped {
+        switch version {
         case .http1: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
-        case .http2 where transfer.requiresKeptConnection:
+        case .http2PriorKnowledge where transfer.requiresKeptConnection:
             set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
-        case .http2: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        case .http2PriorKnowledge: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         // Not available in a libcurl without HTTP/2, which then uses HTTP/1.1.
         case .negotiated: trySet(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
         }

@@ -18,11 +18,11 @@ extension CurlSettings {
         }
     }
 
-    mutating func setBody(_ request: CurlRequest, of handle: CurlHandle) {
+    mutating func setBody(_ request: CurlRequest) {
         set(CCURL_LONG_POST, 1)
         switch request.body {
-        case .held(let data): if request.body.isReadWhileSent { setReadBody(of: handle, length: data.count) }
-        case .streamed(let body): setReadBody(of: handle, length: body.length)
+        case .held(let data): if request.body.isReadWhileSent { setReadBody(length: data.count) }
+        case .streamed(let body): setReadBody(length: body.length)
         }
     }
 
@@ -37,12 +37,9 @@ extension CurlSettings {
         if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
     }
 
-    /// Sets the options that differ between messages.
+    /// Sets the options that differ from the last message, if any.
     ///
-    /// - Parameters:
-    ///   - request: The message.
-    ///   - isForwarded: Whether a proxy may get the message instead of a tunnel to the server.
-    ///   - last: The message that's already set, or `nil`.
+    /// If `isForwarded`, a proxy may get the message instead of a tunnel to the server.
     mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
         if last?.url != request.url {
             set(CCURL_STRING_URL, request.url)
@@ -64,42 +61,33 @@ extension CurlSettings {
         }
     }
 
-    private mutating func setReadBody(of handle: CurlHandle, length: Int?) {
-        unsafe set { easy in
-            unsafe ccurl_easy_set_read_body(
-                easy,
-                { buffer, size, count, context in
-                    guard let transfer = unsafe CurlHandle.behind(context)?.transfer else { return CCURL_READ_ABORT }
-                    // With a limited bandwidth, one part is at most what a second allows.
-                    let limit = min(size * count, transfer.exchange.limits.maximumUploadRate ?? .max)
-                    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: limit)
-                    return switch unsafe transfer.copyBody(to: room) {
-                    case .octets(let count): count
-                    case .heldBack: CCURL_PAUSE
-                    case .refused: CCURL_READ_ABORT
-                    }
-                },
-                { context, offset, origin in
-                    let transfer = unsafe CurlHandle.behind(context)?.transfer
-                    return origin == 0 && transfer?.seekBody(to: offset) == true ? 0 : 1
-                },
-                Unmanaged.passUnretained(handle).toOpaque(),
-                // HTTP/1.1 sends a body without a length in chunks.
-                Int64(length ?? -1)
-            )
+    private mutating func setReadBody(length: Int?) {
+        unsafe functions.read = { buffer, size, count, context in
+            guard let transfer = unsafe CurlHandle.transfer(behind: context) else { return CCURL_READ_ABORT }
+            // With a limited bandwidth, one part is at most what a second allows.
+            let limit = min(size * count, transfer.exchange.limits.maximumUploadRate ?? .max)
+            let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: limit)
+            return switch unsafe transfer.copyBody(to: room) {
+            case .octets(let count): count
+            case .heldBack: CCURL_PAUSE
+            case .refused: CCURL_READ_ABORT
+            }
         }
+        unsafe functions.seek = { context, offset, origin in
+            let transfer = unsafe CurlHandle.transfer(behind: context)
+            return origin == 0 && transfer?.seekBody(to: offset) == true ? 0 : 1
+        }
+        // HTTP/1.1 sends a body without a length in chunks.
+        unsafe check(ccurl_easy_set_body_size(easy, Int64(length ?? -1)))
     }
 
     private mutating func setCopiedBody(_ body: Data) {
-        unsafe body.withUnsafeBytes { octets in
-            unsafe set { easy in
-                // libcurl requires a pointer even for an empty body.
-                guard let start = octets.baseAddress else {
-                    var nothing: UInt8 = 0
-                    return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0)
-                }
-                return unsafe ccurl_easy_set_copied_body(easy, start, Int64(octets.count))
-            }
+        let code = unsafe body.withUnsafeBytes { octets in
+            // libcurl requires a pointer even for an empty body.
+            var nothing: UInt8 = 0
+            guard let start = octets.baseAddress else { return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0) }
+            return unsafe ccurl_easy_set_copied_body(easy, start, Int64(octets.count))
         }
+        check(code)
     }
 }

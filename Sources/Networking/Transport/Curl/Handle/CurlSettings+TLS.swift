@@ -3,7 +3,7 @@ internal import OpenSSLCrypto
 
 // TLS settings from the transport's configuration.
 extension CurlSettings {
-    mutating func setTLS(_ configuration: CurlTransport.Configuration, of handle: CurlHandle) {
+    mutating func setTLS(_ configuration: CurlTransport.Configuration) {
         set(CCURL_LONG_SSL_VERIFYPEER, 1)
         set(CCURL_LONG_SSL_VERIFYHOST, 2)
         set(CCURL_LONG_SSLVERSION, CCURL_TLS_1_2)
@@ -16,22 +16,14 @@ extension CurlSettings {
         for option in [
             CCURL_STRING_CAINFO, CCURL_STRING_CAPATH, CCURL_STRING_PROXY_CAINFO, CCURL_STRING_PROXY_CAPATH,
         ] {
-            unsafe set { unsafe ccurl_easy_set_string($0, option, nil) }
+            set(option, nil)
         }
         if !policy.allowsResumption { set(CCURL_LONG_SSL_SESSIONID_CACHE, 0) }
-        let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
-        unsafe set { easy in
-            unsafe ccurl_easy_set_tls_function(
-                easy,
-                { _, tlsContext, context in
-                    guard let tlsContext = unsafe tlsContext,
-                        let transfer = unsafe CurlHandle.behind(context)?.transfer,
-                        unsafe transfer.beginHandshake(tlsContext)
-                    else { return Int32(CCURL_SSL_CONNECT_ERROR) }
-                    return Int32(CCURL_OK)
-                },
-                context
-            )
+        unsafe functions.tls = { _, tlsContext, context in
+            guard let tlsContext = unsafe tlsContext, let transfer = unsafe CurlHandle.transfer(behind: context),
+                unsafe transfer.beginHandshake(tlsContext)
+            else { return Int32(CCURL_SSL_CONNECT_ERROR) }
+            return Int32(CCURL_OK)
         }
     }
 }
@@ -99,7 +91,7 @@ extension CurlTransport.Configuration {
             }
             return
         }
-        if tls.maximumConnectionAge != nil, !library.limitsConnectionAge {
+        if tls.maximumConnectionAge != nil, !CurlLibrary.asksBeforeRequests {
             throw NetworkError(
                 .transportUnavailable,
                 "libcurl \(library.version) can't limit the age of connections; install 7.80 or later"

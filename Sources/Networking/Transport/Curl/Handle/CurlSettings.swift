@@ -2,10 +2,10 @@ import CCurl
 
 /// The settings of an easy handle, which record whether libcurl accepted all of them.
 @safe struct CurlSettings {
-    private let easy: OpaquePointer
+    let easy: OpaquePointer
     private(set) var areAccepted = true
-    /// A Boolean value that indicates whether this libcurl calls back before each request (7.80).
-    var canAskBeforeRequests = false
+    /// The callbacks to set.
+    var functions = ccurl_functions()
 
     init(easy: OpaquePointer) {
         unsafe self.easy = easy
@@ -31,17 +31,8 @@ import CCurl
         check(unsafe ccurl_easy_set_list(easy, option, lines?.head))
     }
 
-    /// Sets another property of the handle with a closure that returns libcurl's result.
-    mutating func set(with body: (OpaquePointer) -> Int32) {
-        check(unsafe body(easy))
-    }
-
     mutating func check(_ code: Int32) {
-        if code != Int32(CCURL_OK) { refuse() }
-    }
-
-    mutating func refuse() {
-        areAccepted = false
+        if code != Int32(CCURL_OK) { areAccepted = false }
     }
 }
 

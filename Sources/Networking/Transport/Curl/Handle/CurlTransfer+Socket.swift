@@ -1,29 +1,18 @@
 import Glibc
 internal import OpenSSLCrypto
 
-/// The options of a new socket that libcurl doesn't set.
-struct CurlSocketOptions {
-    /// A reason that a socket can't be used.
-    struct Defect: Error {
-        /// The operation that failed, without a subject.
-        let words: String
-    }
+/// A reason that a socket can't be used.
+struct CurlSocketDefect: Error {
+    /// The operation that failed, without a subject.
+    let words: String
+}
 
-    let keepAlive: CurlTransport.KeepAlive?
-    let localAddress: String?
-
-    init(_ configuration: CurlTransport.Configuration) {
-        keepAlive = configuration.keepAlive
-        localAddress = configuration.localAddress
-    }
-
+// The options of a new socket that libcurl doesn't set.
+extension CurlTransport.Configuration {
     /// Sets the options of a TCP socket that isn't connected.
     ///
-    /// - Parameters:
-    ///   - socket: The socket.
-    ///   - family: The socket's address family.
     /// - Throws: The reason that the socket can't use the local address.
-    func apply(to socket: Int32, family: Int32) throws(Defect) {
+    func apply(to socket: Int32, family: Int32) throws(CurlSocketDefect) {
         guard family == AF_INET || family == AF_INET6 else { return }
         if let keepAlive { setKeepAlive(keepAlive, socket) }
         guard let localAddress else { return }
@@ -50,9 +39,9 @@ struct CurlSocketOptions {
         }
     }
 
-    private func bind(_ socket: Int32, to address: IPAddress, _ text: String, family: Int32) throws(Defect) {
+    private func bind(_ socket: Int32, to address: IPAddress, _ text: String, family: Int32) throws(CurlSocketDefect) {
         guard (address.octets.count == 4) == (family == AF_INET) else {
-            throw Defect(words: "\(text) belongs to another address family than the server's address")
+            throw CurlSocketDefect(words: "\(text) belongs to another address family than the server's address")
         }
         // Otherwise the system would choose the port here, without knowing the peer, and could run
         // out of them.
@@ -71,7 +60,7 @@ struct CurlSocketOptions {
         }
         guard code != 0 else { return }
         let number = errno
-        throw Defect(
+        throw CurlSocketDefect(
             words: number == EADDRNOTAVAIL
                 ? "this machine doesn't have the address \(text)" : "\(text) can't be used (error \(number))"
         )
@@ -87,7 +76,7 @@ struct CurlSocketOptions {
         }
     }
 
-    private func bind(_ socket: Int32, toInterface name: String) throws(Defect) {
+    private func bind(_ socket: Int32, toInterface name: String) throws(CurlSocketDefect) {
         let octets = Array(name.utf8)
         let code = unsafe octets.withUnsafeBytes { bytes in
             unsafe setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, bytes.baseAddress, socklen_t(bytes.count))
@@ -100,15 +89,15 @@ struct CurlSocketOptions {
             case EPERM: "binding to the interface \(name) requires the capability CAP_NET_RAW"
             default: "the interface \(name) can't be used (error \(number))"
             }
-        throw Defect(words: words)
+        throw CurlSocketDefect(words: words)
     }
 }
 
 extension CurlTransfer {
     /// Sets the options of a new socket, or records the failure and returns `false`.
     func setUp(_ socket: Int32, family: Int32) -> Bool {
-        do throws(CurlSocketOptions.Defect) {
-            try CurlSocketOptions(configuration).apply(to: socket, family: family)
+        do throws(CurlSocketDefect) {
+            try configuration.apply(to: socket, family: family)
             return true
         } catch {
             failure = NetworkError(

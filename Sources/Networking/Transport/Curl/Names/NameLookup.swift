@@ -24,7 +24,7 @@ struct NameLookup {
     /// A Boolean value that indicates whether libcurl may resolve the next host, an IP address.
     var isAllowed = false
     /// The ticket for the lookup that the transfer is waiting for.
-    private(set) var ticket: NameResolver.Ticket?
+    var ticket: NameResolver.Ticket?
     /// The start time of the lookup that the transfer is waiting for.
     private(set) var begun: ContinuousClock.Instant?
     private var name: Name?
@@ -37,13 +37,9 @@ struct NameLookup {
     /// The list passed to libcurl, which must outlive the transfer.
     var lines: CurlLines?
 
-    /// A Boolean value that indicates whether the transfer is waiting for the resolver.
-    var isWaiting: Bool { begun != nil }
-
     /// Starts waiting, or returns `false` if libcurl repeats a request for a name that was just
     /// resolved or has exceeded the maximum number of lookups.
     mutating func begin(_ name: Name, at now: ContinuousClock.Instant) -> Bool {
-        isWanted = false
         if let lastAnswer, lastAnswer.name == name, now - lastAnswer.time < .seconds(5) { return false }
         guard count < Self.maximumCount else { return false }
         count += 1
@@ -51,13 +47,7 @@ struct NameLookup {
         return true
     }
 
-    mutating func wait(with ticket: NameResolver.Ticket) {
-        self.ticket = ticket
-    }
-
-    /// Stops waiting.
-    ///
-    /// - Returns: The name that was looked up.
+    /// Stops waiting, and returns the name that was looked up.
     mutating func end(at now: ContinuousClock.Instant) -> Name? {
         defer { (ticket, begun, name) = (nil, nil, nil) }
         if let begun { spent += now - begun }
@@ -70,9 +60,10 @@ struct NameLookup {
     /// under the name without the period.
     mutating func note(_ addresses: [String], of name: Name, at now: ContinuousClock.Instant) {
         lastAnswer = (name, now)
-        let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-        entries.append("+\(name.host):\(name.port):\(list)")
-        if name.host.hasSuffix(".") { entries.append("+\(name.host.dropLast()):\(name.port):\(list)") }
+        let hosts = name.host.hasSuffix(".") ? [name.host, String(name.host.dropLast())] : [name.host]
+        for host in hosts {
+            entries.append("+" + CurlTransport.ResolverEntry(host: host, port: name.port, addresses: addresses).line)
+        }
     }
 }
 
@@ -97,18 +88,11 @@ extension CurlTransfer {
         }
     }
 
-    /// Returns the name that libcurl was about to look up.
-    ///
-    /// - Parameters:
-    ///   - code: libcurl's result.
-    ///   - text: libcurl's error message.
-    /// - Returns: The name, or `nil` if it can't be determined.
+    /// Returns the name that libcurl was about to look up, or `nil` if it can't be determined.
     func wantedName(code: Int32, text: String) -> NameLookup.Name? {
         let proxy = proxyName
-        return switch CurlFailure.wantedHost(code: code, text: text, proxy: proxy) {
-        case .origin: NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
-        case .proxy: proxy
-        }
+        if CurlFailure.wantsProxy(code: code, text: text, proxy: proxy) { return proxy }
+        return NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
     }
 
     /// The name of the proxy, or `nil` without one.
@@ -152,12 +136,8 @@ extension CurlTransport.ProxySelection.Server {
 
 /// The proxy variables that libcurl reads from the environment.
 enum ProxyVariable {
-    /// Returns the proxy's name as libcurl would determine it.
-    ///
-    /// - Parameters:
-    ///   - scheme: The scheme of the request's URL.
-    ///   - value: A closure that returns the value of an environment variable.
-    /// - Returns: The name, or `nil` if the variables don't name a proxy.
+    /// Returns the proxy's name as libcurl would determine it for a URL's scheme; `nil` if the
+    /// variables don't name a proxy.
     static func name(for scheme: String, _ value: (String) -> String?) -> NameLookup.Name? {
         // In a CGI program, the client controls `HTTP_PROXY`.
         let names = ["\(scheme)_proxy"] + (scheme == "http" ? [] : ["HTTPS_PROXY"]) + ["all_proxy", "ALL_PROXY"]

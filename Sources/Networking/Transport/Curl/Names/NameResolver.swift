@@ -13,7 +13,7 @@ final class NameResolver: Sendable {
     struct Query: Hashable, Sendable {
         /// The name in lowercase.
         let name: String
-        let family: CurlTransport.AddressFamily.Wrapped
+        let family: CurlTransport.AddressFamily
     }
 
     /// The addresses in the order to try them, or the reason that the lookup failed.
@@ -61,11 +61,7 @@ final class NameResolver: Sendable {
     private let lookUp: @Sendable (Query) -> Answer
     private let state = Mutex(State())
 
-    /// Creates a resolver.
-    ///
-    /// - Parameters:
-    ///   - maximumThreads: The maximum number of lookups that run at once. The default is 32.
-    ///   - lookUp: A closure that looks up a name and blocks until it has an answer.
+    /// Creates a resolver; `lookUp` blocks until it has an answer.
     init(maximumThreads: Int = 32, _ lookUp: @escaping @Sendable (Query) -> Answer) {
         self.maximumThreads = maximumThreads
         self.lookUp = lookUp
@@ -79,11 +75,8 @@ final class NameResolver: Sendable {
 
     /// Looks up a name, or joins a lookup that has already started.
     ///
-    /// - Parameters:
-    ///   - query: The name.
-    ///   - deliver: A closure that receives the answer on another thread or, if no thread can be
-    ///     started, before this method returns.
-    /// - Returns: The ticket to pass to ``leave(_:)``.
+    /// `deliver` receives the answer on another thread or, if no thread can be started, before this
+    /// method returns. The ticket is for ``leave(_:)``.
     func resolve(_ query: Query, _ deliver: @escaping @Sendable (Answer) -> Void) -> Ticket {
         let (number, mustStart) = state.withLock { state in
             // `fork()` copies the counts but not the threads.

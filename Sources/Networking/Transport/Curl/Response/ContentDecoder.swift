@@ -107,14 +107,10 @@ final class ContentDecoder {
     /// A Boolean value that indicates whether the body is complete or empty.
     var isWhole: Bool { !stages[0].hasBegun || stages.allSatisfy(\.isWhole) && readyCount == 0 }
 
-    /// Decodes bytes and passes them on.
+    /// Decodes bytes and passes them on; returns whether all of the output was taken.
     ///
-    /// - Parameters:
-    ///   - octets: The bytes received. If not all of the output was taken, the same bytes, perhaps
-    ///     followed by more, are offered again.
-    ///   - take: A closure that takes decoded bytes, or returns `false` if it has no capacity.
-    /// - Returns: `true` if all of the output was taken.
-    /// - Throws: The defect of the data.
+    /// If it wasn't, because `take` had no capacity, the same bytes are offered again, perhaps
+    /// followed by more.
     func decode(
         _ octets: UnsafeBufferPointer<UInt8>,
         take: (UnsafeBufferPointer<UInt8>) -> Bool

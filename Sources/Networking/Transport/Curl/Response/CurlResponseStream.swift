@@ -23,13 +23,6 @@ final class CurlResponseStream: Sendable {
         }
     }
 
-    /// The result of adding bytes to the buffer.
-    enum Room {
-        case taken
-        /// Nothing was added; the engine offers the bytes again once the buffer is taken.
-        case full
-    }
-
     private enum Next {
         /// A part of the body, and the engine to resume if it's holding back bytes.
         case part(Data, CurlEngine?)
@@ -68,16 +61,15 @@ extension CurlResponseStream {
         opener?.resume(returning: .success(head(HTTPResponseBody(source: self))))
     }
 
-    /// Adds bytes without waking the reader; ``flush()`` does that.
-    func put(_ octets: UnsafeBufferPointer<UInt8>) -> Room {
+    /// Adds bytes without waking the reader, which ``flush()`` does; returns `false` if the engine
+    /// must offer them again once the buffer is taken.
+    func put(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         state.withLock { state in
             // A reader that cancelled the body needs no more data; its cancellation will arrive.
-            guard state.outcome == nil else { return .taken }
-            guard unsafe state.buffer.append(octets) else {
-                state.isPaused = true
-                return .full
-            }
-            return .taken
+            if state.outcome != nil { return true }
+            if unsafe state.buffer.append(octets) { return true }
+            state.isPaused = true
+            return false
         }
     }
 
@@ -127,7 +119,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             while true {
                 switch take() {
                 case .part(let part, let engine):
-                    engine?.resume(identifier)
+                    engine?.post(.resume(identifier))
                     return part
                 case .end(let outcome):
                     _ = try outcome.get()
@@ -148,7 +140,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)
         }
-        if isRunning { engine?.cancel(identifier) }
+        if isRunning { engine?.post(.cancel(identifier)) }
         reader?.resume()
         withExtendedLifetime(engine) {}
     }

@@ -39,12 +39,12 @@ enum ResponseFraming {
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
             // The common case.
-            if length == nil, let value = number(field.value.utf8[...]) {
+            if length == nil, let value = number(field.value[...]) {
                 length = value
                 continue
             }
             for member in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                guard let value = number(member), length == nil || length == value else {
+                guard let value = number(Substring(member)), length == nil || length == value else {
                     if fields.contains(where: { $0.name.equalsIgnoringASCIICase("Transfer-Encoding") }) { return }
                     throw NetworkError(.invalidResponse, "the response's Content-Length isn't a single number")
                 }
@@ -59,31 +59,26 @@ enum ResponseFraming {
     /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
     /// pass them on undecoded.
     private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
-        for field in fields where field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
-            for member in field.value.asciiOnly.split(separator: ",") {
-                let coding = String(member.filter { $0 != " " && $0 != "\t" })
-                guard !coding.equalsIgnoringASCIICase("chunked"), !coding.equalsIgnoringASCIICase("identity") else {
-                    continue
-                }
-                throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
-            }
+        guard codings("Transfer-Encoding", fields).allSatisfy({ $0.equalsIgnoringASCIICase("chunked") }) else {
+            throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
         }
     }
 
-    /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
-    private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
-        func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
-        var digits = text.drop(while: isBlank)
-        while let last = digits.last, isBlank(last) { digits.removeLast() }
-        guard !digits.isEmpty else { return nil }
-        var number: Int64 = 0
-        for octet in digits {
-            guard (0x30...0x39).contains(octet) else { return nil }
-            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isTooLargeWithDigit) = tens.addingReportingOverflow(Int64(octet & 0x0F))
-            guard !isTooLarge, !isTooLargeWithDigit else { return nil }
-            number = sum
+    /// Returns the codings that the fields of a name list, without `identity`.
+    static func codings(_ name: String, _ fields: [HTTPHeaders.Field]) -> [String] {
+        var codings: [String] = []
+        for field in fields where field.name.equalsIgnoringASCIICase(name) {
+            for member in field.value.asciiOnly.split(separator: ",") {
+                let coding = String(member.filter { $0 != " " && $0 != "\t" })
+                if !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
+            }
         }
-        return number
+        return codings
+    }
+
+    /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
+    private static func number(_ text: Substring) -> Int64? {
+        let digits = text.trimmingHTTPWhitespace
+        return digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(digits) : nil
     }
 }

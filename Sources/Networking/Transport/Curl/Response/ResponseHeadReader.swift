@@ -22,19 +22,10 @@ struct ResponseHeadReader {
 
     /// The body's codings in the order they were applied, without `identity`.
     var contentCodings: [String] {
-        var codings: [String] = []
-        for field in headers where field.name.equalsIgnoringASCIICase("Content-Encoding") {
-            for member in field.value.asciiOnly.split(separator: ",") {
-                let coding = String(member.filter { $0 != " " && $0 != "\t" })
-                if !coding.isEmpty, !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
-            }
-        }
-        return codings
+        ResponseFraming.codings("Content-Encoding", headers).filter { !$0.isEmpty }
     }
 
-    /// Reads one line, including its line ending.
-    ///
-    /// - Returns: `true` if the line completes the final response's header.
+    /// Reads one line, including its line ending; returns whether it completes the final header.
     @discardableResult
     mutating func read(line: Span<UInt8>) throws(NetworkError) -> Bool {
         size += line.count
@@ -103,23 +94,19 @@ struct ResponseHeadReader {
         headers.append(HTTPHeaders.Field(name: line.text(0..<colon), value: line.text(value)))
     }
 
-    private static func field(_ line: Span<UInt8>) -> HTTPHeaders.Field? {
-        let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        let name = line.trimmed(0..<colon)
-        guard colon < line.count, !name.isEmpty else { return nil }
-        return HTTPHeaders.Field(name: line.text(name), value: line.text(line.trimmed((colon + 1)..<line.count)))
-    }
-
     /// Reads a trailer field, and ignores an invalid one or one that would affect framing.
     ///
     /// The body is already complete, so such a field isn't worth a failure but must not be trusted
     /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     private mutating func readTrailer(_ line: Span<UInt8>) {
-        guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine, let field = Self.field(line),
-            HTTPSyntax.isToken(field.name),
-            !Self.framing.contains(where: { $0.equalsIgnoringASCIICase(field.name) })
+        guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine else { return }
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        let name = line.text(line.trimmed(0..<colon))
+        guard colon < line.count, HTTPSyntax.isToken(name),
+            !Self.framing.contains(where: name.equalsIgnoringASCIICase)
         else { return }
-        trailers.append(field)
+        let value = line.text(line.trimmed((colon + 1)..<line.count))
+        trailers.append(HTTPHeaders.Field(name: name, value: value))
     }
 
     private static let framing = ["Transfer-Encoding", "Content-Length", "Content-Encoding", "Host", "Trailer"]

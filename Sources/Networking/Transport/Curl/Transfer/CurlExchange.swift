@@ -40,7 +40,8 @@ struct CurlSubmission: Sendable {
     let recipient: Recipient
 
     /// Ends a request that was never started.
-    func refuse(_ error: NetworkError) {
+    func refuse(_ error: NetworkError, _ load: EngineLoad) {
+        load.end()
         exchange.request.observer?(.finished(HTTPTransportMetrics(totalTime: .now - exchange.begin)))
         fail(error)
     }

@@ -2,48 +2,31 @@ import CCurl
 
 /// A failure reported by libcurl, translated to a ``NetworkError``.
 struct CurlFailure {
-    private let code: Int32
-    private let text: String
-    private let origin: HTTPOrigin
-    private let proxyStatus: Int
-    private let isReadingHead: Bool
-    private let isHTTP2: Bool
+    /// libcurl's result.
+    let code: Int32
+    /// libcurl's error message.
+    let text: String
+    let origin: HTTPOrigin
+    /// The proxy's status for a tunnel, or 0 if none was requested.
+    var proxyStatus = 0
+    /// A Boolean value that indicates whether the request was sent and the response's header is
+    /// incomplete.
+    var isReadingHead = false
+    /// A Boolean value that indicates whether the request was sent with HTTP/2.
+    var isHTTP2 = false
 
-    /// Creates a failure from libcurl's result, or returns `nil` if it's a success.
-    ///
-    /// - Parameters:
-    ///   - code: libcurl's result.
-    ///   - text: libcurl's error message.
-    ///   - origin: The origin of the request.
-    ///   - proxyStatus: The proxy's status for a tunnel, or 0 (the default) if none was requested.
-    ///   - isReadingHead: Whether the request was sent and the response's header is incomplete. The
-    ///     default is `false`.
-    ///   - isHTTP2: Whether the request was sent with HTTP/2. The default is `false`.
-    init?(
-        code: Int32,
-        text: String,
-        origin: HTTPOrigin,
-        proxyStatus: Int = 0,
-        isReadingHead: Bool = false,
-        isHTTP2: Bool = false
-    ) {
-        guard Int(code) != CCURL_OK else { return nil }
-        self.proxyStatus = proxyStatus
-        self.isReadingHead = isReadingHead
-        self.isHTTP2 = isHTTP2
-        self.code = code
-        let words = text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text
-        self.text = String(words.prefix(200))
-        self.origin = origin
+    private var words: String {
+        String((text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text).prefix(200))
     }
 
-    /// Returns the error for the caller.
+    /// Returns the error for the caller, or `nil` if libcurl reported success.
     ///
     /// libcurl's messages name hosts and causes, but never a header's value or a body.
-    func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError {
+    func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError? {
+        guard Int(code) != CCURL_OK else { return nil }
         if let failure = proxyFailure ?? connectionFailure(connectTimeout, phase) { return failure }
-        if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
-        if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended early: \(text)") }
+        if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(words)") }
+        if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended early: \(words)") }
         if isHeaderTooLarge {
             return NetworkError(
                 .invalidResponse,
@@ -52,9 +35,9 @@ struct CurlFailure {
             )
         }
         if isMalformed {
-            return NetworkError(.invalidResponse, "\(origin) sent a malformed HTTP response: \(text)")
+            return NetworkError(.invalidResponse, "\(origin) sent a malformed HTTP response: \(words)")
         }
-        return NetworkError(.unknown, "the request to \(origin) failed: \(text) (libcurl error \(code))")
+        return NetworkError(.unknown, "the request to \(origin) failed: \(words) (libcurl error \(code))")
     }
 
     private var proxyFailure: NetworkError? {
@@ -72,15 +55,15 @@ struct CurlFailure {
     private func connectionFailure(_ connectTimeout: Duration, _ phase: NetworkError.Timeout.Phase) -> NetworkError? {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_HOST:
-            NetworkError(.cannotResolveHost, "the host of \(origin) can't be resolved: \(text)")
+            NetworkError(.cannotResolveHost, "the host of \(origin) can't be resolved: \(words)")
         case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
-            NetworkError(.cannotConnect, "can't connect to \(origin): \(text)")
+            NetworkError(.cannotConnect, "can't connect to \(origin): \(words)")
         case CCURL_OPERATION_TIMEDOUT:
             .connectTimedOut(connectTimeout, phase, origin)
         case CCURL_URL_MALFORMAT:
-            NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
+            NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(words)")
         case CCURL_UNSUPPORTED_PROTOCOL where isProtocolMissing:
-            NetworkError(.transportUnavailable, "this libcurl doesn't support \(origin.scheme): \(text)")
+            NetworkError(.transportUnavailable, "this libcurl doesn't support \(origin.scheme): \(words)")
         default: nil
         }
     }
@@ -126,55 +109,44 @@ struct CurlFailure {
     }
 
     // libcurl uses one code for several causes here. Only its message distinguishes them.
-    private var isChunking: Bool { text.contains("chunk") }
+    private var isChunking: Bool { words.contains("chunk") }
     /// A Boolean value that indicates whether libcurl, rather than the server, lacks the protocol.
-    private var isProtocolMissing: Bool { text.contains("not supported or disabled in libcurl") }
+    private var isProtocolMissing: Bool { words.contains("not supported or disabled in libcurl") }
     /// A Boolean value that indicates whether the header is too large, for which libcurl 7.88
     /// reports that it's out of memory.
     private var isHeaderTooLarge: Bool {
         isReadingHead && [CCURL_OUT_OF_MEMORY, CCURL_TOO_LARGE].contains(Int(code))
     }
-    private var isHTTP2Framing: Bool { text.contains("nghttp2") }
+    private var isHTTP2Framing: Bool { words.contains("nghttp2") }
     /// A Boolean value that indicates whether the message names a stream error by either side
     /// ([RFC 9113 §7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
     private var isHTTP2Violation: Bool {
         [
             "PROTOCOL_ERROR", "FLOW_CONTROL_ERROR", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR", "STREAM_CLOSED",
             "before getting all response header fields",
-        ].contains { text.contains($0) }
+        ].contains { words.contains($0) }
     }
     /// A Boolean value that indicates whether libcurl 8.23 closed the connection because of a
     /// violation.
-    private var isHTTP2Shutdown: Bool { text.contains("nghttp2 shuts down") && isHTTP2Violation }
-    private var isHandshakeCut: Bool { text.contains("SSL_ERROR_SYSCALL") || text.contains("reset by peer") }
+    private var isHTTP2Shutdown: Bool { words.contains("nghttp2 shuts down") && isHTTP2Violation }
+    private var isHandshakeCut: Bool { words.contains("SSL_ERROR_SYSCALL") || words.contains("reset by peer") }
 }
 
 extension CurlFailure {
-    /// The host whose name libcurl was about to look up when it was told to fail.
-    enum WantedHost {
-        case origin, proxy
-    }
-
-    /// Determines the host from the result of a transfer that was told to fail.
-    ///
-    /// - Parameters:
-    ///   - code: libcurl's result.
-    ///   - text: libcurl's error message.
-    ///   - proxy: The proxy's name, or `nil` for no proxy.
-    /// - Returns: The host.
-    static func wantedHost(code: Int32, text: String, proxy: NameLookup.Name?) -> WantedHost {
+    /// Returns whether libcurl was about to look up the proxy's name, rather than the origin's,
+    /// when it was told to fail.
+    static func wantsProxy(code: Int32, text: String, proxy: NameLookup.Name?) -> Bool {
         switch Int(code) {
-        case CCURL_COULDNT_RESOLVE_PROXY: .proxy
+        case CCURL_COULDNT_RESOLVE_PROXY: return true
         // A SOCKS proxy from the environment may leave name resolution to the client.
-        case CCURL_PROXY_HANDSHAKE: .origin
-        // Since 8.13, libcurl identifies the host only in its message: “Could not resolve proxy:
-        // proxy.example”. 8.23 names it: “Error 42 resolving proxy.example:3128”.
+        case CCURL_PROXY_HANDSHAKE: return false
         default:
-            if let start = text.firstRange(of: " resolving ")?.upperBound {
-                proxy.map { text[start...].lowercased() == "\($0.host):\($0.port)" } ?? false ? .proxy : .origin
-            } else {
-                text.contains("resolve proxy") ? .proxy : .origin
+            // Since 8.13, libcurl identifies the host only in its message: “Could not resolve
+            // proxy: proxy.example”. 8.23 names it: “Error 42 resolving proxy.example:3128”.
+            guard let start = text.firstRange(of: " resolving ")?.upperBound else {
+                return text.contains("resolve proxy")
             }
+            return proxy.map { text[start...].lowercased() == "\($0.host):\($0.port)" } ?? false
         }
     }
 }

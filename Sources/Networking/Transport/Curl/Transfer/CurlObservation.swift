@@ -18,16 +18,12 @@ final class CurlObservation {
         self.tell = tell
     }
 
-    /// Records that the request left the queue.
-    func start(at now: ContinuousClock.Instant) {
-        started = now
-        driven = now
-        tell(.started)
-    }
-
-    /// Records that libcurl continues after a name lookup.
+    /// Records that the request left the queue, is repeated, or continues after a name lookup.
     func drive(at now: ContinuousClock.Instant) {
         driven = now
+        guard started == nil else { return }
+        started = now
+        tell(.started)
     }
 
     /// Records that a socket is about to be connected, which implies a resolved address.
@@ -68,7 +64,7 @@ final class CurlObservation {
     func end(_ handle: CurlHandle?, version: String, tlsVersion: TLSProtocolVersion?) {
         var metrics = metrics(handle)
         metrics.version = version
-        metrics.tlsVersion = tlsVersion.map { TLSVersion(version: $0) }
+        metrics.tlsVersion = tlsVersion.map { TLSVersion($0) }
         tell(.finished(metrics))
     }
 

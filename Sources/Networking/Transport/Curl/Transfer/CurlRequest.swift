@@ -55,9 +55,6 @@ struct CurlRequest: Sendable {
 
     /// Prepares a request.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - limits: The limits of the request.
     /// - Throws: ``NetworkError`` with the code `invalidRequest`.
     init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
         try limits.validateRates()
@@ -67,22 +64,18 @@ struct CurlRequest: Sendable {
         method = request.method
         body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
-        var proxyFields: [CurlLines.Line] = []
+        var proxyFields: [String] = []
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
         proxyLines = CurlLines(proxyFields)
         observer = request.observer
-        guard url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize else {
-            throw NetworkError(
-                .invalidRequest,
-                "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
-            )
-        }
-        guard max(lines?.longest ?? 0, proxyLines?.longest ?? 0) <= Self.maximumFieldSize else {
-            throw NetworkError(
-                .invalidRequest,
-                "a header field of the request exceeds \(Self.maximumFieldSize) bytes; send less, or use the body"
-            )
-        }
+        try NetworkError.require(
+            url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize,
+            "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
+        )
+        try NetworkError.require(
+            max(lines?.longest ?? 0, proxyLines?.longest ?? 0) <= Self.maximumFieldSize,
+            "a header field of the request exceeds \(Self.maximumFieldSize) bytes; send less, or use the body"
+        )
     }
 
     private static func target(of url: String) -> String {
@@ -117,9 +110,7 @@ struct CurlRequest: Sendable {
             return .streamed(StreamedBody(length: length, isReplayable: true, source: .file(url, length: length)))
         case .stream(let length, let isReplayable, let producer):
             let length = if let length { length } else { try announcedLength(request.headers) }
-            guard length ?? 0 >= 0 else {
-                throw NetworkError(.invalidRequest, "the request's body has a negative length")
-            }
+            try NetworkError.require(length ?? 0 >= 0, "the request's body has a negative length")
             // The producer isn't called for an empty body.
             guard length != 0 else { return .held(Data()) }
             return .streamed(StreamedBody(length: length, isReplayable: isReplayable, source: .producer(producer)))
@@ -137,29 +128,25 @@ struct CurlRequest: Sendable {
                     "the Content-Length header field isn't a number of bytes; remove it"
                 )
             }
-            guard length == nil || length == count else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "the Content-Length header fields contradict each other; remove them"
-                )
-            }
+            try NetworkError.require(
+                length == nil || length == count,
+                "the Content-Length header fields contradict each other; remove them"
+            )
             length = count
         }
         return length
     }
 
     /// Returns the header fields, and the ones that libcurl must not add.
-    private static func lines(
-        _ headers: HTTPHeaders,
-        hasBody: Bool,
-        proxyFields: inout [CurlLines.Line]
-    ) -> [CurlLines.Line] {
-        var lines: [CurlLines.Line] = []
+    private static func lines(_ headers: HTTPHeaders, hasBody: Bool, proxyFields: inout [String]) -> [String] {
+        var lines: [String] = []
         lines.reserveCapacity(headers.count + 2)
         var hasContentType = false
         var hasExpect = false
         for field in headers {
-            let line = CurlLines.Line(name: field.name, value: field.value[...].trimmingHTTPWhitespace)
+            let value = field.value[...].trimmingHTTPWhitespace
+            // `Name;` is a field with an empty value, whereas `Name:` removes the field.
+            let line = field.name + (value.isEmpty ? ";" : ": " + value)
             // Checking the length first rules out most names cheaply.
             switch field.name.utf8.count {
             case 14 where field.name.equalsIgnoringASCIICase("Content-Length"): continue
@@ -173,8 +160,8 @@ struct CurlRequest: Sendable {
             lines.append(line)
         }
         if hasBody {
-            if !hasContentType { lines.append(CurlLines.Line("Content-Type:")) }
-            if !hasExpect { lines.append(CurlLines.Line("Expect:")) }
+            if !hasContentType { lines.append("Content-Type:") }
+            if !hasExpect { lines.append("Expect:") }
         }
         return lines
     }

@@ -68,13 +68,19 @@ extension CurlTransfer {
     }
 
     private func receive(plain octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        let reception = unsafe take(octets)
+        if case .taken = reception, observation != nil || isAnsweredEarly { loopState.touch(self) }
+        return reception
+    }
+
+    /// Takes bytes of the body, after decoding.
+    private func take(_ octets: UnsafeBufferPointer<UInt8>) -> Reception {
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
             heldBack.insert(.receiving)
             return .heldBack
         }
         receivedCount += octets.count
-        if observation != nil || isAnsweredEarly { loopState.touch(self) }
         return .taken
     }
 
@@ -84,21 +90,8 @@ extension CurlTransfer {
             if self.decoder == nil { self.decoder = try ContentDecoder(codings) }
             guard let decoder else { return .refused }
             _ = try unsafe decoder.decode(octets) { part in
-                guard accepts(part.count) else {
-                    reception = .refused
-                    return false
-                }
-                guard takesPart(part.count) else {
-                    reception = .heldBack
-                    return false
-                }
-                guard unsafe keep(part) else {
-                    heldBack.insert(.receiving)
-                    reception = .heldBack
-                    return false
-                }
-                receivedCount += part.count
-                return true
+                reception = unsafe takesPart(part.count) ? take(part) : .heldBack
+                return reception == .taken
             }
         } catch {
             guard cutTime == nil else {
@@ -125,11 +118,7 @@ extension CurlTransfer {
         let limit = exchange.limits.maximumBodySize
         let announced = receivedCount == 0 && !isDecoded ? declaredSize ?? 0 : 0
         guard max(receivedCount + count, announced) <= limit else {
-            failure = NetworkError(
-                .bodyTooLarge,
-                "the response body from \(origin) exceeds \(limit) bytes; "
-                    + "raise maximumBodySize or request less data"
-            )
+            failure = .tooLarge(origin, limit)
             return false
         }
         guard isDecoded, let most = configuration.maximumExpansion, receivedCount + count > 1 << 20 else { return true }
@@ -156,7 +145,7 @@ extension CurlTransfer {
     }
 
     func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
-        timing.send(at: loopState.now)
+        timing.move(at: loopState.now)
         guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }
         guard isDue(uploadPace) else { return .heldBack }
         switch unsafe upload.read(into: buffer) {
@@ -240,10 +229,11 @@ extension CurlTransfer {
     private func noteNewConnection() {
         let session = handshake?.session
         handle?.establish(session?.version)
-        activity.openedConnections.add(1)
-        guard let session else { return }
-        activity.handshakes.add(1)
-        if session.isResumed { activity.resumedHandshakes.add(1) }
+        activity.update { state in
+            state.openedConnections += 1
+            if session != nil { state.handshakes += 1 }
+            if session?.isResumed ?? false { state.resumedHandshakes += 1 }
+        }
     }
 
     /// The TLS version of the connection, or `nil` if it's unknown or there's no TLS.

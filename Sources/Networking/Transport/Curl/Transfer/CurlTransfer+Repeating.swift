@@ -47,13 +47,22 @@ extension CurlTransfer {
 
     /// Reads one of libcurl's log messages and ignores any in another format.
     func hear(_ words: UnsafeBufferPointer<UInt8>) {
-        let words = unsafe words.span
-        if words.hasPrefix("Using Stream ID: ") || words.hasPrefix("[HTTP/2] [") {
-            stream = words.firstNumber(from: words.hasPrefix("[") ? 9 : 0)
-        } else if words.hasPrefix("REFUSED_STREAM, retrying") {
+        func begins(_ start: StaticString) -> Bool {
+            unsafe words.starts(with: UnsafeBufferPointer(start: start.utf8Start, count: start.utf8CodeUnitCount))
+        }
+        /// The decimal numbers among the words.
+        var numbers: [UInt32] {
+            let digits = unsafe words.split { !(0x30...0x39).contains($0) }
+            return unsafe digits.compactMap { unsafe UInt32(String(decoding: $0, as: UTF8.self)) }
+        }
+        if begins("Using Stream ID: ") {
+            stream = numbers.first
+        } else if begins("[HTTP/2] [") {
+            stream = numbers.dropFirst().first
+        } else if begins("REFUSED_STREAM, retrying") {
             isRefused = true
-        } else if words.hasPrefix("recveived GOAWAY, ") || words.hasPrefix("received GOAWAY, ") {
-            guard let connection, let last = words.lastNumber else { return }
+        } else if begins("recveived GOAWAY, ") || begins("received GOAWAY, ") {
+            guard let connection, let last = numbers.last else { return }
             loopState.drains.note(lastStream: last, of: connection)
         }
     }
@@ -95,40 +104,5 @@ struct CurlDrains {
     func lastStream(of connection: CurlConnectionName?) -> UInt32? {
         guard !lastStreams.isEmpty else { return nil }
         return connection.flatMap { lastStreams[$0] }
-    }
-}
-
-extension Span<UInt8> {
-    fileprivate func hasPrefix(_ prefix: StaticString) -> Bool {
-        guard count >= prefix.utf8CodeUnitCount else { return false }
-        for index in 0..<prefix.utf8CodeUnitCount where unsafe self[index] != prefix.utf8Start[index] { return false }
-        return true
-    }
-
-    /// Returns the first decimal number.
-    fileprivate func firstNumber(from start: Int) -> UInt32? {
-        var index = start
-        while index < count, !(0x30...0x39).contains(self[index]) { index += 1 }
-        return number(at: index)
-    }
-
-    /// The decimal number at the end, ignoring a line ending.
-    fileprivate var lastNumber: UInt32? {
-        var start = count
-        while start > 0, self[start - 1] < 0x20 { start -= 1 }
-        while start > 0, (0x30...0x39).contains(self[start - 1]) { start -= 1 }
-        return number(at: start)
-    }
-
-    private func number(at start: Int) -> UInt32? {
-        var value: UInt32?
-        for index in start..<count where start < count {
-            guard (0x30...0x39).contains(self[index]) else { break }
-            let (product, isLarge) = (value ?? 0).multipliedReportingOverflow(by: 10)
-            let (sum, isLarger) = product.addingReportingOverflow(UInt32(self[index] - 0x30))
-            guard !isLarge, !isLarger else { return nil }
-            value = sum
-        }
-        return value
     }
 }

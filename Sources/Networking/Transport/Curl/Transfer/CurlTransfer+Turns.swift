@@ -20,21 +20,16 @@ struct CurlTurn {
     private var partCount = 0
     private var size = 0
 
-    /// Counts a part of a body.
-    ///
-    /// - Returns: `true` if the transfer may still take it in the turn with this number.
+    /// Counts a part of a body, or returns `false` if it exceeds the turn with this number.
     mutating func takes(_ count: Int, in number: UInt64) -> Bool {
-        if number != self.number { self = Self(number: number) }
+        if number != self.number {
+            self = Self()
+            self.number = number
+        }
         guard partCount < Self.maximumPartCount, size < Self.maximumSize else { return false }
         partCount += 1
         size += count
         return true
-    }
-
-    init() {}
-
-    private init(number: UInt64) {
-        self.number = number
     }
 }
 
@@ -111,9 +106,8 @@ extension CurlTransfer {
         receiveUseless(at: socket)
     }
 
-    /// Records that a connection received useless data, and ends it if there's too much.
-    ///
-    /// - Returns: `true` if it ended the connection. ``failure`` is then the reason.
+    /// Records that a connection received useless data; ends it, with a ``failure``, and returns
+    /// `true` if there's too much.
     @discardableResult
     func receiveUseless(at socket: Int32) -> Bool {
         guard !loopState.useless.accept(at: socket) else { return false }

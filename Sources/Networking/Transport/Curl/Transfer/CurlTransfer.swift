@@ -137,23 +137,16 @@ final class CurlTransfer {
         defer { observation?.receive(receivedCount) }
         guard case .parts(let stream) = submission.recipient else { return 0 }
         begin(stream)
-        return stream.flush() ? holdReceiving() : 0
-    }
-
-    /// Pauses libcurl before it receives data that it would have to buffer.
-    private func holdReceiving() -> Int32 {
-        // The request's body is still being sent while the response arrives.
-        guard !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
+        // Pauses libcurl before it receives data that it would have to buffer, unless the request's
+        // body is still being sent while the response arrives.
+        guard stream.flush(), !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
         heldBack.insert(.receiving)
         return hold()
     }
 
-    /// Reports the outcome.
+    /// Reports the outcome, once, and returns the delivery for a caller of the whole response.
     ///
-    /// This must be called only once.
-    ///
-    /// - Parameter failure: The error, or `nil` if libcurl reported success.
-    /// - Returns: The delivery for a caller that waits for the whole response.
+    /// Without a failure, libcurl reported success.
     func end(_ failure: NetworkError?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
@@ -163,10 +156,12 @@ final class CurlTransfer {
         observation?.end(handle, version: head.isComplete ? head.version : "", tlsVersion: tlsVersion)
         switch submission.recipient {
         case .whole(let continuation):
-            return CurlDelivery(
-                continuation: continuation,
-                outcome: failure.map(Result.failure) ?? .success(response)
+            let whole = response(
+                isDecoded: isDecoded && receivedCount > 0,
+                body: isCut ? Data() : body,
+                trailers: head.trailers
             )
+            return CurlDelivery(continuation: continuation, outcome: failure.map(Result.failure) ?? .success(whole))
         case .parts(let stream):
             if failure == nil || failure?.code != .cancelled && failure?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
@@ -177,8 +172,10 @@ final class CurlTransfer {
     /// Adds the bytes of the bodies on the wire to the origin's counters, once per transfer.
     func countBytes() {
         guard let handle, requestCount > 0 else { return }
-        activity.bytesSent.add(handle.number(CCURL_INFO_SIZE_UPLOAD_T))
-        activity.bytesReceived.add(handle.number(CCURL_INFO_SIZE_DOWNLOAD_T))
+        activity.update { state in
+            state.bytesSent += handle.number(CCURL_INFO_SIZE_UPLOAD_T)
+            state.bytesReceived += handle.number(CCURL_INFO_SIZE_DOWNLOAD_T)
+        }
     }
 
     /// Stores part of the body, or returns `false` if the buffer is full.
@@ -194,7 +191,7 @@ final class CurlTransfer {
             return true
         case .parts(let stream):
             loopState.touch(self)
-            return unsafe stream.put(octets) == .taken
+            return unsafe stream.put(octets)
         }
     }
 
@@ -217,7 +214,7 @@ final class CurlTransfer {
         }
         if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
         guard heldBack != before else { return 0 }
-        timing.resume(at: loopState.now)
+        timing.move(at: loopState.now)
         if hasTimeouts || mayBeAnsweredEarly { loopState.touch(self) }
         return hold()
     }
@@ -233,28 +230,26 @@ extension CurlTransfer {
     private func begin(_ stream: CurlResponseStream) {
         guard head.isComplete, !hasBegun else { return }
         hasBegun = true
-        stream.begin { body in
-            var response = HTTPTransportResponse(
-                status: head.status,
-                version: head.version,
-                headers: fields(withoutCoding: isDecoded && mayHaveBody),
-                stream: body
-            )
-            response.isDecoded = isDecoded && mayHaveBody
-            return response
-        }
+        stream.begin { response(isDecoded: isDecoded && mayHaveBody, stream: $0) }
     }
 
-    private var response: HTTPTransportResponse {
+    private func response(
+        isDecoded: Bool,
+        body: Data = Data(),
+        trailers: [HTTPHeaders.Field] = [],
+        stream: HTTPResponseBody? = nil
+    ) -> HTTPTransportResponse {
+        let headers = HTTPHeaders(head.headers)
         var response = HTTPTransportResponse(
             status: head.status,
             version: head.version,
-            headers: fields(withoutCoding: isDecoded && receivedCount > 0),
-            body: isCut ? Data() : body,
-            trailers: HTTPHeaders(head.trailers)
+            headers: isDecoded ? headers.withoutCoding : headers,
+            body: body,
+            trailers: HTTPHeaders(trailers),
+            stream: stream
         )
         response.isCut = isCut
-        response.isDecoded = isDecoded && receivedCount > 0
+        response.isDecoded = isDecoded
         return response
     }
 
@@ -281,16 +276,6 @@ extension CurlTransfer {
             .invalidResponse,
             "the body from \(origin) ends before its content coding (\(codings.joined(separator: ", "))) does, although the message "
                 + "is complete; the server or an intermediary truncated it"
-        )
-    }
-
-    private func fields(withoutCoding: Bool) -> HTTPHeaders {
-        guard withoutCoding else { return HTTPHeaders(head.headers) }
-        return HTTPHeaders(
-            head.headers.filter {
-                !$0.name.equalsIgnoringASCIICase("Content-Encoding")
-                    && !$0.name.equalsIgnoringASCIICase("Content-Length")
-            }
         )
     }
 

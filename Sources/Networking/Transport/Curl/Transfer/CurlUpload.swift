@@ -17,12 +17,9 @@ final class CurlUpload: Sendable {
         case failed(NetworkError)
     }
 
-    private enum Phase {
+    private enum Phase: Equatable {
         case idle, producing, finished, ended
         case failed(NetworkError)
-
-        var isFinished: Bool { if case .finished = self { true } else { false } }
-        var isProducing: Bool { if case .producing = self { true } else { false } }
     }
 
     private struct State {
@@ -58,12 +55,9 @@ final class CurlUpload: Sendable {
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Creates a buffer for a body.
+    /// Creates a buffer of `capacity` bytes, not counting the last part.
     ///
-    /// - Parameters:
-    ///   - body: The source of the bytes.
-    ///   - capacity: The number of bytes to buffer, not counting the last part.
-    ///   - onReady: A closure to call when data is available that libcurl was waiting for.
+    /// `onReady` is called when data is available that libcurl was waiting for.
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable
@@ -122,8 +116,8 @@ extension CurlUpload {
 
     private func read(upTo limit: Int, _ state: inout sending State) -> (Reading, [Data]) {
         if case .failed(let error) = state.phase { return (.failed(error), []) }
-        if case .idle = state.phase { start(&state) }
-        let isFinished = state.phase.isFinished
+        if state.phase == .idle { start(&state) }
+        let isFinished = state.phase == .finished
         let count = min(limit, state.queue.count)
         let isWhole = state.givenCount + count == length
         guard isFinished || count > 0 && !isWhole else {
@@ -137,22 +131,19 @@ extension CurlUpload {
 
     /// Restarts the body for another connection, or returns `false` if it can't be produced again.
     func rewind() -> Bool {
-        let (isPossible, task, producer) = state.withLock {
-            state -> (Bool, Task<Void, Never>?, CheckedContinuation<Bool, Never>?) in
-            guard state.givenCount > 0 else { return (true, nil, nil) }
-            guard isReplayable else { return (false, nil, nil) }
-            let (task, producer) = (state.task, state.takeProducer())
-            state = State(run: state.run + 1)
-            return (true, task, producer)
-        }
-        task?.cancel()
-        producer?.resume(returning: false)
-        return isPossible
+        guard !canBegin else { return true }
+        if isReplayable { stop { State(run: $0.run + 1) } }
+        return isReplayable
     }
 
     func end() {
+        stop { State(phase: .ended, run: $0.run + 1, givenCount: $0.givenCount) }
+    }
+
+    /// Stops the producer.
+    private func stop(_ next: (State) -> State) {
         let (task, producer) = state.withLock { state in
-            defer { state = State(phase: .ended, run: state.run + 1, givenCount: state.givenCount) }
+            defer { state = next(state) }
             return (state.task, state.takeProducer())
         }
         task?.cancel()
@@ -189,7 +180,7 @@ extension CurlUpload {
     /// Lets the engine read a file directly, and returns the position where it stopped.
     private func lend(_ file: FileReading, _ run: Int) async throws -> Int {
         try await waitForEngine { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             state.file = file
             return nil
         }
@@ -199,7 +190,7 @@ extension CurlUpload {
     private func deliver(_ part: Data, _ run: Int) async throws {
         guard !part.isEmpty else { return }
         let (isReady, isFull) = try state.withLock { state -> (Bool, Bool) in
-            guard state.run == run, state.phase.isProducing else { throw CancellationError() }
+            guard state.run == run, state.phase == .producing else { throw CancellationError() }
             state.madeCount += part.count
             if let length, state.madeCount > length {
                 throw NetworkError(.invalidRequest, "the request's body is longer than its length, \(length) bytes")
@@ -208,19 +199,15 @@ extension CurlUpload {
             return (state.stopAwaiting(), state.queue.count >= capacity)
         }
         if isReady { onReady() }
-        if isFull { try await waitForRoom(run) }
-    }
-
-    private func waitForRoom(_ run: Int) async throws {
+        guard isFull else { return }
         try await waitForEngine { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             return state.queue.count > capacity / 2 ? nil : true
         }
     }
 
-    /// Waits until the engine lets the producer continue.
+    /// Waits until the engine lets the producer continue, unless the closure returns whether to.
     ///
-    /// - Parameter answer: A closure that returns whether to continue, or `nil` to wait.
     /// - Throws: `CancellationError` if the rest of the body is no longer needed.
     private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
@@ -250,18 +237,18 @@ extension CurlUpload {
     }
 
     private func fail(_ error: any Error, _ run: Int) {
-        let ours = (error as? NetworkError).flatMap { Self.isExplained($0.code) ? $0 : nil }
-        let failure = ours ?? NetworkError(.invalidRequest, "the request's body couldn't be produced", cause: error)
-        settle(run) { _ in .failed(failure) }
-    }
-
-    private static func isExplained(_ code: NetworkError.Code) -> Bool {
-        [.invalidRequest, .digestMismatch, .digestUnverifiable].contains(code)
+        var failure = NetworkError(.invalidRequest, "the request's body couldn't be produced", cause: error)
+        if let error = error as? NetworkError,
+            [.invalidRequest, .digestMismatch, .digestUnverifiable].contains(error.code)
+        {
+            failure = error
+        }
+        settle(run) { [failure] _ in .failed(failure) }
     }
 
     private func settle(_ run: Int, _ phase: (State) -> Phase) {
         let isReady = state.withLock { state in
-            guard state.run == run, state.phase.isProducing else { return false }
+            guard state.run == run, state.phase == .producing else { return false }
             state.phase = phase(state)
             return state.stopAwaiting()
         }
