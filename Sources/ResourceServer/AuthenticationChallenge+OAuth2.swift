@@ -1,6 +1,6 @@
-import Foundation
+public import Foundation
 public import Networking
-public import OAuth2
+import OAuth2
 public import TokenGeneration
 
 extension AuthenticationChallenge {
@@ -35,7 +35,7 @@ extension AuthenticationChallenge {
     /// let challenge = AuthenticationChallenge.bearer(
     ///     realm: "orders",
     ///     error: .insufficientScope,
-    ///     demand: ResourceDemand(scope: ["orders.write"])
+    ///     scope: ["orders.write"]
     /// )
     /// response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
     ///     challenge
@@ -49,16 +49,31 @@ extension AuthenticationChallenge {
     ///   - realm: The name of the protected area. The default is `nil`.
     ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
-    ///   - demand: What the request needs, and the URL of the protected resource's metadata; its
-    ///     `claims` don't apply. The default is empty.
+    ///   - scope: The scope that the request needs. The default is empty.
+    ///   - acrValues: The acceptable authentication context classes, best first
+    ///     ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)). The default is empty.
+    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
+    ///     `nil`.
+    ///   - resourceMetadata: The URL of the protected resource's metadata
+    ///     ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)). The default is
+    ///     `nil`.
     /// - Returns: The challenge, for `AuthenticationChallenge.format(_:)`.
     public static func bearer(
         realm: String? = nil,
         error: BearerError? = nil,
         description: String? = nil,
-        demand: ResourceDemand = ResourceDemand()
+        scope: [String] = [],
+        acrValues: [String] = [],
+        maxAge: Duration? = nil,
+        resourceMetadata: URL? = nil
     ) -> AuthenticationChallenge {
-        AuthenticationChallenge(
+        let demand = ResourceDemand(
+            scope: scope,
+            acrValues: acrValues,
+            maxAge: maxAge,
+            resourceMetadata: resourceMetadata
+        )
+        return AuthenticationChallenge(
             scheme: "Bearer",
             parameters: demand.parameters(realm: realm, error: error, description: description)
         )
@@ -73,16 +88,29 @@ extension AuthenticationChallenge {
     ///   - realm: The name of the protected area. The default is `nil`.
     ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
-    ///   - demand: What the request needs, as for
-    ///     ``bearer(realm:error:description:demand:)``. The default is empty.
+    ///   - scope: The scope that the request needs. The default is empty.
+    ///   - acrValues: The acceptable authentication context classes, best first. The default is
+    ///     empty.
+    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
+    ///     `nil`.
+    ///   - resourceMetadata: The URL of the protected resource's metadata. The default is `nil`.
     /// - Returns: The challenge, for `AuthenticationChallenge.format(_:)`.
     public static func dpop(
         algorithms: some Collection<JWSAlgorithm>,
         realm: String? = nil,
         error: BearerError? = nil,
         description: String? = nil,
-        demand: ResourceDemand = ResourceDemand()
+        scope: [String] = [],
+        acrValues: [String] = [],
+        maxAge: Duration? = nil,
+        resourceMetadata: URL? = nil
     ) -> AuthenticationChallenge {
+        let demand = ResourceDemand(
+            scope: scope,
+            acrValues: acrValues,
+            maxAge: maxAge,
+            resourceMetadata: resourceMetadata
+        )
         var parameters = demand.parameters(realm: realm, error: error, description: description)
         if !algorithms.isEmpty { parameters["algs"] = algorithms.map(\.rawValue).sorted().joined(separator: " ") }
         return AuthenticationChallenge(scheme: "DPoP", parameters: parameters)

@@ -24,7 +24,7 @@ struct RedactionTests {
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record)
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret), ("scope", "read")])
         try basic.authenticate(&request, at: Date())
-        let authentication = PrivateKeyJWT.privateKeyJWT(clientID: "a", signingService: service)
+        let authentication = JWTClientAuthentication.privateKeyJWT(clientID: "a", signingService: service)
         try await authentication.authenticate(&request, at: Date())
         let assertion = try #require(request.form.first { $0.name == "client_assertion" }?.value)
         let header = try #require(request.headers["Authorization"]?.split(separator: " ").last)

@@ -17,7 +17,7 @@ import Synchronization
 ///
 /// The client asks the source for each request. The issuer of the assertion chooses its audience,
 /// its lifetime and its `jti`, and the source decides when there's another one. A request isn't
-/// repeated because the client's clock is wrong, as it is with ``PrivateKeyJWT``.
+/// repeated because the client's clock is wrong, as it is with ``JWTClientAuthentication``.
 ///
 /// Many platforms issue one assertion for minutes or hours. By default it's sent again in every
 /// request, including retries such as the one after `use_dpop_nonce`. If the server accepts each

@@ -102,7 +102,7 @@ struct JWESnippets {
             additionalData: context,
             recipients: [JWERecipient(key: alice), JWERecipient(key: bob)]
         ).generalJSON()
-        let jwe = try decrypter.decrypt(json: json)
+        let jwe = try decrypter.decrypt(json: json.serialized())
         print(jwe.recipientIndex, jwe.additionalData ?? Data())
         #expect(jwe.recipientIndex == 1)
     }

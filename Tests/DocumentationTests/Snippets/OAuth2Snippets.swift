@@ -44,7 +44,7 @@ struct OAuth2Snippets {
         try await withServers { server, _ async throws in
             let key = try SigningKey.generate(.es256)
             let registered = try await register(server.metadata, key.verificationKey, Secret("anything"))
-            let authentication: PrivateKeyJWT = .privateKeyJWT(
+            let authentication: JWTClientAuthentication = .privateKeyJWT(
                 clientID: registered.clientID,
                 signingService: try ES256SigningService(key: key)
             )
@@ -168,7 +168,7 @@ struct OAuth2Snippets {
         try await withServers { server, _ async throws in
             let pem = try SigningKey.generate(.es256).pem()
             let key = try SigningKey(pem: pem)
-            let authentication: PrivateKeyJWT = .privateKeyJWT(
+            let authentication: JWTClientAuthentication = .privateKeyJWT(
                 clientID: "reports",
                 signingService: try ES256SigningService(
                     key: key,

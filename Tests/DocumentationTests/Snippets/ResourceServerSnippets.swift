@@ -242,10 +242,8 @@ struct ResourceServerSnippets {
         let challenge = AuthenticationChallenge.bearer(
             realm: "payments",
             error: .insufficientUserAuthentication,
-            demand: ResourceDemand(
-                acrValues: ["urn:example:mfa"],
-                maxAge: .seconds(300)
-            )
+            acrValues: ["urn:example:mfa"],
+            maxAge: .seconds(300)
         )
         response.headers["WWW-Authenticate"] = AuthenticationChallenge.format([
             challenge

@@ -88,7 +88,7 @@ struct FormInteropTests {
         for name in Self.names {
             var form = MultipartFormData()
             form.append("value of \(name)", name: name)
-            try form.append(Data(name.utf8), name: name, fileName: "f" + name, contentType: "text/x-test")
+            try form.append(.data(Data(name.utf8)), name: name, fileName: "f" + name, contentType: "text/x-test")
             let seen = Self.seen(name)
             let expected = [
                 Part(seen, Data("value of \(name)".utf8)),
@@ -127,7 +127,7 @@ struct FormInteropTests {
                 form.append(value, name: name)
                 expected.append(Part(name, Data(value.utf8)))
             case 4:
-                try form.append(text, name: name)
+                try form.append(.data(text), name: name)
                 expected.append(Part(name, text))
             default:
                 let parts = HTTPBody.stream {

@@ -25,13 +25,13 @@ struct GrantServerTests {
             let id = "client_secret_jwt"
             let methods = try await peer.server().values(of: "token_endpoint_auth_methods_supported")
             guard methods?.contains(id) == true else {
-                let assertion = try PrivateKeyJWT.clientSecretJWT(clientID: peer.service, secret: peer.secret)
+                let assertion = try JWTClientAuthentication.clientSecretJWT(clientID: peer.service, secret: peer.secret)
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byURL = try PrivateKeyJWT.clientSecretJWT(clientID: id, secret: peer.secret, audience: .tokenEndpoint)
+            let byURL = try JWTClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret, audience: .tokenEndpoint)
             _ = try await peer.source(peer.grant(clientID: id), byURL).token()
-            let byIssuer = try PrivateKeyJWT.clientSecretJWT(clientID: id, secret: peer.secret)
+            let byIssuer = try JWTClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret)
             if peer == .glewlwyd || peer == .idpyoidc {
                 await #expect(throws: OAuth2Error.self) {
                     try await peer.source(peer.grant(clientID: id), byIssuer).token()

@@ -91,19 +91,19 @@ struct TokenServerTests {
             let server = try await peer.server()
             let service = try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1")
             guard server.values(of: "token_endpoint_auth_methods_supported")?.contains("private_key_jwt") == true else {
-                let assertion = PrivateKeyJWT.privateKeyJWT(clientID: peer.service, signingService: service)
+                let assertion = JWTClientAuthentication.privateKeyJWT(clientID: peer.service, signingService: service)
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byIssuer = PrivateKeyJWT.privateKeyJWT(clientID: "private_key_jwt", signingService: service)
-            let byURL = PrivateKeyJWT.privateKeyJWT(
+            let byIssuer = JWTClientAuthentication.privateKeyJWT(clientID: "private_key_jwt", signingService: service)
+            let byURL = JWTClientAuthentication.privateKeyJWT(
                 clientID: "private_key_jwt",
                 signingService: service,
                 audience: .tokenEndpoint
             )
             let grant = { try await peer.grant(clientID: byURL.clientID) }
             _ = try await peer.source(grant(), byURL).token()
-            let other = PrivateKeyJWT.privateKeyJWT(
+            let other = JWTClientAuthentication.privateKeyJWT(
                 clientID: "private_key_jwt",
                 signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")
             )

@@ -50,7 +50,7 @@ struct OtherAuthenticationTests {
     func secretJWT(name: String) async throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let secret = String(repeating: "é", count: 32)
-        let authentication = try PrivateKeyJWT.clientSecretJWT(
+        let authentication = try JWTClientAuthentication.clientSecretJWT(
             clientID: "a",
             secret: Secret(secret),
             algorithm: algorithm
@@ -74,7 +74,7 @@ struct OtherAuthenticationTests {
     func shortSecrets() {
         for (secret, algorithm) in [("short", JWSAlgorithm.hs256), (self.secret, .hs512), (self.secret, .es256)] {
             #expect(throws: TokenError.self) {
-                try PrivateKeyJWT.clientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
+                try JWTClientAuthentication.clientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
             }
         }
     }

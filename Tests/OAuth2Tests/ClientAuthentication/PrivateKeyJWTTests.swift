@@ -54,7 +54,7 @@ struct PrivateKeyJWTTests {
     func entra() async throws {
         let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
         let key = try SigningKey(pem: issued.privateKeyPEM)
-        let authentication = try PrivateKeyJWT.entra(
+        let authentication = try JWTClientAuthentication.entra(
             clientID: "reports",
             signingKey: key,
             certificate: issued.chainPEM
@@ -71,10 +71,10 @@ struct PrivateKeyJWTTests {
         #expect(token.unverifiedClaims["exp"] == 1_700_000_300)
         let other = try SigningKey.generate(.es256)
         #expect(throws: TokenError(.keyMismatch, "")) {
-            try PrivateKeyJWT.entra(clientID: "reports", signingKey: other, certificate: issued.chainPEM)
+            try JWTClientAuthentication.entra(clientID: "reports", signingKey: other, certificate: issued.chainPEM)
         }
         #expect(throws: TokenError(.malformedKey, "")) {
-            try PrivateKeyJWT.entra(clientID: "reports", signingKey: key, certificate: "none")
+            try JWTClientAuthentication.entra(clientID: "reports", signingKey: key, certificate: "none")
         }
     }
 
@@ -104,7 +104,7 @@ struct PrivateKeyJWTTests {
 
     @Test("Each request has a new jti")
     func uniqueness() async throws {
-        let authentication = PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: service)
+        let authentication = JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: service)
         var identifiers: Set<String> = []
         for _ in 1...100 {
             identifiers.insert(try #require(try await verified(authentication).claims["jti"]?.string))
@@ -126,7 +126,7 @@ struct PrivateKeyJWTTests {
     func again() async throws {
         var request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let first = request.form.first { $0.name == "client_assertion" }?.value
-        try await PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: service).authenticate(
+        try await JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: service).authenticate(
             &request,
             at: date
         )
@@ -137,7 +137,7 @@ struct PrivateKeyJWTTests {
 
     @Test("Fails before sending a request if the service can't sign")
     func signingFailure() async throws {
-        let broken = PrivateKeyJWT.privateKeyJWT(clientID: "reports", signingService: BrokenService())
+        let broken = JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: BrokenService())
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
         let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
@@ -155,14 +155,14 @@ struct PrivateKeyJWTTests {
 
     @Test("A remote service signs")
     func remote() async throws {
-        let authentication = PrivateKeyJWT.privateKeyJWT(
+        let authentication = JWTClientAuthentication.privateKeyJWT(
             clientID: "reports",
             remoteSigningService: Vault(service: service)
         )
         let token = try await verified(authentication)
         #expect(token.header == ["alg": "ES256", "kid": "vault", "typ": "client-authentication+jwt"])
         #expect(token.claims["aud"] == "https://as.example")
-        let broken = PrivateKeyJWT.privateKeyJWT(
+        let broken = JWTClientAuthentication.privateKeyJWT(
             clientID: "reports",
             remoteSigningService: Vault(service: BrokenService())
         )
@@ -173,7 +173,7 @@ struct PrivateKeyJWTTests {
     func requestURL() async throws {
         let url = try #require(URL(string: "https://as.example/device"))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [], endpoint: url)
-        let authentication = PrivateKeyJWT.privateKeyJWT(
+        let authentication = JWTClientAuthentication.privateKeyJWT(
             clientID: "reports",
             signingService: service,
             audience: .requestURL
@@ -206,13 +206,13 @@ struct PrivateKeyJWTTests {
 
     // MARK: Helpers
 
-    private func request(_ authentication: PrivateKeyJWT) async throws -> TokenRequest {
+    private func request(_ authentication: JWTClientAuthentication) async throws -> TokenRequest {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
         try await authentication.authenticate(&request, at: date)
         return request
     }
 
-    private func verified(_ authentication: PrivateKeyJWT) async throws -> VerifiedToken {
+    private func verified(_ authentication: JWTClientAuthentication) async throws -> VerifiedToken {
         let form = try await request(authentication).form
         let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
         let date = date

@@ -58,8 +58,8 @@ struct CodeFlowModuleTests {
                 ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret),
                 PublicClient.none(clientID: "post"),
                 PublicClient.none(clientID: "nobody"),
-                try PrivateKeyJWT.clientSecretJWT(clientID: "keyed", secret: secret),
-                try PrivateKeyJWT.clientSecretJWT(
+                try JWTClientAuthentication.clientSecretJWT(clientID: "keyed", secret: secret),
+                try JWTClientAuthentication.clientSecretJWT(
                     clientID: "mac",
                     secret: Secret("another secret of thirty-two octets")
                 ),

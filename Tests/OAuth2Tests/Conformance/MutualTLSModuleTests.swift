@@ -94,7 +94,7 @@ struct MutualTLSModuleTests {
         let good: [any ClientAuthentication] = [
             MutualTLSAuthentication.tlsClientAuth(clientID: "subject"),
             MutualTLSAuthentication.tlsClientAuth(clientID: "pinned"),
-            MutualTLSAuthentication(PrivateKeyJWT.privateKeyJWT(clientID: "keyed", signingService: service)),
+            MutualTLSAuthentication(JWTClientAuthentication.privateKeyJWT(clientID: "keyed", signingService: service)),
         ]
         for authentication in good {
             let tokens = try await tokens(authentication, known)

@@ -61,13 +61,13 @@ struct ServerFixture {
             ClientSecretBasic.clientSecretBasic(clientID: "basic:é", secret: secret),
             ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
             ClientSecretPost.clientSecretPost(clientID: "post", secret: secret),
-            try PrivateKeyJWT.clientSecretJWT(clientID: "mac", secret: secret),
+            try JWTClientAuthentication.clientSecretJWT(clientID: "mac", secret: secret),
             try keyed(),
         ]
     }
 
-    func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> PrivateKeyJWT {
-        PrivateKeyJWT.privateKeyJWT(
+    func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> JWTClientAuthentication {
+        JWTClientAuthentication.privateKeyJWT(
             clientID: "keyed",
             signingService: try ES256SigningService(key: key ?? self.key),
             audience: audience

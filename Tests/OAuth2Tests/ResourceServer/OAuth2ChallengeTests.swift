@@ -57,11 +57,9 @@ struct OAuth2ChallengeTests {
             realm: evil,
             error: .invalidToken,
             description: evil,
-            demand: ResourceDemand(
-                scope: [evil, "x y"],
-                acrValues: [evil],
-                resourceMetadata: URL(string: "https://api.example/")
-            )
+            scope: [evil, "x y"],
+            acrValues: [evil],
+            resourceMetadata: URL(string: "https://api.example/")
         )
         let field = try #require(Challenge.format([challenge]))
         #expect(field.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
@@ -77,7 +75,7 @@ struct OAuth2ChallengeTests {
         arguments: [(Duration.seconds(600), "600"), (.milliseconds(1_999), "1"), (.zero, "0"), (.seconds(-1), "0")]
     )
     func maxAge(age: Duration, text: String) {
-        #expect(Challenge.bearer(demand: ResourceDemand(maxAge: age)).parameters["max_age"] == text)
+        #expect(Challenge.bearer(maxAge: age).parameters["max_age"] == text)
     }
 
     @Test("A client reads the demand that the server wrote")
@@ -86,12 +84,10 @@ struct OAuth2ChallengeTests {
         let challenge = Challenge.dpop(
             algorithms: [],
             error: .insufficientScope,
-            demand: ResourceDemand(
-                scope: ["a", "b"],
-                acrValues: ["urn:mfa"],
-                maxAge: .seconds(300),
-                resourceMetadata: metadata
-            )
+            scope: ["a", "b"],
+            acrValues: ["urn:mfa"],
+            maxAge: .seconds(300),
+            resourceMetadata: metadata
         )
         let field = try #require(Challenge.format([challenge]))
         let read = try #require(Challenge.parse(field).first)

@@ -2,7 +2,7 @@ import Foundation
 
 /// A queue of body parts that are consumed in order, in pieces of any size.
 struct PartQueue {
-    private var parts: [Data] = []
+    private var parts: ArraySlice<Data> = []
     /// The total number of unconsumed bytes.
     private(set) var count = 0
 
@@ -16,15 +16,19 @@ struct PartQueue {
         var rest = min(limit, count)
         count -= rest
         var slices: [Data] = []
-        var wholeCount = 0
         while rest > 0 {
-            let slice = parts[wholeCount].prefix(rest)
+            let first = parts.startIndex
+            let slice = parts[first].prefix(rest)
             slices.append(slice)
             rest -= slice.count
-            parts[wholeCount] = parts[wholeCount].dropFirst(slice.count)
-            if parts[wholeCount].isEmpty { wholeCount += 1 }
+            if slice.count < parts[first].count {
+                parts[first] = parts[first].dropFirst(slice.count)
+            } else {
+                // A slice keeps what is in front of it, so release the part.
+                parts[first] = Data()
+                parts.removeFirst()
+            }
         }
-        parts.removeFirst(wholeCount)
         return slices
     }
 }

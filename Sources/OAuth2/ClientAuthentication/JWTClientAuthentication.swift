@@ -7,7 +7,7 @@ public import TokenGeneration
 /// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
 ///
 /// Neither the key nor the secret is ever sent.
-public struct PrivateKeyJWT: ClientAuthentication {
+public struct JWTClientAuthentication: ClientAuthentication {
     /// The service that signs.
     enum Signer: Sendable {
         case local(any SigningService)
@@ -63,7 +63,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
     }
 }
 
-extension ClientAuthentication where Self == PrivateKeyJWT {
+extension ClientAuthentication where Self == JWTClientAuthentication {
     /// An assertion that the client signs with its private key: `private_key_jwt`.
     ///
     /// - Parameters:

@@ -2,7 +2,7 @@ import Foundation
 import OpenSSLCrypto
 public import TokenGeneration
 
-extension ClientAuthentication where Self == PrivateKeyJWT {
+extension ClientAuthentication where Self == JWTClientAuthentication {
     /// An assertion in the format of [Microsoft Entra
     /// ID](https://learn.microsoft.com/entra/identity-platform/certificate-credentials), which
     /// deviates from RFC 10070: its audience is the token endpoint, its `typ` is `JWT`, and
@@ -10,7 +10,7 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     ///
     /// ```swift
     /// let key = try SigningKey(pem: pem, algorithm: .ps256)
-    /// let authentication = try PrivateKeyJWT.entra(
+    /// let authentication = try JWTClientAuthentication.entra(
     ///     clientID: clientID,
     ///     signingKey: key,
     ///     certificate: certificate
