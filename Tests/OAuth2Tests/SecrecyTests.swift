@@ -102,7 +102,10 @@ struct SecrecyTests {
             proofKey: Secret(try key.pem())
         )
         let basic = ClientSecretBasic.clientSecretBasic(clientID: "a", secret: Secret(secret))
-        let assertion = JWTClientAuthentication.privateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
+        let assertion = JWTClientAuthentication.privateKeyJWT(
+            clientID: "a",
+            signingService: try ES256SigningService(key: key)
+        )
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret)])
         try basic.authenticate(&request, at: Date())
         let fixture = OAuth2Fixture(steps: [.boundToken(secret, refresh: secret)])

@@ -29,7 +29,11 @@ struct GrantServerTests {
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byURL = try JWTClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret, audience: .tokenEndpoint)
+            let byURL = try JWTClientAuthentication.clientSecretJWT(
+                clientID: id,
+                secret: peer.secret,
+                audience: .tokenEndpoint
+            )
             _ = try await peer.source(peer.grant(clientID: id), byURL).token()
             let byIssuer = try JWTClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret)
             if peer == .glewlwyd || peer == .idpyoidc {
