@@ -5,9 +5,12 @@ public import TokenGeneration
 
 extension AuthenticationChallenge {
     /// An error code in a resource server's challenge.
-    public struct BearerError: Hashable, Sendable {
+    public struct BearerError: Hashable, Sendable, CustomStringConvertible {
         /// The code as in the challenge's `error`.
         public let rawValue: String
+
+        /// The code.
+        public var description: String { rawValue }
 
         /// The request is malformed; the status is 400
         /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).

@@ -47,8 +47,9 @@ package final class EventPoller: Sendable {
         package static var broken: Self { Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue) }
     }
 
-    /// Sets the conditions that a socket is watched for, or stops watching it if there are none;
-    /// returns `false` if the system is out of memory.
+    /// Sets the conditions that a socket is watched for; empty conditions stop watching it.
+    ///
+    /// Returns `false` if the system is out of memory.
     ///
     /// Events are level-triggered: the poller reports an event until its cause is gone. They
     /// include the number of the user, which tells apart several users of the poller.

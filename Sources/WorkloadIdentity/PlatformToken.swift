@@ -45,7 +45,12 @@ struct PlatformToken: Sendable {
         _ timeSource: TimeSource
     ) throws(WorkloadIdentityError) -> AccessToken {
         guard content.count <= Self.maximumSize else {
-            throw failure(.tooLarge, "is larger than \(Self.maximumSize) bytes; check that it contains only a token")
+            throw failure(
+                .tooLarge,
+                stated == nil
+                    ? "is larger than \(Self.maximumSize) bytes; check that it contains only a token"
+                    : "has a token of more than \(Self.maximumSize) bytes"
+            )
         }
         let text = try text(in: content)
         let now = timeSource.now()

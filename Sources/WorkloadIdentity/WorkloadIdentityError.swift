@@ -9,7 +9,8 @@ import OAuth2
 public struct WorkloadIdentityError: Error, Sendable {
     /// The kind of failure.
     public let code: Code
-    let step: Step
+    /// The step that failed.
+    public let step: Step
     /// A description of what failed and what to do about it.
     public let message: String
     /// The status code of the platform's response, if there was one.
@@ -44,8 +45,9 @@ extension WorkloadIdentityError: RetryableError, UnchangedTokenError {
 }
 
 extension WorkloadIdentityError {
-    /// A step on the way to a credential, named in descriptions.
-    enum Step: String {
+    /// A step on the way to a credential; its raw value is suitable as a metric label.
+    @nonexhaustive
+    public enum Step: String, Sendable {
         /// Reading and checking a file or an environment variable.
         case read
         /// A request to an endpoint of the platform, and checking its response.

@@ -135,8 +135,6 @@ struct SecrecyTests {
         let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
         let authorized = NetworkClient(transport: server.transport)
         let userInfo = try await server.oauth.userInfo(subject: "ada", authorized: authorized)
-        let pushed = try await EndpointFixture(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
-            .oauth.push(parameters: [])
         let keys = RemoteKeySet(url: EndpointFixture.server.tokenEndpoint)
         let signedRequest = try SignedAuthorizationRequest(
             AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
@@ -179,7 +177,7 @@ struct SecrecyTests {
             SignedResponseVerifier(keys: keys), ResponseMode.jwt,
             SecuredMessage.idToken,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
-            pushed, signedRequest,
+            PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
             ClientRegistrar(server: EndpointFixture.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())

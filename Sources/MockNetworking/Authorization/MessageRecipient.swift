@@ -116,11 +116,14 @@ extension LoopbackResponse {
     /// Returns the response with changed parameters in its `Location`, if it has any.
     func changingRedirect(_ change: (inout [(name: String, value: String)]) throws -> Void) rethrows -> Self {
         guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
-            var pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
+            let pairs = FormURLEncoded.decode(location[location.index(after: mark)...])
         else { return self }
-        try change(&pairs)
+        var changed = pairs
+        try change(&changed)
+        // Another encoding of the same parameters would change a redirect URI.
+        guard !changed.elementsEqual(pairs, by: ==) else { return self }
         var response = self
-        response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(pairs))"
+        response.headers["Location"] = "\(location[..<mark])?\(FormURLEncoded.encode(changed))"
         return response
     }
 }

@@ -151,6 +151,10 @@ extension RequestExpectation {
         conditions.compactMap { RequestDifference($0, request) }
     }
 
+    /// Returns whether a request meets all conditions; those after an unmet one aren't evaluated.
+    func matches(_ request: HTTPTransportRequest) -> Bool {
+        conditions.allSatisfy { RequestDifference($0, request) == nil }
+    }
 }
 
 extension RequestExpectation: CustomStringConvertible {

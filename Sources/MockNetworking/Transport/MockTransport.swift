@@ -123,7 +123,7 @@ public final class MockTransport: HTTPTransport {
         let request = try await request.withBodyInMemory()
         let record = RecordedRequest(request, limits: limits, arrival: time.now())
         let expected = ledger.withLock { $0.expectations }
-        let matching = expected.indices.filter { expected[$0].differences(from: request).isEmpty }
+        let matching = expected.indices.filter { expected[$0].matches(request) }
         let choice = recorded.update { requests in
             requests.append(record)
             // Taken under the same lock, so that the n-th request gets the n-th step.

@@ -16,7 +16,7 @@ struct AttemptLoop: Sendable {
     let observers: [any ClientObserver]
     var requestOptions: RequestOptions
     let traits: RequestTraits
-    private let errorDecoding: ErrorDecoding?
+    var errorDecoding: ErrorDecoding?
     /// The background operations of the client; `nil` within one of them.
     var renewals: Renewals?
     private let compressionRefusals: CompressionRefusals

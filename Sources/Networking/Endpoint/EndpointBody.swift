@@ -59,18 +59,28 @@ public struct EndpointBody: Sendable {
         Self(.data(Data(try fields.formEncoded().utf8)), contentType: FormURLEncoded.contentType)
     }
 
+    /// Returns a body that streams a file, with the media type of the file name's extension.
+    ///
+    /// The media type of an unknown extension is `application/octet-stream`.
+    ///
+    /// - Parameter url: The file.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
+    public static func file(_ url: URL) throws(NetworkError) -> Self {
+        try file(url, contentType: FileExtension.mediaType(ofFileNamed: url.lastPathComponent))
+    }
+
     /// Returns a body that streams a file.
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - contentType: The media type. By default, the file name's extension determines it, with
-    ///     `application/octet-stream` as the fallback.
+    ///   - contentType: The media type; `nil` for no `Content-Type`.
     /// - Returns: The body.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
     ///   regular file.
-    public static func file(_ url: URL, contentType: String? = nil) throws(NetworkError) -> Self {
-        let contentType = contentType ?? FileExtension.mediaType(ofFileNamed: url.lastPathComponent)
-        return Self(try .file(url), contentType: contentType)
+    public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
+        Self(try .file(url), contentType: contentType)
     }
 }
 

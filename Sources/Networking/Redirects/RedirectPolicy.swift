@@ -34,8 +34,8 @@ public struct RedirectPolicy: Sendable {
 
     let rule: Rule
     private(set) var maximumCount = 10
-    /// The names of further fields never sent to another origin, in any case.
-    package var sensitiveHeaders: Set<String> = []
+    /// The names of further fields never sent to another origin, in any case; empty by default.
+    public var sensitiveHeaders: Set<String> = []
 
     private init(_ rule: Rule) {
         self.rule = rule

@@ -52,12 +52,14 @@ final class TransferCore<Value: Sendable>: Sendable {
     }
 
     func pause() {
-        state.withLock { state in
-            guard state.intent == .run, state.task != nil else { return }
+        let task = state.withLock { state -> Task<Void, Never>? in
+            guard state.intent == .run, state.task != nil else { return nil }
             state.intent = .pause
             state.isStopped = true
-            state.task?.cancel()
+            return state.task
         }
+        // Outside the lock, because cancellation handlers can read the progress.
+        task?.cancel()
     }
 
     func resume() {
@@ -70,14 +72,14 @@ final class TransferCore<Value: Sendable>: Sendable {
     }
 
     func cancel() {
-        let isPaused = state.withLock { state in
-            guard state.intent != .cancel else { return false }
+        let (task, isPaused) = state.withLock { state -> (Task<Void, Never>?, Bool) in
+            guard state.intent != .cancel else { return (nil, false) }
             let isPaused = state.intent == .pause && state.task == nil
             state.intent = .cancel
             state.isStopped = true
-            state.task?.cancel()
-            return isPaused
+            return (state.task, isPaused)
         }
+        task?.cancel()
         // A paused transfer has no run whose end would finish it.
         if isPaused { finish(.failure(NetworkError.cancelled(endpoint: nil))) }
     }
@@ -113,7 +115,11 @@ final class TransferCore<Value: Sendable>: Sendable {
     private func end(_ result: Result<Value, any Error>) {
         let isOver = state.withLock { state in
             state.task = nil
-            guard case .failure = result else { return true }
+            guard case .failure = result else {
+                // A pause or cancellation came too late.
+                state.intent = .run
+                return true
+            }
             switch state.intent {
             case .cancel: return true
             case .pause: state.enter(.paused)

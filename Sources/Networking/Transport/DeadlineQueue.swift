@@ -1,42 +1,74 @@
-/// A queue of request deadlines, earliest first.
+/// A priority queue of request deadlines, earliest first.
 ///
 /// Most requests end long before their deadlines. When their entries outnumber the live ones, the
 /// queue drops them in bulk.
 struct DeadlineQueue {
-    /// The entries in order; a new one is usually the latest, and so is appended.
-    private var entries: ArraySlice<(deadline: ContinuousClock.Instant, identifier: UInt64)> = []
+    private struct Entry {
+        var deadline: ContinuousClock.Instant
+        var identifier: UInt64
+    }
+
+    private var heap: [Entry] = []
     private var sweepCount = 64
 
     /// The number of entries, including those of ended requests.
-    var count: Int { entries.count }
+    var count: Int { heap.count }
 
     /// Adds a deadline; `isLive` returns whether a previously added request is still running.
     mutating func insert(_ identifier: UInt64, deadline: ContinuousClock.Instant, where isLive: (UInt64) -> Bool) {
-        if entries.count >= sweepCount {
-            entries.removeAll { !isLive($0.identifier) }
-            sweepCount = max(64, entries.count * 2)
+        if heap.count >= sweepCount {
+            heap.removeAll { !isLive($0.identifier) }
+            for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(index) }
+            sweepCount = max(64, heap.count * 2)
         }
-        var (low, high) = (entries.startIndex, entries.endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].deadline <= deadline { low = middle + 1 } else { high = middle }
-        }
-        entries.insert((deadline, identifier), at: low)
+        heap.append(Entry(deadline: deadline, identifier: identifier))
+        siftUp(heap.count - 1)
     }
 
     /// The earliest deadline.
     ///
     /// It may belong to an ended request, because an unneeded wake-up costs less than a check.
-    var earliest: ContinuousClock.Instant? { entries.first?.deadline }
+    var earliest: ContinuousClock.Instant? { heap.first?.deadline }
 
     /// Removes all entries, once no request is running.
     mutating func removeAll() {
-        entries.removeAll(keepingCapacity: entries.count <= 1024)
+        heap.removeAll(keepingCapacity: heap.count <= 1024)
     }
 
     /// Removes and returns a request whose deadline has passed; it may have ended.
     mutating func popExpired(at now: ContinuousClock.Instant) -> UInt64? {
-        guard let first = entries.first, first.deadline <= now else { return nil }
-        return entries.removeFirst().identifier
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        removeFirst()
+        return first.identifier
+    }
+
+    private mutating func removeFirst() {
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        siftDown(0)
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var child = start
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].deadline < heap[parent].deadline else { return }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var parent = start
+        while true {
+            var smallest = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && heap[child].deadline < heap[smallest].deadline {
+                smallest = child
+            }
+            guard smallest != parent else { return }
+            heap.swapAt(parent, smallest)
+            parent = smallest
+        }
     }
 }

@@ -25,23 +25,23 @@ struct ExchangeTiming {
         if firstByte == nil { firstByte = now }
     }
 
-    /// Returns the timeout that has expired, or the time of the next check, if it's needed before
-    /// something else happens.
+    /// Returns the limit that was exceeded first, or the time of the next check, if it's needed
+    /// before something else happens.
     func check(
         at now: ContinuousClock.Instant,
         limits: HTTPTransportLimits,
+        deadline: ContinuousClock.Instant? = nil,
         isCallersTurn: Bool = false
     ) -> (expired: NetworkError.Timeout.Limit?, next: ContinuousClock.Instant?) {
-        var next: ContinuousClock.Instant?
+        var first: (limit: NetworkError.Timeout.Limit, end: ContinuousClock.Instant)? = deadline.map { (.deadline, $0) }
+        func add(_ limit: NetworkError.Timeout.Limit, _ end: ContinuousClock.Instant) {
+            if first.map({ end < $0.end }) ?? true { first = (limit, end) }
+        }
         if let timeout = limits.firstByteTimeout, let requestSent, !hasFirstByte {
-            guard requestSent + timeout > now else { return (.firstByte, nil) }
-            next = requestSent + timeout
+            add(.firstByte, requestSent + timeout)
         }
-        if let timeout = limits.idleTimeout, let activity {
-            let end = (isCallersTurn ? now : activity) + timeout
-            guard end > now else { return (.idle, nil) }
-            next = min(next ?? end, end)
-        }
-        return (nil, next)
+        if let timeout = limits.idleTimeout, let activity { add(.idle, (isCallersTurn ? now : activity) + timeout) }
+        guard let first, first.end <= now else { return (nil, first?.end) }
+        return (first.limit, nil)
     }
 }

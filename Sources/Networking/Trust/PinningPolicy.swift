@@ -5,7 +5,7 @@ public import Foundation
 /// The client accepts a server if its verified chain contains a certificate with one of the pins,
 /// whatever the kind of key. Pinning adds to the ordinary verification and doesn't replace it
 /// ([RFC 7469](https://www.rfc-editor.org/rfc/rfc7469), whose header field isn't used here).
-public struct PinningPolicy: Hashable, Sendable {
+public struct PinningPolicy: Sendable {
     /// The host's name or address, as passed to the initializer.
     public let domainName: String
     /// A Boolean value that indicates whether the policy also applies to subdomains at any depth.
@@ -93,4 +93,20 @@ public struct PinningPolicy: Hashable, Sendable {
     func covers(_ other: HostName) -> Bool {
         other == host || (includeSubdomains && other.isSubdomain(of: host))
     }
+}
+
+extension PinningPolicy: Hashable {
+    /// Returns a Boolean value that indicates whether two policies are for the same domain,
+    /// regardless of their pins.
+    ///
+    /// - Parameters:
+    ///   - left: A policy.
+    ///   - right: Another policy.
+    /// - Returns: `true` if the domains are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.host == right.host }
+
+    /// Hashes the domain.
+    ///
+    /// - Parameter hasher: The hasher to use.
+    public func hash(into hasher: inout Hasher) { hasher.combine(host) }
 }

@@ -59,6 +59,18 @@ public struct PushedAuthorizationRequest: Sendable, Hashable {
     /// The time when the reference expires, after which the server rejects it.
     public let expiry: ContinuousClock.Instant
 
+    /// Creates a reference from stored values.
+    ///
+    /// - Parameters:
+    ///   - requestURI: The reference: `request_uri`.
+    ///   - clientID: The client's identifier.
+    ///   - expiry: The time when the reference expires.
+    public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
+        self.requestURI = requestURI
+        self.clientID = clientID
+        self.expiry = expiry
+    }
+
     /// Returns the URL to open in the user's browser
     /// ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).
     ///

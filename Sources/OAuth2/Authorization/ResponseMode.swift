@@ -4,7 +4,7 @@
 /// With the modes whose names end in `jwt`, the server signs its response
 /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), so that an attacker can't change or
 /// forge it.
-public struct ResponseMode: Hashable, Sendable {
+public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
     /// The value of the parameter `response_mode`.
     public let name: String
 
@@ -24,4 +24,7 @@ public struct ResponseMode: Hashable, Sendable {
 
     /// A Boolean value that indicates whether the server signs its response.
     package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
+
+    /// The name.
+    public var description: String { name }
 }

@@ -1,6 +1,6 @@
 /// The type of a token that is exchanged, requested or issued
 /// ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)).
-public struct TokenType: Sendable, Hashable {
+public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     /// The URI of the token type.
     public let uri: String
 
@@ -10,6 +10,9 @@ public struct TokenType: Sendable, Hashable {
     public init(_ uri: String) {
         self.uri = uri
     }
+
+    /// The URI.
+    public var description: String { uri }
 
     /// An access token that the same server issued.
     public static let accessToken = Self("urn:ietf:params:oauth:token-type:access_token")

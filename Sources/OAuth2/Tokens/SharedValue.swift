@@ -1,20 +1,20 @@
 import Synchronization
 
 /// A value that copies of a structure, or closures, share.
-final class SharedValue<Value: Sendable>: Sendable {
+package final class SharedValue<Value: Sendable>: Sendable {
     private let mutex: Mutex<Value>
 
-    init(_ value: Value) {
+    package init(_ value: Value) {
         mutex = Mutex(value)
     }
 
-    var value: Value { mutex.withLock { $0 } }
+    package var value: Value { mutex.withLock { $0 } }
 
     /// Replaces the value.
     ///
     /// - Returns: The old value.
     @discardableResult
-    func replace(with new: Value) -> Value {
+    package func replace(with new: Value) -> Value {
         mutex.withLock { value in
             defer { value = new }
             return value

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// OpenSSL's list of certificates that others own: the owner of the list alone.
+/// OpenSSL's list of certificates: the owner of the list, which keeps the certificates alive.
 @safe struct CertificateStack: ~Copyable {
     private let pointer: OpaquePointer?
     private let certificates: [Certificate]

@@ -1,5 +1,5 @@
 /// A hash function.
-package enum HashFunction: Sendable, Hashable, CaseIterable {
+package enum HashFunction: Sendable, Hashable {
     /// MD5 (RFC 1321); broken, only for identifiers that an existing system computes with it.
     case md5
     /// SHA-1 (FIPS 180-4); broken, only for identifiers that an existing system computes with it.

@@ -30,7 +30,7 @@ extension KeyParameters {
 /// The parameters of keys that are strings of bytes of one size
 /// ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)); the name is also OpenSSL's.
 protocol RawKeyCurve: KeyParameters {
-    /// The size of a public key and of a curve's private key in bytes.
+    /// The size of a public key in bytes, and of a curve's private key.
     var keySize: Int { get }
 }
 
@@ -45,7 +45,9 @@ extension RawKeyCurve {
         }
     }
 
-    /// Creates a key pair from its private key bytes, which must have the curve's size.
+    /// Creates a curve's key pair from its private key bytes, which must have the curve's size.
+    ///
+    /// Not for ML-DSA, whose seeds have another size than its public keys.
     func keyPair(_ seed: SecretBytes) throws(CryptoError) -> EVPKey {
         guard seed.count == keySize else {
             throw CryptoError(

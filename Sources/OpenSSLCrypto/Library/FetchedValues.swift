@@ -1,10 +1,8 @@
 /// OpenSSL's objects for some keys, each created once per process.
 struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let results: [Key: Result<Value, CryptoError>]
-    private let make: @Sendable (Key) throws(CryptoError) -> Value
 
-    init(_ keys: [Key], make: @escaping @Sendable (Key) throws(CryptoError) -> Value) {
-        self.make = make
+    init(_ keys: [Key], make: (Key) throws(CryptoError) -> Value) {
         results = Dictionary(
             uniqueKeysWithValues: keys.map { key in (key, Result { () throws(CryptoError) in try make(key) }) }
         )
@@ -13,7 +11,7 @@ struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Returns the object for a key, or throws the error of its creation.
     subscript(key: Key) -> Value {
         get throws(CryptoError) {
-            guard let result = results[key] else { return try make(key) }
+            guard let result = results[key] else { throw CryptoError(.openSSL, "No object exists for \(key)") }
             return try result.get()
         }
     }

@@ -54,10 +54,12 @@ extension SecretBytes {
     /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
     /// the function fails.
     init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
-        unsafe self.init(maximumSize: Int(max(encode(nil), 0))) { buffer, size in
+        let maximumSize = Int(encode(nil))
+        guard maximumSize > 0 else { return nil }
+        unsafe self.init(maximumSize: maximumSize) { buffer, size in
             var start = unsafe buffer
             size = Int(unsafe encode(&start))
-            return size > 0
+            return size > 0 && size <= maximumSize
         }
     }
 }
@@ -76,10 +78,12 @@ extension [UInt8] {
     /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
     /// the function fails.
     init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
-        unsafe self.init(maximumSize: Int(Swift.max(encode(nil), 0))) { buffer, size in
+        let maximumSize = Int(encode(nil))
+        guard maximumSize > 0 else { return nil }
+        unsafe self.init(maximumSize: maximumSize) { buffer, size in
             var start = unsafe buffer
             size = Int(unsafe encode(&start))
-            return size > 0
+            return size > 0 && size <= maximumSize
         }
     }
 }

@@ -19,8 +19,8 @@ package struct MLDSAPublicKey: Sendable {
         verification = try EVPMessageOperation(.verification, with: EVPKey.make(parameters, point: octets))
     }
 
-    /// Returns whether a signature with an empty context is valid for a message; `false` also for
-    /// any other size, or if OpenSSL fails.
+    /// Returns whether a signature with an empty context is valid for a message; `false` also for a
+    /// signature of another size than the parameter set's, or if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == parameters.signatureSize && verification.verify(signature, of: message)
     }

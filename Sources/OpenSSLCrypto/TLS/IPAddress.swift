@@ -7,7 +7,9 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Parses four decimal numbers, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
-        guard let octets = Self.octets(AF_INET, 4, text) ?? Self.octets(AF_INET6, 16, text) else { return nil }
+        // inet_pton ignores anything after a null.
+        guard !text.utf8.contains(0), let octets = Self.octets(AF_INET, 4, text) ?? Self.octets(AF_INET6, 16, text)
+        else { return nil }
         self.octets = octets
     }
 

@@ -105,7 +105,7 @@ public final class SigningKeyRing: Sendable {
     ///     `JWT`.
     /// - Returns: The token.
     /// - Throws: The errors of ``signingKey()``; `TokenError` as `JWTGenerator.token()` does, or
-    ///   with the code `lifetimeTooLong` if the token expires later than `tokenLifetime`
+    ///   with the code `lifetimeTooLong` if the token expires later than ``Options/tokenLifetime``
     ///   from now.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) async throws -> String {
         let payload = try JSONObject(encoding: claims)
@@ -122,7 +122,7 @@ public final class SigningKeyRing: Sendable {
 
     /// Returns the key that signs now, for use with another signer.
     ///
-    /// Get it for each token. Tokens must not live longer than `tokenLifetime`.
+    /// Get it for each token. Tokens must not live longer than ``Options/tokenLifetime``.
     ///
     /// - Returns: The key, with its ID.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable`, `storeFailed`, `storeBusy`,
@@ -190,9 +190,9 @@ public final class SigningKeyRing: Sendable {
     /// Removes a key that has leaked, at once, and lets the next key sign.
     ///
     /// Other hosts stop signing with it when they read the keys again, within
-    /// `pollInterval`. Verifiers reject its tokens, also those that the service has
+    /// ``Options/pollInterval``. Verifiers reject its tokens, also those that the service has
     /// signed, when they fetch the document again: within five minutes if they heed `max-age`, or
-    /// `cacheLifetime`. A host that can't reach the store goes on signing with it.
+    /// ``Options/cacheLifetime``. A host that can't reach the store goes on signing with it.
     ///
     /// - Parameter keyID: The key's ID, the `kid` of its tokens.
     /// - Returns: `true` if the key was removed; `false` if the ring has no key with this ID.

@@ -14,7 +14,15 @@ public struct EncryptionPassword: Sendable {
     /// - Parameter text: The password, 1 to 1024 bytes in UTF-8 and not blank.
     /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
     public init(_ text: String) throws(TokenError) {
-        var octets = Array(text.utf8)
+        try self.init(bytes: text.utf8)
+    }
+
+    /// Creates a password from bytes.
+    ///
+    /// - Parameter bytes: The password, 1 to 1024 bytes and not blank.
+    /// - Throws: ``TokenError`` with the code `weakKey` if it's empty or blank, or `tooLarge`.
+    public init(bytes: some Sequence<UInt8>) throws(TokenError) {
+        var octets = Array(bytes)
         defer { octets.clear() }
         guard !octets.allSatisfy(\.isBlank) else {
             throw TokenError(.weakKey, "the password is empty or blank; check that its variable is set")
@@ -22,7 +30,7 @@ public struct EncryptionPassword: Sendable {
         guard octets.count <= Self.maximumSize else {
             throw TokenError(.tooLarge, "the password has \(octets.count) bytes, but the limit is \(Self.maximumSize)")
         }
-        bytes = SecretBytes(copying: octets.span.octets)
+        self.bytes = SecretBytes(copying: octets.span.octets)
     }
 
     private static let maximumSize = 1_024

@@ -6,8 +6,8 @@ internal import OpenSSLCrypto
 ///
 /// A `JWK` is a document, not yet a key: it can have any `kty`, and keeps members that this package
 /// doesn't know. The numbers are checked when you create a ``SigningKey`` or a ``VerificationKey``
-/// from it. Descriptions and reflections show only the public part; ``members`` has everything.
-/// A property that is set to `nil` removes its member.
+/// from it. Descriptions show only the public part, and reflections nothing; ``members`` has
+/// everything. A property that is set to `nil` removes its member.
 public struct JWK: Sendable, Hashable {
     /// All members, including private ones.
     public var members: JSONObject

@@ -30,19 +30,37 @@ public struct GoogleServiceAccountSource: TokenSource {
     ///
     /// - Parameters:
     ///   - scopes: The scopes of the tokens. The default is `cloud-platform`.
-    ///   - audience: The URL of the only service that accepts the tokens, with a slash, such as
-    ///     `https://storage.googleapis.com/`; it replaces the scopes. The default is `nil`.
     ///   - environment: The variables and clocks.
     /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if the variable or the
     ///   file is missing; `unreadableFile`, `insecureFile` or `tooLarge`; `invalidConfiguration` if
     ///   the file is malformed or of another kind.
     public init(
         scopes: [String] = ["https://www.googleapis.com/auth/cloud-platform"],
-        audience: String? = nil,
         environment: WorkloadEnvironment = WorkloadEnvironment()
     ) throws(WorkloadIdentityError) {
+        try self.init(("scope", scopes.joined(separator: " ")), environment)
+    }
+
+    /// Creates a source of tokens for one service, which can't be used at another.
+    ///
+    /// - Parameters:
+    ///   - audience: The URL of the service with a slash, such as
+    ///     `https://storage.googleapis.com/`.
+    ///   - environment: The variables and clocks.
+    /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:environment:)`` does.
+    public init(
+        audience: String,
+        environment: WorkloadEnvironment = WorkloadEnvironment()
+    ) throws(WorkloadIdentityError) {
+        try self.init(("aud", audience), environment)
+    }
+
+    private init(
+        _ target: (name: String, value: String),
+        _ environment: WorkloadEnvironment
+    ) throws(WorkloadIdentityError) {
         path = try environment.value(of: Self.variable, advice: "set it to the path of a “service_account” file")
-        target = audience.map { ("aud", $0) } ?? ("scope", scopes.joined(separator: " "))
+        self.target = target
         self.environment = environment
         _ = try Self.account(at: path)
     }
@@ -51,7 +69,7 @@ public struct GoogleServiceAccountSource: TokenSource {
     ///
     /// - Parameter requirements: The requirements for the token.
     /// - Returns: A token that expires in an hour.
-    /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:audience:environment:)`` does, or with
+    /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:environment:)`` does, or with
     ///   the code `rejectedToken` if the caller rejects a token of the same second; `TokenError`
     ///   with the code `signingFailed`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {

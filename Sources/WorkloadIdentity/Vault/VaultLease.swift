@@ -1,6 +1,5 @@
 import Foundation
 import OAuth2
-import Synchronization
 import TokenGeneration
 
 /// A client token of Vault with its lease.
@@ -58,9 +57,4 @@ struct VaultLease: Sendable {
         guard isRenewable, let expiry = token.expiry, now < expiry else { return false }
         return requirements.isInBackground || !requirements.isUnwanted(token.value)
     }
-}
-
-/// The lease of the latest token.
-final class LatestVaultLease: Sendable {
-    let lease = Mutex<VaultLease?>(nil)
 }

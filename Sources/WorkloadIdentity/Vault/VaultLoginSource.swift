@@ -2,7 +2,6 @@ public import Foundation
 import FoundationNetworking
 import Networking
 public import OAuth2
-import Synchronization
 import TokenGeneration
 
 /// A token source for Vault or OpenBao that logs in with a platform's token
@@ -34,7 +33,7 @@ public struct VaultLoginSource: TokenSource {
     private let jwt: any TokenSource
     private let namespace: String?
     private let environment: WorkloadEnvironment
-    private let latest = LatestVaultLease()
+    private let latest = SharedValue<VaultLease?>(nil)
 
     /// Creates a source.
     ///
@@ -93,12 +92,12 @@ public struct VaultLoginSource: TokenSource {
     ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = environment.timeSource.now()
-        if let lease = latest.lease.withLock(\.self), lease.isRenewable(at: now, for: requirements) {
+        if let lease = latest.value, lease.isRenewable(at: now, for: requirements) {
             do {
                 return try await renew(lease, for: requirements)
             } catch let error as WorkloadIdentityError where error.code == .platformRejected {
                 // The token was revoked, or can't be renewed after all.
-                latest.lease.withLock { $0 = nil }
+                latest.replace(with: nil)
             }
         }
         let assertion = try await jwt.token(for: TokenRequirements(deadline: requirements.deadline))
@@ -149,7 +148,7 @@ public struct VaultLoginSource: TokenSource {
             environment.timeSource
         )
         let lease = VaultLease(token: token, answer)
-        latest.lease.withLock { $0 = lease }
+        latest.replace(with: lease)
         return lease.token
     }
 
@@ -166,7 +165,7 @@ public struct VaultLoginSource: TokenSource {
             Secret(answer.token) == lease.token.value
         else { throw Self.invalid(endpoint) }
         let renewed = lease.renewed(answer, requested: requested)
-        latest.lease.withLock { $0 = renewed }
+        latest.replace(with: renewed)
         return renewed.token
     }
 

@@ -26,9 +26,6 @@ extension JWEAlgorithm: NamedValue {
         }
         self = algorithm
     }
-
-    /// A Boolean value that indicates whether the key is a password.
-    var usesPassword: Bool { rawValue.hasPrefix("PBES2-") }
 }
 
 extension JWEEncryption: NamedValue {

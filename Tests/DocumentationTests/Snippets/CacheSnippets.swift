@@ -19,14 +19,22 @@ struct CacheSnippets {
     }
 
     @Test("Separates users by an API key")
-    func keys() {
+    func keys() async throws {
         var options = NetworkClient.Options()
         options.redirects = .follow.protecting("X-Api-Key")
         let client = NetworkClient(
             interceptors: [CacheInterceptor()],
             options: options
         )
-        #expect(client.interceptors.count == 1)
+        try await withLoopbackServer { server in
+            server.on(.get, "/", .text("a", headers: ["Cache-Control": "private, max-age=60"]))
+            for key in ["one", "two", "one"] {
+                var request = URLRequest(url: server.url(for: "/"))
+                request.setValue(key, forHTTPHeaderField: "X-Api-Key")
+                _ = try await client.data(for: request)
+            }
+            #expect(server.requests.count == 2)
+        }
     }
 
     @Test("Revalidates a stored response")

@@ -33,6 +33,16 @@ struct GrantHandlerTests {
         }
     }
 
+    @Test("Keeps the spelling of the redirect URI's query")
+    func spelling() async throws {
+        try await withPeer { peer in
+            let place = "https://app.example/callback?flag&x=a%20b&next=/home"
+            peer.server.register(.init(id: "spelled", authentication: .none, redirectURIs: [place], scopes: ["read"]))
+            let location = try await visit(peer, ["client_id": "spelled", "redirect_uri": place]).location
+            #expect(location?.hasPrefix(place + "&code=") == true)
+        }
+    }
+
     @Test("Doesn't redirect for an unknown client or to an unregistered URI")
     func strangers() async throws {
         try await withPeer { peer in

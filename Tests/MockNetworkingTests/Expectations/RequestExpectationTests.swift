@@ -190,4 +190,17 @@ struct RequestExpectationTests {
         #expect(try await complaint(both, request(headers: ["traceparent": "1"])) == "")
         #expect(try await complaint(both, request()).contains("doesn't satisfy “has a trace”"))
     }
+
+    @Test("A closure isn't called for a request that already differs")
+    func closureAfterDifference() async throws {
+        let transport = MockTransport()
+        let expectation = RequestExpectation(.post, Self.users).and("is a post") { request in
+            #expect(request.method == .post)
+            return true
+        }
+        transport.expect(expectation, .status(204))
+        transport.expect(RequestExpectation(.get, Self.users), .status(200))
+        #expect(try await transport.send(request(.get), limits: .init()).status == 200)
+        #expect(try await transport.send(request(), limits: .init()).status == 204)
+    }
 }

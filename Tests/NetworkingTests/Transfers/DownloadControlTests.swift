@@ -137,6 +137,19 @@ struct DownloadControlTests {
         }
     }
 
+    @Test("A transport's cancellation handler can read the download's progress")
+    func progressInHandler() async throws {
+        try await DownloadBench.with { bench async throws in
+            let transport = WaitingTransport()
+            let download = NetworkClient(transport: transport).download(bench.url, to: bench.target)
+            transport.state.withLock { $0.download = download }
+            #expect(try await eventually { transport.state.withLock(\.isSending) })
+            _ = await download.cancel()
+            #expect(transport.state.withLock { $0.seen } == [.running])
+            transport.state.withLock { $0.download = nil }
+        }
+    }
+
     @Test("Releasing the handle cancels the download and keeps the part")
     func dropped() async throws {
         try await DownloadBench.with { bench async throws in
@@ -241,5 +254,27 @@ struct DownloadControlTests {
             }
             #expect(isMonotonous && last == 2 << 20)
         }
+    }
+}
+
+/// A transport that waits until it's canceled, and then reads the progress of a download.
+private final class WaitingTransport: HTTPTransport {
+    struct State {
+        var download: Download?
+        var isSending = false
+        var seen: [TransferProgress.State] = []
+    }
+
+    let state = Mutex(State())
+
+    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+        try await withTaskCancellationHandler {
+            state.withLock { $0.isSending = true }
+            try await Task.sleep(for: .seconds(300))
+        } onCancel: {
+            let download = state.withLock(\.download)
+            if let phase = download?.currentProgress.state { state.withLock { $0.seen.append(phase) } }
+        }
+        throw NetworkError(.cancelled, "canceled")
     }
 }

@@ -11,12 +11,24 @@ struct ExchangeTimingTests {
         var next: Duration?
     }
 
-    private func check(_ timing: ExchangeTiming, after seconds: Int, firstByte: Int? = nil, idle: Int? = nil) -> Check {
+    private func check(
+        _ timing: ExchangeTiming,
+        after seconds: Int,
+        firstByte: Int? = nil,
+        idle: Int? = nil,
+        deadline: Int? = nil,
+        isCallersTurn: Bool = false
+    ) -> Check {
         let limits = HTTPTransportLimits(
             firstByteTimeout: firstByte.map { .seconds($0) },
             idleTimeout: idle.map { .seconds($0) }
         )
-        let (expired, next) = timing.check(at: start + .seconds(seconds), limits: limits)
+        let (expired, next) = timing.check(
+            at: start + .seconds(seconds),
+            limits: limits,
+            deadline: deadline.map { start + .seconds($0) },
+            isCallersTurn: isCallersTurn
+        )
         return Check(expired: expired, next: next.map { $0 - start })
     }
 
@@ -27,9 +39,29 @@ struct ExchangeTimingTests {
         #expect(check(timing, after: 1_000_000) == Check())
     }
 
-    @Test("Applies no timeout while the request is queued")
+    @Test("Applies only the deadline while the request is queued")
     func queued() {
         #expect(check(ExchangeTiming(), after: 9, firstByte: 1, idle: 1) == Check())
+        #expect(check(ExchangeTiming(), after: 9, firstByte: 1, idle: 1, deadline: 10) == Check(next: .seconds(10)))
+        #expect(check(ExchangeTiming(), after: 10, firstByte: 1, idle: 1, deadline: 10) == Check(expired: .deadline))
+    }
+
+    @Test("Reports the limit that was exceeded first")
+    func several() {
+        var timing = ExchangeTiming()
+        timing.begin(at: start, isWhole: true)
+        #expect(check(timing, after: 1, firstByte: 3, idle: 2, deadline: 4) == Check(next: .seconds(2)))
+        #expect(check(timing, after: 60, firstByte: 3, idle: 2, deadline: 4) == Check(expired: .idle))
+        #expect(check(timing, after: 60, firstByte: 2, idle: 3, deadline: 4) == Check(expired: .firstByte))
+        #expect(check(timing, after: 60, firstByte: 3, idle: 4, deadline: 2) == Check(expired: .deadline))
+    }
+
+    @Test("Starts the idle timeout when the caller has taken the body")
+    func callersTurn() {
+        var timing = ExchangeTiming()
+        timing.begin(at: start, isWhole: true)
+        #expect(check(timing, after: 9, idle: 2, isCallersTurn: true) == Check(next: .seconds(11)))
+        #expect(check(timing, after: 9, idle: 2) == Check(expired: .idle))
     }
 
     @Test("Counts the first-byte timeout from the end of the request until the header arrives")

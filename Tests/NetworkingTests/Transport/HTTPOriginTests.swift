@@ -30,7 +30,7 @@ struct HTTPOriginTests {
             ("http://localhost/", true), ("http://api.localhost/", true), ("http://127.0.0.53/", true),
             ("http://[::1]/", true), ("http://127.0.0.1.example.org/", false), ("http://localhost.example.org/", false),
             ("http://10.0.0.1/", false), ("http://127.0.0.0.1/", false), ("http://127.0.0.256/", false),
-            ("http://127.0.1/", false),
+            ("http://127.0.1/", false), ("http://127.0.0.1%00.evil.example/", false), ("http://127.0.0.001/", false),
         ]
     )
     func loopback(_ url: String, _ isLoopback: Bool) throws {

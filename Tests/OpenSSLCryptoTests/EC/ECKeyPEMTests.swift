@@ -109,29 +109,22 @@ import Testing
     }
 
     @Test(
-        "Rejects keys of another kind",
-        arguments: [
-            KeyPEM.rsaPKCS8, KeyPEM.rsaPKCS1, KeyPEM.rsaSPKI, KeyPEM.ed25519PKCS8, TestPEM.certificate,
-            TestKey.p256.spki,
-        ]
+        "Rejects public keys and certificates as private keys",
+        arguments: [KeyPEM.rsaSPKI, TestPEM.certificate, TestKey.p256.spki]
     )
     func wrongKind(pem: String) {
         #expect(code { _ = try ECPrivateKey(pem: pem) } == .wrongKeyType)
     }
 
     @Test(
-        "Rejects private keys and other kinds as public keys",
-        arguments: [
-            TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, KeyPEM.rsaSPKI, KeyPEM.rsaPKCS8,
-        ]
+        "Rejects private keys as public keys",
+        arguments: [TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, KeyPEM.rsaPKCS8]
     )
     func wrongPublicKind(pem: String) {
         #expect(code { _ = try ECPublicKey(pem: pem) } == .wrongKeyType)
     }
 
-    @Test("Names the algorithm of a rejected key") func namedAlgorithm() throws {
-        #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.rsaPKCS8) }).message.contains("RSA"))
-        #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.ed25519PKCS8) }).message.contains("Ed25519"))
+    @Test("Names the label of a rejected key") func namedLabel() throws {
         #expect(try #require(error { _ = try ECPrivateKey(pem: TestKey.p256.spki) }).message.contains("PUBLIC KEY"))
     }
 

@@ -103,8 +103,7 @@ final class URLSessionExchange {
         let limits = submission.limits
         let isBeyondDeadline = timing.hasFirstByte && limits.streamsBody && limits.deadlineEndsWithHeader
         let deadline = isBeyondDeadline ? nil : limits.deadline
-        let isLate = deadline.map { $0 <= now } ?? false
-        let (expired, next) = isLate ? (.deadline, nil) : timing.check(at: now, limits: limits)
+        let (expired, next) = timing.check(at: now, limits: limits, deadline: deadline)
         let failure = expired.map { limit in
             NetworkError.timedOut(
                 limit,
@@ -113,7 +112,7 @@ final class URLSessionExchange {
                 submission.origin
             )
         }
-        return (failure, [deadline, next].compactMap(\.self).min())
+        return (failure, next)
     }
 
     /// Returns the error for URLSession's result, or `nil` for success.

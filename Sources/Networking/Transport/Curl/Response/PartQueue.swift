@@ -24,7 +24,7 @@ struct PartQueue {
             if slice.count < parts[first].count {
                 parts[first] = parts[first].dropFirst(slice.count)
             } else {
-                // A slice keeps what is in front of it, so release the part.
+                // The slice of parts would keep removed elements in memory, so release the part.
                 parts[first] = Data()
                 parts.removeFirst()
             }

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The trusted certificates for verifying TLS peers: the owner of an `X509_STORE`.
+/// The trusted certificates for verifying chains: the owner of an `X509_STORE`.
 ///
 /// A value can serve any number of connections.
 // reason: the pointer is set once, an X509_STORE has its own lock, and its reference count is
@@ -26,6 +26,7 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         guard let store = unsafe X509_STORE_new() else { throw CryptoError(failed: "X509_STORE_new", "No memory") }
         unsafe self.store = store
+        // Without this flag, a chain must end in a self-signed certificate.
         if trustsIntermediates { unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         for root in roots {
             guard unsafe root.x509.withPointer({ unsafe X509_STORE_add_cert(store, $0) }) == 1 else {
