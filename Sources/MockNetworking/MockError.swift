@@ -26,46 +26,31 @@ public struct MockError: Error, Sendable {
 
 extension MockError {
     /// The kind of a mock error.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
-            case unexpectedRequest, noRedirect
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
         /// The operating system refused a socket, thread or descriptor that a server needs.
-        public static var cannotStart: Self { Self(.cannotStart) }
+        case cannotStart
         /// A certificate can't be created or read, or its key doesn't match; the message and the
         /// cause explain why.
-        public static var cannotIssueCertificate: Self { Self(.cannotIssueCertificate) }
+        case cannotIssueCertificate
         /// The connection ended or the server was stopped before everything was written.
-        public static var connectionClosed: Self { Self(.connectionClosed) }
+        case connectionClosed
         /// A server didn't redirect the browser.
-        public static var noRedirect: Self { Self(.noRedirect) }
+        case noRedirect
         /// The script has no response left for a request.
-        public static var scriptExhausted: Self { Self(.scriptExhausted) }
+        case scriptExhausted
         /// A request differs from all expectations or arrived too often; the message describes the
         /// difference.
-        public static var unexpectedRequest: Self { Self(.unexpectedRequest) }
+        case unexpectedRequest
+
+        /// A name from a fixed set, suitable as a metric label.
+        public var description: String { rawValue }
     }
 }
 
 extension MockError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code, regardless of
     /// messages and causes.
-    ///
-    /// - Parameters:
-    ///   - left: An error.
-    ///   - right: Another error.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

@@ -61,59 +61,44 @@ public struct AccessRefusal: Error, Sendable {
 
 extension AccessRefusal {
     /// The reason for a rejection.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case noToken, malformedRequest, invalidToken, invalidProof, nonceNeeded
-            case insufficientScope, insufficientAuthentication, undecided
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
+        /// The request has no access token.
+        case noToken
+        /// The request has several access tokens or a malformed one: `invalid_request`.
+        case malformedRequest
+        /// The token is invalid, or meant for another server or sender: `invalid_token`.
+        case invalidToken
+        /// The DPoP proof is missing or invalid: `invalid_dpop_proof`.
+        case invalidProof
+        /// The DPoP proof needs the nonce in the response: `use_dpop_nonce`.
+        case nonceNeeded
+        /// The token has insufficient scope: `insufficient_scope`.
+        case insufficientScope
+        /// The user must authenticate again, or more strongly: `insufficient_user_authentication`.
+        case insufficientAuthentication
+        /// The token couldn't be verified for a reason on the server's side.
+        ///
+        /// The keys, the introspection endpoint or the status list are unreachable, or the replay
+        /// cache is full.
+        case undecided
 
         /// A name from a bounded set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
+        public var description: String { rawValue }
 
         var status: Int {
-            switch wrapped {
+            switch self {
             case .noToken, .invalidToken, .invalidProof, .nonceNeeded, .insufficientAuthentication: 401
             case .malformedRequest: 400
             case .insufficientScope: 403
             case .undecided: 503
             }
         }
-
-        /// The request has no access token.
-        public static var noToken: Self { Self(.noToken) }
-        /// The request has several access tokens or a malformed one: `invalid_request`.
-        public static var malformedRequest: Self { Self(.malformedRequest) }
-        /// The token is invalid, or meant for another server or sender: `invalid_token`.
-        public static var invalidToken: Self { Self(.invalidToken) }
-        /// The DPoP proof is missing or invalid: `invalid_dpop_proof`.
-        public static var invalidProof: Self { Self(.invalidProof) }
-        /// The DPoP proof needs the nonce in the response: `use_dpop_nonce`.
-        public static var nonceNeeded: Self { Self(.nonceNeeded) }
-        /// The token has insufficient scope: `insufficient_scope`.
-        public static var insufficientScope: Self { Self(.insufficientScope) }
-        /// The user must authenticate again, or more strongly: `insufficient_user_authentication`.
-        public static var insufficientAuthentication: Self { Self(.insufficientAuthentication) }
-        /// The token couldn't be verified for a reason on the server's side.
-        ///
-        /// The keys, the introspection endpoint or the status list are unreachable, or the replay
-        /// cache is full.
-        public static var undecided: Self { Self(.undecided) }
     }
 }
 
 extension AccessRefusal: Equatable {
     /// Returns a Boolean value that indicates whether two refusals have the same code.
-    ///
-    /// - Parameters:
-    ///   - left: A refusal.
-    ///   - right: Another refusal.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

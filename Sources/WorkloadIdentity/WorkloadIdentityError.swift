@@ -55,60 +55,44 @@ extension WorkloadIdentityError {
     }
 
     /// The kind of failure.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case notConfigured, unreadableFile, insecureFile, tooLarge, malformedToken, wrongAudience, expiredToken
-            case rejectedToken, insecureEndpoint, platformUnavailable, platformRejected, invalidResponse
-            case ambiguousIdentity, invalidConfiguration
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
+        /// The platform doesn't offer the credential here: a variable or a file is missing.
+        case notConfigured
+        /// The file exists but can't be read.
+        case unreadableFile
+        /// Other users can replace the file's content.
+        case insecureFile
+        /// The file, variable or response is larger than 64 KiB.
+        case tooLarge
+        /// The file, variable or response doesn't contain a token of the expected form.
+        case malformedToken
+        /// The token is for another audience than the configured one.
+        case wrongAudience
+        /// The token has expired.
+        case expiredToken
+        /// The server rejected the token, and the platform hasn't replaced it yet.
+        case rejectedToken
+        /// The platform's endpoint isn't a URL to which a credential may be sent.
+        case insecureEndpoint
+        /// The platform's endpoint couldn't be reached, is overloaded or failed.
+        case platformUnavailable
+        /// The platform's endpoint rejected the request.
+        case platformRejected
+        /// The response isn't one of the platform's endpoint.
+        case invalidResponse
+        /// The machine has several identities, and the configuration doesn't choose one.
+        case ambiguousIdentity
+        /// The platform's configuration file is malformed, or requires what isn't supported.
+        case invalidConfiguration
 
         /// A name from a bounded set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
-        /// The platform doesn't offer the credential here: a variable or a file is missing.
-        public static var notConfigured: Self { Self(.notConfigured) }
-        /// The file exists but can't be read.
-        public static var unreadableFile: Self { Self(.unreadableFile) }
-        /// Other users can replace the file's content.
-        public static var insecureFile: Self { Self(.insecureFile) }
-        /// The file, variable or response is larger than 64 KiB.
-        public static var tooLarge: Self { Self(.tooLarge) }
-        /// The file, variable or response doesn't contain a token of the expected form.
-        public static var malformedToken: Self { Self(.malformedToken) }
-        /// The token is for another audience than the configured one.
-        public static var wrongAudience: Self { Self(.wrongAudience) }
-        /// The token has expired.
-        public static var expiredToken: Self { Self(.expiredToken) }
-        /// The server rejected the token, and the platform hasn't replaced it yet.
-        public static var rejectedToken: Self { Self(.rejectedToken) }
-        /// The platform's endpoint isn't a URL to which a credential may be sent.
-        public static var insecureEndpoint: Self { Self(.insecureEndpoint) }
-        /// The platform's endpoint couldn't be reached, is overloaded or failed.
-        public static var platformUnavailable: Self { Self(.platformUnavailable) }
-        /// The platform's endpoint rejected the request.
-        public static var platformRejected: Self { Self(.platformRejected) }
-        /// The response isn't one of the platform's endpoint.
-        public static var invalidResponse: Self { Self(.invalidResponse) }
-        /// The machine has several identities, and the configuration doesn't choose one.
-        public static var ambiguousIdentity: Self { Self(.ambiguousIdentity) }
-        /// The platform's configuration file is malformed, or requires what isn't supported.
-        public static var invalidConfiguration: Self { Self(.invalidConfiguration) }
+        public var description: String { rawValue }
     }
 }
 
 extension WorkloadIdentityError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
-    ///
-    /// - Parameters:
-    ///   - left: An error.
-    ///   - right: Another error.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

@@ -62,33 +62,80 @@ public struct NetworkError: ErrorWithCode, Sendable {
 
 extension NetworkError {
     /// The kind of a ``NetworkError``.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
-            case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
-            case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
-            case proxyAuthenticationRequired
-            case tooManyRedirects, redirectRefused
-            case decoding, noData, notRecorded, rateLimited, circuitOpen
-            case cannotUseFile, fileExists, transferInProgress, rangeMismatch, digestMismatch, bodyNotReplayable
-            case invalidField, digestMissing, digestUnverifiable
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// Creates a code from its name in a recording.
-        init?(name: String) {
-            guard let wrapped = Wrapped(rawValue: name) else { return nil }
-            self.wrapped = wrapped
-        }
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
+        /// The request's URL, method or a header field is malformed; nothing was sent.
+        case invalidRequest
+        /// An interceptor or authenticator failed to prepare the request; nothing was sent.
+        ///
+        /// The error's ``NetworkError/cause`` has the reason.
+        case requestNotMade
+        /// The task was cancelled.
+        case cancelled
+        /// A time limit was exceeded; see ``NetworkError/timeout``.
+        case timedOut
+        /// The host name couldn't be resolved.
+        case cannotResolveHost
+        /// The connection to the host or the proxy couldn't be established.
+        case cannotConnect
+        /// The proxy requires other credentials
+        /// ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
+        case proxyAuthenticationRequired
+        /// The connection closed before the response was complete.
+        case connectionLost
+        /// The TLS handshake failed or the peer isn't trusted; see ``NetworkError/tlsFailure``.
+        case tls
+        /// The peer's response isn't well-formed HTTP, or isn't the requested event stream.
+        case invalidResponse
+        /// The response's body exceeds the caller's limit.
+        case bodyTooLarge
+        /// The client has no ``AuthenticationProvider`` for an authorized request.
+        case authenticationProviderNotPresent
+        /// The token-exchange endpoint's 2xx response isn't a token response.
+        case unableToDecodeServiceTokenResponse
+        /// The transport isn't usable in this process; for example, libcurl is missing or too old.
+        case transportUnavailable
+        /// The client or transport was closed.
+        case closed
+        /// The response couldn't be decoded; the cause is a ``DecodingFailure``.
+        case decoding
+        /// The response has no body to decode a model from.
+        case noData
+        /// A ``ReplayTransport`` has no response for the request.
+        case notRecorded
+        /// A ``RateLimiter`` would delay the request past its deadline; nothing was sent.
+        case rateLimited
+        /// A ``CircuitBreaker`` blocks requests to a failing server; nothing was sent.
+        case circuitOpen
+        /// A transfer's file can't be read or written, as on a full disk; the cause is a
+        /// `POSIXError`.
+        case cannotUseFile
+        /// The target file exists, and the download doesn't replace files.
+        case fileExists
+        /// Another transfer, possibly in another process, is writing the same file.
+        case transferInProgress
+        /// The server sent a different range of the resource than requested.
+        case rangeMismatch
+        /// The received bytes, or the bytes to send, don't match their digest.
+        case digestMismatch
+        /// A response lacks a required digest.
+        case digestMissing
+        /// A digest can't be verified, because the content was decoded while it was received.
+        case digestUnverifiable
+        /// An upload's source can be read only once and has already been read.
+        case bodyNotReplayable
+        /// A structured field is malformed, exceeds its limits or can't be serialized.
+        case invalidField
+        /// A failure of the transport without a more specific code; the message has the details.
+        case unknown
+        /// The redirects exceed the limit of the ``RedirectPolicy`` or form a loop.
+        case tooManyRedirects
+        /// The ``RedirectPolicy`` or a security rule forbids the redirect's target.
+        case redirectRefused
 
         /// The value of ``NetworkError/errorCode``.
         var number: Int {
-            switch wrapped {
+            switch self {
             case .invalidRequest: -1000
             case .requestNotMade: -1012
             case .cancelled: -999
@@ -118,7 +165,7 @@ extension NetworkError {
 
         /// A Boolean value that indicates whether the failure precedes the sending.
         fileprivate var isBeforeRequest: Bool {
-            switch wrapped {
+            switch self {
             case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,
                 .circuitOpen:
                 true
@@ -127,76 +174,7 @@ extension NetworkError {
         }
 
         /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
-        /// The request's URL, method or a header field is malformed; nothing was sent.
-        public static var invalidRequest: Self { Self(.invalidRequest) }
-        /// An interceptor or authenticator failed to prepare the request; nothing was sent.
-        ///
-        /// The error's ``NetworkError/cause`` has the reason.
-        public static var requestNotMade: Self { Self(.requestNotMade) }
-        /// The task was cancelled.
-        public static var cancelled: Self { Self(.cancelled) }
-        /// A time limit was exceeded; see ``NetworkError/timeout``.
-        public static var timedOut: Self { Self(.timedOut) }
-        /// The host name couldn't be resolved.
-        public static var cannotResolveHost: Self { Self(.cannotResolveHost) }
-        /// The connection to the host or the proxy couldn't be established.
-        public static var cannotConnect: Self { Self(.cannotConnect) }
-        /// The proxy requires other credentials
-        /// ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
-        public static var proxyAuthenticationRequired: Self { Self(.proxyAuthenticationRequired) }
-        /// The connection closed before the response was complete.
-        public static var connectionLost: Self { Self(.connectionLost) }
-        /// The TLS handshake failed or the peer isn't trusted; see ``NetworkError/tlsFailure``.
-        public static var tls: Self { Self(.tls) }
-        /// The peer's response isn't well-formed HTTP, or isn't the requested event stream.
-        public static var invalidResponse: Self { Self(.invalidResponse) }
-        /// The response's body exceeds the caller's limit.
-        public static var bodyTooLarge: Self { Self(.bodyTooLarge) }
-        /// The client has no ``AuthenticationProvider`` for an authorized request.
-        public static var authenticationProviderNotPresent: Self { Self(.authenticationProviderNotPresent) }
-        /// The token-exchange endpoint's 2xx response isn't a token response.
-        public static var unableToDecodeServiceTokenResponse: Self { Self(.unableToDecodeServiceTokenResponse) }
-        /// The transport isn't usable in this process; for example, libcurl is missing or too old.
-        public static var transportUnavailable: Self { Self(.transportUnavailable) }
-        /// The client or transport was closed.
-        public static var closed: Self { Self(.closed) }
-        /// The response couldn't be decoded; the cause is a ``DecodingFailure``.
-        public static var decoding: Self { Self(.decoding) }
-        /// The response has no body to decode a model from.
-        public static var noData: Self { Self(.noData) }
-        /// A ``ReplayTransport`` has no response for the request.
-        public static var notRecorded: Self { Self(.notRecorded) }
-        /// A ``RateLimiter`` would delay the request past its deadline; nothing was sent.
-        public static var rateLimited: Self { Self(.rateLimited) }
-        /// A ``CircuitBreaker`` blocks requests to a failing server; nothing was sent.
-        public static var circuitOpen: Self { Self(.circuitOpen) }
-        /// A transfer's file can't be read or written, as on a full disk; the cause is a
-        /// `POSIXError`.
-        public static var cannotUseFile: Self { Self(.cannotUseFile) }
-        /// The target file exists, and the download doesn't replace files.
-        public static var fileExists: Self { Self(.fileExists) }
-        /// Another transfer, possibly in another process, is writing the same file.
-        public static var transferInProgress: Self { Self(.transferInProgress) }
-        /// The server sent a different range of the resource than requested.
-        public static var rangeMismatch: Self { Self(.rangeMismatch) }
-        /// The received bytes, or the bytes to send, don't match their digest.
-        public static var digestMismatch: Self { Self(.digestMismatch) }
-        /// A response lacks a required digest.
-        public static var digestMissing: Self { Self(.digestMissing) }
-        /// A digest can't be verified, because the content was decoded while it was received.
-        public static var digestUnverifiable: Self { Self(.digestUnverifiable) }
-        /// An upload's source can be read only once and has already been read.
-        public static var bodyNotReplayable: Self { Self(.bodyNotReplayable) }
-        /// A structured field is malformed, exceeds its limits or can't be serialized.
-        public static var invalidField: Self { Self(.invalidField) }
-        /// A failure of the transport without a more specific code; the message has the details.
-        public static var unknown: Self { Self(.unknown) }
-        /// The redirects exceed the limit of the ``RedirectPolicy`` or form a loop.
-        public static var tooManyRedirects: Self { Self(.tooManyRedirects) }
-        /// The ``RedirectPolicy`` or a security rule forbids the redirect's target.
-        public static var redirectRefused: Self { Self(.redirectRefused) }
+        public var description: String { rawValue }
     }
 }
 
@@ -207,11 +185,6 @@ extension NetworkError {
 
 extension NetworkError: Equatable {
     /// Returns whether two errors have the same code, ignoring messages and causes.
-    ///
-    /// - Parameters:
-    ///   - left: An error.
-    ///   - right: Another error.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

@@ -91,7 +91,7 @@ public final class ReplayTransport: HTTPTransport {
     {
         let name = name(entry)
         guard entry.response.status > 0 else {
-            let code = entry.response._error.flatMap(NetworkError.Code.init(name:)) ?? .unknown
+            let code = entry.response._error.flatMap(NetworkError.Code.init(rawValue:)) ?? .unknown
             throw NetworkError(code, "the recorded request \(name) failed")
         }
         guard let body = entry.response.content.octets else {

@@ -25,63 +25,47 @@ public struct TrustConfigurationError: Error, Sendable {
 
 extension TrustConfigurationError {
     /// The kind of a trust configuration error.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case invalidDomainName, emptyPins, invalidPins, duplicatePins, missingBackupPin, emptyPolicies
-            case duplicatePolicies, unreadableFile, malformedCertificate, malformedKey, unsupportedKey, keyMismatch
-            case passwordRequired, incorrectPassword, cryptography
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
+        /// A pinning policy's domain is empty, or neither a host name nor an address.
+        case invalidDomainName
+        /// A pinning policy has no pins.
+        case emptyPins
+        /// Pins aren't 32 bytes in base64; ``TrustConfigurationError/pins`` lists them.
+        case invalidPins
+        /// The same pin occurs more than once, perhaps in different spellings.
+        case duplicatePins
+        /// A pinning policy has only one pin, so losing that key makes the host unreachable.
+        case missingBackupPin
+        /// An evaluator doesn't have any pinning policies.
+        case emptyPolicies
+        /// An evaluator has two pinning policies for the same domain.
+        case duplicatePolicies
+        /// A file or folder can't be read.
+        case unreadableFile
+        /// The input isn't a certificate or PKCS#12 file, or doesn't contain any certificates.
+        case malformedCertificate
+        /// The input isn't a private key.
+        case malformedKey
+        /// A private key's kind or size isn't supported.
+        case unsupportedKey
+        /// The private key doesn't match the certificate.
+        case keyMismatch
+        /// The private key is encrypted, but no password was given.
+        case passwordRequired
+        /// The password is wrong, or the encrypted data is damaged.
+        case incorrectPassword
+        /// OpenSSL failed or doesn't support an algorithm; the message contains OpenSSL's reasons.
+        case cryptography
 
         /// A name from a fixed set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
-        /// A pinning policy's domain is empty, or neither a host name nor an address.
-        public static var invalidDomainName: Self { Self(.invalidDomainName) }
-        /// A pinning policy has no pins.
-        public static var emptyPins: Self { Self(.emptyPins) }
-        /// Pins aren't 32 bytes in base64; ``TrustConfigurationError/pins`` lists them.
-        public static var invalidPins: Self { Self(.invalidPins) }
-        /// The same pin occurs more than once, perhaps in different spellings.
-        public static var duplicatePins: Self { Self(.duplicatePins) }
-        /// A pinning policy has only one pin, so losing that key makes the host unreachable.
-        public static var missingBackupPin: Self { Self(.missingBackupPin) }
-        /// An evaluator doesn't have any pinning policies.
-        public static var emptyPolicies: Self { Self(.emptyPolicies) }
-        /// An evaluator has two pinning policies for the same domain.
-        public static var duplicatePolicies: Self { Self(.duplicatePolicies) }
-        /// A file or folder can't be read.
-        public static var unreadableFile: Self { Self(.unreadableFile) }
-        /// The input isn't a certificate or PKCS#12 file, or doesn't contain any certificates.
-        public static var malformedCertificate: Self { Self(.malformedCertificate) }
-        /// The input isn't a private key.
-        public static var malformedKey: Self { Self(.malformedKey) }
-        /// A private key's kind or size isn't supported.
-        public static var unsupportedKey: Self { Self(.unsupportedKey) }
-        /// The private key doesn't match the certificate.
-        public static var keyMismatch: Self { Self(.keyMismatch) }
-        /// The private key is encrypted, but no password was given.
-        public static var passwordRequired: Self { Self(.passwordRequired) }
-        /// The password is wrong, or the encrypted data is damaged.
-        public static var incorrectPassword: Self { Self(.incorrectPassword) }
-        /// OpenSSL failed or doesn't support an algorithm; the message contains OpenSSL's reasons.
-        public static var cryptography: Self { Self(.cryptography) }
+        public var description: String { rawValue }
     }
 }
 
 extension TrustConfigurationError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code, regardless of
     /// messages, pins and causes.
-    ///
-    /// - Parameters:
-    ///   - left: An error.
-    ///   - right: Another error.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

@@ -118,105 +118,86 @@ extension OAuth2Error: UnchangedTokenError {
 
 extension OAuth2Error {
     /// The kind of failure.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
-            case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
-            case assertionFailed, grantFailed, storeFailed, storeBusy, storeUnavailable, storeDamaged, storeTooNew
-            case malformedRequest, stateMismatch, authorizationDenied, authorizationExpired, receiverFailed
-            case stepUpRequired, insufficientScope, missingNonce, repeatedNonce, tooManyNonces, proofRejected
-            case invalidIssuer, issuerMismatch, endpointMissing, subjectMismatch, accessTokenRejected
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// A name from a bounded set, suitable as a metric label.
-        public var description: String { wrapped.rawValue }
-
+    @nonexhaustive
+    public enum Code: String, Sendable, CustomStringConvertible {
         /// The token endpoint denied the request; a changed request may succeed.
-        public static var requestRejected: Self { Self(.requestRejected) }
+        case requestRejected
         /// The token endpoint rejected the client's authentication.
-        public static var invalidClient: Self { Self(.invalidClient) }
+        case invalidClient
         /// The grant has ended, and the user must authenticate again.
-        public static var reauthenticationRequired: Self { Self(.reauthenticationRequired) }
+        case reauthenticationRequired
         /// The token endpoint is overloaded or failing; a later request may succeed.
-        public static var serverTransient: Self { Self(.serverTransient) }
+        case serverTransient
         /// The token endpoint couldn't be reached or didn't respond in time.
-        public static var serverUnreachable: Self { Self(.serverUnreachable) }
+        case serverUnreachable
         /// The token endpoint's response isn't an OAuth 2 response.
-        public static var protocolViolation: Self { Self(.protocolViolation) }
+        case protocolViolation
         /// The token endpoint issued a token of an unsupported type.
-        public static var unsupportedTokenType: Self { Self(.unsupportedTokenType) }
+        case unsupportedTokenType
         /// A token or client credential would have been sent without TLS.
-        public static var insecureTransport: Self { Self(.insecureTransport) }
+        case insecureTransport
         /// The resource rejected a token issued for this very request.
-        public static var freshTokenRejected: Self { Self(.freshTokenRejected) }
+        case freshTokenRejected
         /// The resource rejects tokens as fast as they are refreshed.
-        public static var excessiveRefresh: Self { Self(.excessiveRefresh) }
+        case excessiveRefresh
         /// The client's assertion, or other proof of its identity, couldn't be created.
-        public static var assertionFailed: Self { Self(.assertionFailed) }
+        case assertionFailed
         /// The grant couldn't create its token request.
-        public static var grantFailed: Self { Self(.grantFailed) }
+        case grantFailed
         /// The token store failed.
-        public static var storeFailed: Self { Self(.storeFailed) }
+        case storeFailed
         /// The token store was locked for as long as getting a token may take.
-        public static var storeBusy: Self { Self(.storeBusy) }
+        case storeBusy
         /// The token store didn't respond in time; the token endpoint isn't involved.
-        public static var storeUnavailable: Self { Self(.storeUnavailable) }
+        case storeUnavailable
         /// The contents of the token store are corrupt or encrypted with another key.
-        public static var storeDamaged: Self { Self(.storeDamaged) }
+        case storeDamaged
         /// The contents of the token store were written by a newer version of this package.
-        public static var storeTooNew: Self { Self(.storeTooNew) }
+        case storeTooNew
         /// The request is malformed and wasn't sent.
-        public static var malformedRequest: Self { Self(.malformedRequest) }
+        case malformedRequest
         /// The authorization response belongs to another request.
-        public static var stateMismatch: Self { Self(.stateMismatch) }
+        case stateMismatch
         /// The user, or the server on the user's behalf, denied the authorization.
-        public static var authorizationDenied: Self { Self(.authorizationDenied) }
+        case authorizationDenied
         /// The user didn't authorize the request in time.
-        public static var authorizationExpired: Self { Self(.authorizationExpired) }
+        case authorizationExpired
         /// The authorization response can't be received on this machine.
-        public static var receiverFailed: Self { Self(.receiverFailed) }
+        case receiverFailed
         /// The resource requires a new or stronger authentication of the user
         /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)); see ``OAuth2Error/demand``.
-        public static var stepUpRequired: Self { Self(.stepUpRequired) }
+        case stepUpRequired
         /// The resource requires a token with more scope
         /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1));
         /// ``OAuth2Error/demand`` has it if the resource named it.
-        public static var insufficientScope: Self { Self(.insufficientScope) }
+        case insufficientScope
         /// A server requires a nonce in DPoP proofs but sent none
         /// ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
-        public static var missingNonce: Self { Self(.missingNonce) }
+        case missingNonce
         /// A server requires a new nonce in DPoP proofs but sent the one it just rejected.
-        public static var repeatedNonce: Self { Self(.repeatedNonce) }
+        case repeatedNonce
         /// A server keeps requiring new nonces.
-        public static var tooManyNonces: Self { Self(.tooManyNonces) }
+        case tooManyNonces
         /// A server rejected the DPoP proof; check the key, the clock and the URL.
-        public static var proofRejected: Self { Self(.proofRejected) }
+        case proofRejected
         /// The issuer identifier isn't a URL that metadata can be fetched for.
-        public static var invalidIssuer: Self { Self(.invalidIssuer) }
+        case invalidIssuer
         /// The response comes from an issuer other than the expected one.
-        public static var issuerMismatch: Self { Self(.issuerMismatch) }
+        case issuerMismatch
         /// The server doesn't have the required endpoint, or its metadata doesn't list it.
-        public static var endpointMissing: Self { Self(.endpointMissing) }
+        case endpointMissing
         /// The response describes another user than the requested one.
-        public static var subjectMismatch: Self { Self(.subjectMismatch) }
+        case subjectMismatch
         /// The endpoint rejected the access token that the request carried.
-        public static var accessTokenRejected: Self { Self(.accessTokenRejected) }
+        case accessTokenRejected
+
+        /// A name from a bounded set, suitable as a metric label.
+        public var description: String { rawValue }
     }
 }
 
 extension OAuth2Error: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
-    ///
-    /// - Parameters:
-    ///   - left: An error.
-    ///   - right: Another error.
-    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 

@@ -23,64 +23,51 @@ package struct CryptoError: Error, Sendable {
 
 extension CryptoError {
     /// The kinds of failure.
-    package struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Wrapped: String {
-            case malformedKey, wrongKeyType, unsupportedCurve, pointNotOnCurve, invalidScalar, keyMismatch
-            case weakKey, keyTooLarge, malformedCertificate, certificateNotTrusted, certificateNotValid
-            case passwordRequired, incorrectPassword, malformedSignature, randomUnavailable, invalidArgument, openSSL
-            case unsupportedAlgorithm
-        }
-
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) {
-            self.wrapped = wrapped
-        }
-
-        /// The name of the code, from a fixed set that's suitable for metric labels.
-        package var description: String { wrapped.rawValue }
-
+    package enum Code: String, Sendable, CustomStringConvertible {
         /// The input isn't a key in the expected format.
-        package static var malformedKey: Self { Self(.malformedKey) }
+        case malformedKey
         /// The key is of another kind than expected: a different algorithm, or public instead of
         /// private.
-        package static var wrongKeyType: Self { Self(.wrongKeyType) }
+        case wrongKeyType
         /// The curve isn't one of the four supported ones, or is given by explicit parameters.
-        package static var unsupportedCurve: Self { Self(.unsupportedCurve) }
+        case unsupportedCurve
         /// The public point isn't on the curve.
-        package static var pointNotOnCurve: Self { Self(.pointNotOnCurve) }
+        case pointNotOnCurve
         /// The private scalar is zero or not less than the curve's order.
-        package static var invalidScalar: Self { Self(.invalidScalar) }
+        case invalidScalar
         /// The private and public parts of the key don't match.
-        package static var keyMismatch: Self { Self(.keyMismatch) }
+        case keyMismatch
         /// The key offers too little protection: an RSA modulus under 2048 bits or with a known
         /// weakness, an RSA exponent of 1, or an Edwards point that allows anyone to forge
         /// signatures.
-        package static var weakKey: Self { Self(.weakKey) }
+        case weakKey
         /// The key exceeds the maximum size, which limits the processing time.
-        package static var keyTooLarge: Self { Self(.keyTooLarge) }
+        case keyTooLarge
         /// The input isn't an X.509 certificate.
-        package static var malformedCertificate: Self { Self(.malformedCertificate) }
+        case malformedCertificate
         /// The certificate chain doesn't lead to a trusted root, or a certificate in it doesn't
         /// permit its use.
-        package static var certificateNotTrusted: Self { Self(.certificateNotTrusted) }
+        case certificateNotTrusted
         /// A certificate has expired or isn't valid yet at the time of the check.
-        package static var certificateNotValid: Self { Self(.certificateNotValid) }
+        case certificateNotValid
         /// The private key is encrypted and no password was given.
-        package static var passwordRequired: Self { Self(.passwordRequired) }
+        case passwordRequired
         /// Decrypting the private key failed: the password is wrong or the encrypted data is
         /// damaged.
-        package static var incorrectPassword: Self { Self(.incorrectPassword) }
+        case incorrectPassword
         /// The input isn't a signature in the expected format.
-        package static var malformedSignature: Self { Self(.malformedSignature) }
+        case malformedSignature
         /// The random number generator failed.
-        package static var randomUnavailable: Self { Self(.randomUnavailable) }
+        case randomUnavailable
         /// An argument is outside its documented range.
-        package static var invalidArgument: Self { Self(.invalidArgument) }
+        case invalidArgument
         /// The OpenSSL of this process doesn't offer the algorithm.
-        package static var unsupportedAlgorithm: Self { Self(.unsupportedAlgorithm) }
+        case unsupportedAlgorithm
         /// OpenSSL failed or lacks the algorithm; see ``CryptoError/reasons``.
-        package static var openSSL: Self { Self(.openSSL) }
+        case openSSL
+
+        /// The name of the code, from a fixed set that's suitable for metric labels.
+        package var description: String { rawValue }
     }
 }
 

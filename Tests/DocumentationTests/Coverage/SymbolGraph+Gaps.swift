@@ -1,10 +1,13 @@
 extension SymbolGraph.Symbol {
-    /// The missing parts of the documentation. Empty if it's complete.
-    var gaps: [String] {
+    /// Returns the missing parts of the documentation. Empty if it's complete.
+    ///
+    /// - Parameter isRequirement: Whether a protocol documents all but the summary.
+    func gaps(isRequirement: Bool = false) -> [String] {
         guard let docComment else { return ["no documentation"] }
         let comment = DocumentationComment(lines: docComment.lines.map(\.text))
         var gaps: [String] = []
         if !comment.hasSummary { gaps.append("no summary") }
+        if isRequirement { return gaps }
         if let functionSignature {
             // A parameter named `_` can't be documented.
             let names = (functionSignature.parameters ?? []).map { $0.internalName ?? $0.name }

@@ -2,18 +2,31 @@
 struct SymbolGraph: Decodable {
     let module: Module
     let symbols: [Symbol]
+    let relationships: [Relationship]
 
     struct Module: Decodable {
         let name: String
     }
 
+    /// A relationship of the symbol `source`, such as `memberOf` the symbol `target`.
+    struct Relationship: Decodable {
+        let kind: String
+        let source: String
+        let target: String
+    }
+
     struct Symbol: Decodable {
+        let identifier: Identifier
         let kind: Kind
         let pathComponents: [String]
         let docComment: Comment?
         let functionSignature: Signature?
         let declarationFragments: [Fragment]
         let location: Location?
+    }
+
+    struct Identifier: Decodable {
+        let precise: String
     }
 
     struct Kind: Decodable {
