@@ -18,12 +18,7 @@ extension KeyFile {
             return try KeySetRecipient(set: set, name: name, keyID: keyID).key(algorithm, encryption)
         }
         return try Self.describing(name) {
-            try EncryptionCandidates(jwk: encryptionJWK()).encryptionKey(algorithm, encryption) {
-                jwk,
-                algorithm,
-                encryption throws(TokenError) in
-                try EncryptionKey(jwk: jwk, algorithm: algorithm, encryption: encryption)
-            }
+            try EncryptionCandidates(jwk: encryptionJWK()).encryptionKey(algorithm, encryption)
         }
     }
 
