@@ -2,8 +2,6 @@ import TokenGeneration
 
 /// A named set of option values in the configuration file.
 struct Profile {
-    /// The name of the profile in messages.
-    let title: String
     let values: [(option: OptionDefinition, text: String)]
 
     /// Creates a profile from the configuration file.
@@ -20,7 +18,7 @@ struct Profile {
         in file: ConfigurationFile,
         members: [OptionDefinition]
     ) throws(CommandFailure) {
-        title = "\(file.path): profile “\(name)”"
+        let title = "\(file.path): profile “\(name)”"
         var values: [(OptionDefinition, String)] = []
         for (memberName, value) in object.map({ ($0.name, $0.value) }) {
             guard let member = members.first(where: { $0.longName == memberName }) else {

@@ -32,9 +32,6 @@ struct KeySource: Equatable {
     /// The options of every command with a key, without the option for its file.
     static let options = OptionDefinition.section(section, [environment, secret, password])
 
-    /// The options of commands whose key can't be a shared secret.
-    static let keyPairOptions = options.without(secret)
-
     /// The options of a command that signs.
     static let signingOptions = OptionDefinition.section(section, [file, algorithm]) + options
 

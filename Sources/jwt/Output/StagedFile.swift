@@ -72,7 +72,7 @@ struct StagedFile: ~Copyable {
 
     /// Removes a committed file, unless it may have replaced another one.
     func revoke() {
-        if !replaces { Self.remove(path) }
+        if !replaces { _ = unsafe unlink(path) }
     }
 
     private func replace() -> Int32 {
@@ -106,9 +106,5 @@ struct StagedFile: ~Copyable {
     private static func type(of path: String) -> mode_t? {
         var status = stat()
         return unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
-    }
-
-    private static func remove(_ path: String) {
-        _ = unsafe unlink(path)
     }
 }

@@ -56,7 +56,7 @@ struct HTTPVerifyCommand {
     )
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
-        let keySource = try VerificationKeys(forSignatures: arguments)
+        let keySource = try VerificationKeys(arguments, advice: "pass --key FILE, --key-env NAME or --jwks FILE|URL")
         let rules = try SignatureRules(arguments)
         let source = try MessageSource(arguments)
         let printsBase = arguments.contains(base)

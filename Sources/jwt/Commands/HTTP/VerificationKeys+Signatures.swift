@@ -8,13 +8,6 @@ extension VerificationKeys {
         "jwks": "A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key"
     ])
 
-    /// Creates the keys for HTTP message signatures.
-    ///
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
-    init(forSignatures arguments: ParsedArguments) throws(UsageError) {
-        try self.init(arguments, advice: "pass --key FILE, --key-env NAME or --jwks FILE|URL")
-    }
-
     /// Reads or fetches the keys for a verifier of HTTP message signatures.
     ///
     /// A single key verifies signatures with any `keyid`, as it verifies tokens with any `kid`.

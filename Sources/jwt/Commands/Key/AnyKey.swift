@@ -12,11 +12,13 @@ struct AnyKey {
 
     let part: Part
     /// The additional members of a JWK, such as `kid` and `use`, or none for other forms.
-    let metadata: JSONObject
+    var metadata: JSONObject = [:]
     /// A Boolean value that indicates whether the key, its type or the user fixes the algorithm,
     /// unlike for an RSA key, which supports six.
-    let statesAlgorithm: Bool
+    var statesAlgorithm = true
+}
 
+extension AnyKey {
     /// Creates the key from a file.
     ///
     /// - Parameters:
@@ -33,7 +35,6 @@ struct AnyKey {
         }
         do throws(CommandFailure) {
             part = try Self.part(of: file, algorithm)
-            statesAlgorithm = true
         } catch {
             guard algorithm == nil else { throw error }
             // The key material is the same for all of the algorithms.
@@ -49,8 +50,6 @@ struct AnyKey {
         if case .jwk(let jwk) = file.content {
             let kept = ["kid", "use", "key_ops", "x5u", "x5c", "x5t", "x5t#S256"]
             metadata = JSONObject(kept.compactMap { name in jwk.members[name].map { (name, $0) } })
-        } else {
-            metadata = [:]
         }
     }
 
@@ -131,12 +130,6 @@ struct AnyKey {
             case .publicKey, .encryptionKey: part
             }
         return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
-    }
-
-    init(part: Part, metadata: JSONObject = [:], statesAlgorithm: Bool = true) {
-        self.part = part
-        self.metadata = metadata
-        self.statesAlgorithm = statesAlgorithm
     }
 
     /// Returns the key as a JWK.

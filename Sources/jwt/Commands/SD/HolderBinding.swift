@@ -8,7 +8,7 @@ struct HolderBinding {
 
     static let options = OptionDefinition.section(
         "Key binding",
-        [key, KeySource.keyPairOptions, KeySource.algorithm, nonce, audience]
+        [key, KeySource.options.without(KeySource.secret), KeySource.algorithm, nonce, audience]
     )
 
     let nonce: String

@@ -17,7 +17,7 @@ struct SDVerifyCommand {
             command doesn't remember it.
             """,
         ],
-        options: [VerificationKeys.publicKeyOptions, KeyBindingOptions.options, policyOptions],
+        options: [VerificationKeys.options.without(KeySource.secret), KeyBindingOptions.options, policyOptions],
         operands: [TokenInput.operand],
         examples: [
             "Verify a presentation with a key binding, and extract a claim": """

@@ -13,11 +13,6 @@ enum SignerKeys {
 
     static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
 
-    /// Returns the first option that the command line has, if any.
-    static func firstOption(_ arguments: ParsedArguments) -> OptionDefinition? {
-        options.first(where: arguments.contains)
-    }
-
     /// Returns the keys that the command line specifies.
     ///
     /// - Parameters:

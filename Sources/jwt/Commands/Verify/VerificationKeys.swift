@@ -15,9 +15,6 @@ struct VerificationKeys {
     static let options =
         OptionDefinition.section(KeySource.section, [key, KeySource.options, algorithm]) + KeySetSource.options
 
-    /// The options of commands whose keys can't be shared secrets.
-    static let publicKeyOptions = options.without(KeySource.secret)
-
     /// The meaning of the exit code for failures before the token is checked.
     static let failure = "The key is unusable, or a file, a pipe or the network failed"
 
