@@ -75,7 +75,7 @@ struct PlatformOptions: Sendable {
         case .azure(let id?): return AzureManagedIdentitySource(resource: audience, identity: .clientID(id))
         case .google: return GoogleIdentityTokenSource(audience: audience)
         case .vault(let role, let mount, let jwt):
-            return try VaultEnvironment().source(role: role, mount: mount, jwt: source(at: jwt))
+            return try VaultEnvironment.source(role: role, mount: mount, jwt: source(at: jwt))
         }
     }
 
