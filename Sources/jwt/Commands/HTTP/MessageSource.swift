@@ -56,9 +56,6 @@ struct MessageSource {
 
     var takesStandardInput: Bool { file.isStandardInput || request?.isStandardInput ?? false }
 
-    /// Reads the message.
-    ///
-    /// - Throws: ``CommandFailure`` if a file can't be read, or isn't a message.
     func read() throws(CommandFailure) -> RecordedMessage {
         let bytes = try file.read(limit: Self.sizeLimit).bytes
         let first = bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }

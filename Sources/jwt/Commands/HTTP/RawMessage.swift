@@ -23,11 +23,8 @@ struct RawMessage {
     /// The maximum size of the head in bytes.
     private static let headLimit = 64 << 10
 
-    /// Reads a message.
+    /// Reads a message from a file, whose name is for messages.
     ///
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - name: The name of the file in messages.
     /// - Throws: ``CommandFailure`` with the code `rejected` if the text isn't a message.
     init(_ bytes: [UInt8], _ name: String) throws(CommandFailure) {
         do throws(RequestFault) {
@@ -93,11 +90,9 @@ struct RawMessage {
         return (lines, rest)
     }
 
-    /// Replaces the version in a request line, and reads a status line.
+    /// Replaces the version in a request line, and returns the status in a status line.
     ///
     /// Tools show messages of HTTP/2 and HTTP/3 in the form of HTTP/1.1.
-    ///
-    /// - Returns: The status, or `nil` for a request.
     private static func normalizeStart(_ lines: inout [[UInt8]]) throws(RequestFault) -> Int? {
         let line = lines[0]
         guard line.starts(with: "HTTP/".utf8) else {

@@ -46,7 +46,6 @@ struct SignatureRules {
     private let maximumAge: TimeSpan?
     private let leeway: TimeSpan?
 
-    /// - Throws: ``UsageError`` unless the command line names a profile or components.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         name = try arguments.value(of: Self.profile)
         required = try arguments.values(of: Self.required).map(\.component)
@@ -71,9 +70,6 @@ struct SignatureRules {
     /// A Boolean value that indicates whether `keyid` is the thumbprint of the key.
     var usesThumbprints: Bool { name == .webBotAuth }
 
-    /// Returns the profile for a message.
-    ///
-    /// - Throws: ``CommandFailure`` if the profile isn't for responses.
     func profile(for message: HTTPMessage) throws(CommandFailure) -> SignatureProfile {
         var profile: SignatureProfile
         if let name {

@@ -19,13 +19,7 @@ struct AnyKey {
 }
 
 extension AnyKey {
-    /// Creates the key from a file.
-    ///
-    /// - Parameters:
-    ///   - file: The file.
-    ///   - algorithm: The algorithm, if the user specifies one.
-    /// - Throws: ``CommandFailure`` with the name of the file if it doesn't contain a single
-    ///   usable key.
+    /// Creates the key from a file, with the algorithm if the user specifies one.
     init(_ file: KeyFile, algorithm: JWSAlgorithm?) throws(CommandFailure) {
         if file.keySet != nil {
             throw CommandFailure(
@@ -118,9 +112,7 @@ extension AnyKey {
         }
     }
 
-    /// Returns the key without its private part.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key is a secret.
+    /// Returns the key without its private part, which a secret can't have.
     func publicPart() throws(TokenError) -> AnyKey {
         guard !isSymmetric else { throw TokenError(.unsupportedKey, "a secret has no public part") }
         let publicPart: Part =
@@ -132,12 +124,9 @@ extension AnyKey {
         return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
     }
 
-    /// Returns the key as a JWK.
+    /// Returns the key as a JWK, including the private part if the key has one.
     ///
-    /// - Parameter keyID: The `kid`: `auto` for the thumbprint, or `nil` to keep the current one,
-    ///   if any.
-    /// - Returns: The JWK, including the private part if the key has one.
-    /// - Throws: ``TokenError``.
+    /// The key ID `auto` is the thumbprint, and `nil` keeps the current one, if any.
     func jwk(keyID: String?) throws(TokenError) -> JWK {
         var jwk =
             switch part {
