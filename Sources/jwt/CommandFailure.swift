@@ -32,7 +32,7 @@ struct CommandFailure: Error {
         self.init(code, error.message, cause: error)
     }
 
-    /// Runs a closure, and turns its error into a failure, unless it's one already.
+    /// Runs a closure, and turns every error that isn't a failure yet into one.
     ///
     /// The message begins with the subject, such as a file, and ends with the advice.
     static func reporting<Value: ~Copyable>(

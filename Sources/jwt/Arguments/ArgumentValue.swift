@@ -8,8 +8,8 @@ protocol ArgumentValue: Sendable {
 
     /// Parses the text that the user entered.
     ///
-    /// - Throws: ``ValueError`` with the expected format, but without the text, which may be a
-    ///   secret.
+    /// - Throws: ``ValueError`` with a message that describes the expected format. It never
+    ///   repeats the text, which may be a secret.
     init(argument: String) throws(ValueError)
 }
 

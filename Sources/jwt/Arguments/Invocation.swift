@@ -7,7 +7,7 @@ enum Invocation {
     case missingCommand(CommandDefinition, path: [String])
     case run(CommandDefinition.Action, ParsedArguments)
 
-    /// Finds the command and parses its arguments, which are those after the program's name.
+    /// Finds the command and parses its arguments, without the program's name.
     init(_ arguments: [String], root: CommandDefinition) throws(UsageError) {
         self = try Self.resolve(arguments[...], in: root, path: [root.name])
     }

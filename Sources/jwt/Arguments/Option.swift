@@ -60,7 +60,7 @@ struct Flag: CommandOption {
 
     var definitions: [OptionDefinition] { [definition] }
 
-    /// Creates a flag; the summary has no final period.
+    /// Creates a flag, whose summary has no final period.
     init(_ longName: String, short shortName: Character? = nil, _ summary: String) {
         definition = OptionDefinition(longName: longName, shortName: shortName, summary: summary)
     }

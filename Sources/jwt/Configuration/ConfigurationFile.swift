@@ -26,10 +26,7 @@ struct ConfigurationFile {
     let warning: String?
     private let profiles: JSONObject
 
-    /// Reads the file.
-    ///
-    /// - Parameter file: The file, or `nil` for the default file.
-    /// - Throws: ``CommandFailure`` with the name of the file.
+    /// Reads the file, or the default file.
     init(_ file: InputFile?) throws(CommandFailure) {
         let file =
             if let file { file } else {

@@ -32,13 +32,11 @@ struct EncryptionCandidates {
         throw refusal
     }
 
-    /// Returns the keys for decryption with each accepted algorithm that the JWK can be used for.
+    /// Returns a key for decryption with each accepted algorithm that the JWK can be used for.
     ///
-    /// - Parameters:
-    ///   - algorithms: The accepted algorithms; `nil` for all that don't need a password.
-    ///   - encryptions: The accepted content encryptions.
-    /// - Returns: At least one key.
-    /// - Throws: ``TokenError`` with the reason why the JWK can't decrypt.
+    /// Without a list, all algorithms that don't need a password are accepted.
+    ///
+    /// - Throws: ``TokenError`` with the reason if there's no such key.
     func decryptionKeys(
         _ algorithms: [JWEAlgorithm]?,
         _ encryptions: [JWEEncryption]

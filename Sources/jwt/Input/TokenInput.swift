@@ -15,11 +15,8 @@ struct TokenInput: Equatable {
     /// The token on the command line, or `nil` to read standard input.
     let argument: String?
 
-    /// Creates the source.
+    /// Creates the source from the operand with the given name.
     ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - name: The name of the operand in the help. The default is "TOKEN".
     /// - Throws: ``UsageError`` if the token is missing and standard input is a terminal, because
     ///   the command would appear to hang.
     init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
@@ -36,10 +33,6 @@ struct TokenInput: Equatable {
     var isStandardInput: Bool { argument == nil }
 
     /// Returns the token without surrounding white space.
-    ///
-    /// - Parameter limit: The maximum size in bytes. The default is 2 MiB.
-    /// - Returns: The token.
-    /// - Throws: ``CommandFailure`` if standard input can't be read or isn't text.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> String {
         let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput(limit) }
         let trimmed = Self.trimmed(bytes)

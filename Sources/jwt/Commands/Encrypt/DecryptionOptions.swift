@@ -51,6 +51,7 @@ struct DecryptionOptions {
     private let maximumIterations: Int
     private let understood: Set<String>
 
+    /// - Throws: ``UsageError`` unless the command line has a key or a password.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let algorithms = try arguments.values(of: Self.algorithm)
         let encryptions = try arguments.values(of: Self.encryption)

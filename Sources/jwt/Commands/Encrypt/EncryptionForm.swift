@@ -20,6 +20,7 @@ struct EncryptionForm {
     let serialization: SignatureForm.Serialization
     private let additionalData: BodySource?
 
+    /// - Throws: ``UsageError`` if the serialization doesn't support the other options.
     init(_ arguments: ParsedArguments, recipientCount: Int) throws(UsageError) {
         additionalData = try arguments.value(of: Self.additionalData)
         let stated = try arguments.value(of: Self.serialization)

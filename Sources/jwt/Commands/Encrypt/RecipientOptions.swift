@@ -49,6 +49,7 @@ struct RecipientOptions {
     /// The key ID that the user specifies: `auto`, or the ID.
     private let keyID: String?
 
+    /// - Throws: ``UsageError`` unless the options name at least one recipient and fit together.
     init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
         encryption = try arguments.value(of: Self.encryption)
         algorithm = try arguments.value(of: Self.algorithm)

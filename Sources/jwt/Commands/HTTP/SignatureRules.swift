@@ -46,6 +46,7 @@ struct SignatureRules {
     private let maximumAge: TimeSpan?
     private let leeway: TimeSpan?
 
+    /// - Throws: ``UsageError`` unless the command line names a profile or components.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         name = try arguments.value(of: Self.profile)
         required = try arguments.values(of: Self.required).map(\.component)

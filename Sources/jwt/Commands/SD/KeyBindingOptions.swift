@@ -26,6 +26,7 @@ struct KeyBindingOptions {
 
     let rule: KeyBindingRule
 
+    /// - Throws: ``UsageError`` unless the command line has a complete rule.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let nonce = try arguments.value(of: Self.nonce)?.text
         let audience = try arguments.value(of: Self.audience)?.text

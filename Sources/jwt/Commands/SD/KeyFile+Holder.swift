@@ -1,7 +1,7 @@
 import TokenGeneration
 
 extension KeyFile {
-    /// Rejects a shared secret, which can't sign SD-JWTs; the purpose is for the message.
+    /// Rejects a shared secret, which can't sign SD-JWTs.
     func checkIsKeyPair(for purpose: String) throws(CommandFailure) {
         guard isSecret else { return }
         let message =

@@ -8,7 +8,7 @@ struct SDInput {
 
     let text: String
 
-    /// Reads an SD-JWT in any form; the command for plain tokens is for the message.
+    /// Reads an SD-JWT in any form, and refers to another command for a plain token.
     init(_ token: TokenInput, insteadOf command: String) throws(CommandFailure) {
         text = try token.read()
         guard !isJSON, !text.utf8.contains(UInt8(ascii: "~")) else { return }

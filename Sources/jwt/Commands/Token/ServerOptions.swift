@@ -108,9 +108,6 @@ struct ServerOptions: Sendable {
     var takesStandardInput: Bool { roots?.isStandardInput ?? false }
 
     /// Returns the transport for the authorization server and the API.
-    ///
-    /// - Throws: ``CommandFailure`` if the roots can't be read, or the system lacks a requirement
-    ///   of the transport.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         try Self.transport(roots: roots, identity)
     }

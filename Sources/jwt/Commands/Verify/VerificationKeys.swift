@@ -31,10 +31,7 @@ struct VerificationKeys {
     let algorithm: JWSAlgorithm?
     private let place: Place
 
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - advice: The options for keys, for the message if there isn't a key.
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
+    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
     init(
         _ arguments: ParsedArguments,
         advice: String = "pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
@@ -48,14 +45,6 @@ struct VerificationKeys {
     }
 
     /// Creates the keys for a command whose `--key` has another purpose.
-    ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - key: The single key, if the command line has one.
-    ///   - option: The option for that key, for messages.
-    ///   - algorithm: The algorithm for keys that don't state it.
-    ///   - advice: The options for keys, for the message if there isn't a key.
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
     init(
         _ arguments: ParsedArguments,
         key: KeySource?,
@@ -87,8 +76,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys, and warns about certificates that aren't valid at the given time.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func keys(_ console: Console, at time: Date = Date()) throws(CommandFailure) -> Keys {
         switch place {
         case .key(let source):
