@@ -33,7 +33,7 @@ struct KeyFile {
         self.algorithmOption = algorithmOption
         self.password = password
         status = data.status
-        let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
+        let start = data.bytes.first { !$0.isBlank }
         guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {

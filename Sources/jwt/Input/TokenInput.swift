@@ -62,7 +62,7 @@ struct TokenInput: Equatable {
 
     /// Returns the bytes without surrounding white space.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
-        guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
+        guard let first = bytes.firstIndex(where: { !$0.isBlank }), let last = bytes.lastIndex(where: { !$0.isBlank })
         else { return [] }
         return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])
     }
@@ -73,9 +73,5 @@ struct TokenInput: Equatable {
         }
         if let bytes { return bytes }
         throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than \(limit >> 20) MiB"))
-    }
-
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || (0x09...0x0D).contains(byte)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TokenGeneration
 
 /// A time in seconds since 1970, or in the format of [RFC
 /// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-01-31T12:00:00Z`.
@@ -59,8 +60,8 @@ struct Timestamp: ArgumentValue, Equatable {
 
     private static func plainSeconds(_ text: String) -> Double? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-        guard let first = digits.utf8.first, isDigit(first),
-            digits.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") })
+        guard let first = digits.utf8.first, first.isDigit,
+            digits.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") })
         else { return nil }
         return Double(text)
     }
@@ -78,10 +79,6 @@ struct Timestamp: ArgumentValue, Equatable {
         guard HTTPDate.civil(days) == (year, month, day) else { return nil }
         return Double(days * 86_400 + hour * 3_600 + minute * 60 + second - offset) + fraction
     }
-
-    static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
 }
 
 /// A parser for the fields of an RFC 3339 time.
@@ -91,7 +88,7 @@ private struct DigitReader {
     /// Parses a number with a fixed count of digits, followed by one of the separators, if any.
     mutating func number(digits count: Int, then separators: String) -> Int? {
         let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(Timestamp.isDigit) else { return nil }
+        guard digits.count == count, digits.allSatisfy(\.isDigit) else { return nil }
         rest = rest.dropFirst(count)
         if !separators.isEmpty {
             guard let separator = rest.popFirst(), separators.utf8.contains(separator) else { return nil }
@@ -102,7 +99,7 @@ private struct DigitReader {
     mutating func fraction() -> Double? {
         guard rest.first == UInt8(ascii: ".") else { return 0 }
         rest.removeFirst()
-        let digits = rest.prefix(while: Timestamp.isDigit)
+        let digits = rest.prefix(while: \.isDigit)
         rest = rest[digits.endIndex...]
         guard (1...9).contains(digits.count) else { return nil }
         return Double("0." + String(decoding: digits, as: UTF8.self))

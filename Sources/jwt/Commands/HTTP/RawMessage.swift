@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSignatures
 import Networking
+import TokenGeneration
 
 /// The text of an HTTP/1 message, as a person or a tool has saved it.
 ///
@@ -103,7 +104,7 @@ struct RawMessage {
             return nil
         }
         let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count > 1, parts[1].count == 3, parts[1].allSatisfy({ (0x30...0x39).contains($0) }),
+        guard parts.count > 1, parts[1].count == 3, parts[1].allSatisfy(\.isDigit),
             let status = Int(String(decoding: parts[1], as: UTF8.self)), status >= 100
         else { throw RequestFault("the status line has no status of three digits") }
         guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
@@ -134,7 +135,7 @@ struct RawMessage {
         }
         guard let text = lengths.first else { return (Data(rest), [:], []) }
         guard lengths.count == 1 else { throw RequestFault("more than one Content-Length") }
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit) else {
             throw RequestFault("Content-Length is not a number")
         }
         // A response to HEAD or to a conditional request has a length without content.
