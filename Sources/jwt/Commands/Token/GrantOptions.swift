@@ -191,12 +191,8 @@ struct GrantOptions: Sendable {
     }
 
     var standardInputReaders: Int {
-        var count = refreshToken?.isStandardInput ?? false ? 1 : 0
-        switch subject {
-        case .token(let source)? where source.isStandardInput: count += 1
-        default: break
-        }
-        return count
+        let token = if case .token(let source)? = subject { source } else { PasswordSource?.none }
+        return [refreshToken, token].count { $0?.isStandardInput ?? false }
     }
 
     /// A Boolean value that indicates whether the grant uses the platform's token.

@@ -110,9 +110,9 @@ struct TokenCommand {
 
     /// Returns the options of the platform's token if it isn't for an authorization server.
     private static func platform(_ arguments: ParsedArguments) throws(UsageError) -> PlatformOptions? {
-        guard arguments.contains(PlatformOptions.from.definition), !ServerOptions.areGiven(in: arguments) else {
-            return nil
-        }
+        guard arguments.contains(PlatformOptions.from), !arguments.contains(ServerOptions.tokenEndpoint),
+            !arguments.contains(ServerOptions.issuer)
+        else { return nil }
         let own = PlatformOptions.members + [ServerOptions.timeout.definition]
         if let other = TokenOptions.members.without(own).first(where: arguments.contains) {
             throw arguments.usageError(

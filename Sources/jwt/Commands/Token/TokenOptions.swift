@@ -61,7 +61,7 @@ struct TokenOptions: Sendable {
         arguments = completed.arguments
         warnings = completed.warnings
         server = try ServerOptions(arguments)
-        platform = try PlatformOptions(arguments, issuer: ServerOptions.issuer(in: arguments))
+        platform = try PlatformOptions(arguments, issuer: arguments.value(of: ServerOptions.issuer)?.text)
         if platform?.isForIssuerOnly == true {
             throw arguments.usageError("a token of Vault is for Vault alone; remove the options of the other server")
         }
