@@ -47,7 +47,7 @@ struct BodySource: ArgumentValue, Equatable {
         return .data(Data(octets))
     }
 
-    /// Returns the bytes, of a file up to a maximum size.
+    /// Returns the bytes; the limit applies only to a file.
     func octets(limit: Int = sizeLimit) throws(CommandFailure) -> [UInt8] {
         switch place {
         case .text(let text): Array(text.utf8)
