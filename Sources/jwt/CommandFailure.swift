@@ -32,15 +32,9 @@ struct CommandFailure: Error {
         self.init(code, error.message, cause: error)
     }
 
-    /// Runs a closure, and turns its error into a failure.
+    /// Runs a closure, and turns every error that isn't a failure yet into one.
     ///
-    /// - Parameters:
-    ///   - code: The kind of failure. The default is `failed`.
-    ///   - subject: The source of the error, such as a file, for the message.
-    ///   - advice: A closure that returns the end of the message. The default adds nothing.
-    ///   - body: The closure. A ``CommandFailure`` remains unchanged.
-    /// - Returns: The closure's result.
-    /// - Throws: ``CommandFailure``.
+    /// The message begins with the subject, such as a file, and ends with the advice.
     static func reporting<Value: ~Copyable>(
         _ code: Code = .failed,
         at subject: String? = nil,

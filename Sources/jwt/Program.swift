@@ -59,9 +59,7 @@ enum Program {
         }
     }
 
-    /// Runs a command line.
-    ///
-    /// - Returns: The exit code.
+    /// Runs a command line, and returns the exit code.
     private static func run(_ texts: [String?]) -> Int32 {
         // Honor --json even if the rest of the command line is invalid.
         let arguments = texts.compactMap(\.self)

@@ -145,8 +145,6 @@ final class AuthorizationHandler: Sendable {
     /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
     ///
     /// Using a code again means that it has leaked, so all tokens issued for it are revoked.
-    ///
-    /// - Returns: The authorization that the code represents, and its refresh token.
     func redeem(
         _ form: RequestParameters,
         clientID: String,

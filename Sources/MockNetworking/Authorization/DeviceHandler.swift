@@ -90,11 +90,8 @@ final class DeviceHandler: Sendable {
         return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
     }
 
-    /// Records a user's decision.
+    /// Records the decision of a user, or a denial without a user.
     ///
-    /// - Parameters:
-    ///   - userCode: The code that the user entered.
-    ///   - subject: The user, or `nil` if they deny the request.
     /// - Returns: The decided request and its notification, or `nil` if none is waiting.
     func decision(_ userCode: String, subject: String?) -> (id: String, notification: Notification?)? {
         let now = configuration.time.now()

@@ -16,8 +16,6 @@ struct FederatedIdentity: Sendable {
     var isSPIFFE: Bool { (try? SPIFFEID(subject)) != nil }
 
     /// Verifies a token of the platform.
-    ///
-    /// - Throws: `TokenError`.
     func verify(_ token: String, audience: AudienceRule, at date: Date) throws(TokenError) {
         var policy = ValidationPolicy(
             issuer: issuer.map { .exactly($0) } ?? .absent,

@@ -53,19 +53,9 @@ extension MockAuthorizationServer {
     /// Issues an ID token ([OpenID Connect Core 1.0
     /// §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     ///
-    /// It's signed with ``Configuration/signingAlgorithm`` and the last key of ``keys``.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - subject: The user.
-    ///   - nonce: The nonce of the authentication request.
-    ///   - accessToken: The access token issued with it, for `at_hash`.
-    ///   - code: The code issued with it, for `c_hash`.
-    ///   - state: The state returned with it, for `s_hash`.
-    ///   - claims: Additional or changed claims. `nil` removes a claim.
-    ///   - fault: The token's fault. The default is a valid token.
-    /// - Returns: The token.
-    /// - Throws: `TokenError` if signing fails.
+    /// It's signed with ``Configuration/signingAlgorithm`` and the last key of ``keys``. The hashes
+    /// are of the access token, the code and the state that it's issued with. A claim of `nil`
+    /// removes a claim.
     package func issueIDToken(
         clientID: String,
         subject: String,

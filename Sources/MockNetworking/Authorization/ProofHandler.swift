@@ -44,9 +44,7 @@ final class ProofHandler: Sendable {
         }
     }
 
-    /// Verifies the proof of a request.
-    ///
-    /// - Returns: The thumbprint of the proof's key.
+    /// Verifies the proof of a request, and returns the thumbprint of its key.
     func check(
         _ request: LoopbackRequest,
         urls: [String],

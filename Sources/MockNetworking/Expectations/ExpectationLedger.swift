@@ -58,9 +58,7 @@ struct ExpectationLedger: Sendable {
         return .step(answers.isEmpty ? .status(200) : answers[min(place, answers.count - 1)])
     }
 
-    /// Records the last request as unexpected.
-    ///
-    /// - Returns: A description of the request and its differences from the expectations.
+    /// Records the last request as unexpected, and describes its differences from the expectations.
     mutating func noteStray(_ request: HTTPTransportRequest) -> String {
         strays.append(Stray(number: requestCount, request: request))
         return text(ofStray: strays[strays.count - 1])

@@ -146,9 +146,7 @@ final class Connection {
         }
     }
 
-    /// Writes as much as the kernel accepts.
-    ///
-    /// - Returns: `false` if the connection is broken.
+    /// Writes as much as the kernel accepts, or returns `false` if the connection is broken.
     private func flush() -> Bool {
         while let bytes = output.first {
             switch wire.send(bytes) {

@@ -68,9 +68,7 @@ struct RequestParser: Sendable {
         }
     }
 
-    /// Processes the end of the header.
-    ///
-    /// - Returns: Whether the client expects `100 (Continue)` before it sends a body.
+    /// Processes the end of the header, and returns whether the client expects `100 (Continue)`.
     private mutating func beginBody(of head: RequestHead) throws(RequestFault) -> Bool {
         self.head = head
         switch try head.framing(maximumBodySize: limits.body) {

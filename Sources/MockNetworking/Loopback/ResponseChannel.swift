@@ -13,9 +13,7 @@ final class ResponseChannel: Sendable {
     private let budget = Mutex<Budget?>(nil)
     private let closing: ResponseEnding
 
-    /// - Parameters:
-    ///   - exchange: The request that the response belongs to.
-    ///   - truncates: Whether to omit the close_notify when closing the connection.
+    /// Creates a channel that may omit the close_notify when closing the connection.
     init(_ exchange: Exchange, truncates: Bool) {
         self.exchange = exchange
         closing = truncates ? .truncate : .close

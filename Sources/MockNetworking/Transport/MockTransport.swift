@@ -102,17 +102,12 @@ public final class MockTransport: HTTPTransport {
 
     /// Responds to a request according to its expectation or the next step of the script.
     ///
-    /// A delay, a gate and ``Step/never`` end at the deadline. A closure should end by itself; a
-    /// response that it returns after the deadline is late.
+    /// A delay, a gate and ``Step/never`` end at the deadline, measured by the transport's time
+    /// source. A closure should end by itself; a response that it returns after the deadline is
+    /// late.
     ///
-    /// - Parameters:
-    ///   - request: The request, which is recorded.
-    ///   - limits: The deadline, measured by the transport's time source, and the maximum body
-    ///     size.
-    /// - Returns: The scripted response.
-    /// - Throws: `NetworkError` with the code `invalidRequest`, `cancelled`, `timedOut` or
-    ///   `bodyTooLarge`, the scripted failure, or `unknown` with a ``MockError`` with the code
-    ///   `scriptExhausted` or `unexpectedRequest` as its cause.
+    /// - Throws: The scripted failure, or `NetworkError`; with the code `unknown`, its cause can be
+    ///   a ``MockError`` with the code `scriptExhausted` or `unexpectedRequest`.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits

@@ -1,9 +1,9 @@
 extension UInt8 {
     /// A Boolean value that indicates whether the byte is a decimal digit.
-    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
     /// A Boolean value that indicates whether the byte is a space, a tab or a line break.
-    var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
+    package var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
 
     /// The byte, or the lowercase letter of an uppercase one.
     var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }

@@ -25,11 +25,7 @@ struct ArgumentParser {
         return false
     }
 
-    /// Parses all arguments.
-    ///
-    /// - Parameter arguments: The arguments after the command's name.
-    /// - Returns: The options and operands.
-    /// - Throws: ``UsageError`` if the arguments don't match the command's definition.
+    /// Parses the arguments after the command's name.
     func parse(_ arguments: [String]) throws(UsageError) -> ParsedArguments {
         var result = ParsedArguments(path: path)
         var rest = arguments[...]

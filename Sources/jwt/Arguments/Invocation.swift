@@ -7,13 +7,7 @@ enum Invocation {
     case missingCommand(CommandDefinition, path: [String])
     case run(CommandDefinition.Action, ParsedArguments)
 
-    /// Finds the command and parses its arguments.
-    ///
-    /// - Parameters:
-    ///   - arguments: The arguments after the program's name.
-    ///   - root: The definition of the program.
-    /// - Throws: ``UsageError`` if the command is unknown or its arguments don't match its
-    ///   definition.
+    /// Finds the command and parses its arguments, without the program's name.
     init(_ arguments: [String], root: CommandDefinition) throws(UsageError) {
         self = try Self.resolve(arguments[...], in: root, path: [root.name])
     }

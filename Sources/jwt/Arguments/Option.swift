@@ -30,16 +30,7 @@ struct Option<Value: ArgumentValue>: CommandOption {
 
     /// Creates an option.
     ///
-    /// - Parameters:
-    ///   - longName: The name without dashes.
-    ///   - aliases: Alternative long names.
-    ///   - shortName: The letter for the short form `-x`, if any.
-    ///   - value: The placeholder for the value in the help. The default is that of the type.
-    ///   - isRequired: A Boolean value that indicates whether the command requires the option.
-    ///     The default is `false`.
-    ///   - isRepeatable: A Boolean value that indicates whether the option can be repeated. The
-    ///     default is `false`.
-    ///   - summary: The description, without a final period.
+    /// The value is the placeholder in the help. The summary has no final period.
     init(
         _ longName: String,
         aliases: [String] = [],
@@ -69,12 +60,7 @@ struct Flag: CommandOption {
 
     var definitions: [OptionDefinition] { [definition] }
 
-    /// Creates a flag.
-    ///
-    /// - Parameters:
-    ///   - longName: The name without dashes.
-    ///   - shortName: The letter for the short form `-x`, if any.
-    ///   - summary: The description, without a final period.
+    /// Creates a flag, whose summary has no final period.
     init(_ longName: String, short shortName: Character? = nil, _ summary: String) {
         definition = OptionDefinition(longName: longName, shortName: shortName, summary: summary)
     }

@@ -34,13 +34,7 @@ struct ParsedArguments: Sendable {
         return values
     }
 
-    /// Returns the value of an operand, or `nil` if the operand is absent.
-    ///
-    /// - Parameters:
-    ///   - index: The index of the operand.
-    ///   - name: The name of the operand in the help, for messages.
-    /// - Returns: The value.
-    /// - Throws: ``UsageError`` if the value is invalid.
+    /// Returns the value of an operand with a name for messages, or `nil` if the operand is absent.
     func operand<Value: ArgumentValue>(_ index: Int = 0, named name: String) throws(UsageError) -> Value? {
         guard let text = operands.dropFirst(index).first else { return nil }
         do throws(ValueError) {
@@ -50,13 +44,7 @@ struct ParsedArguments: Sendable {
         }
     }
 
-    /// Checks that at most one of several inputs is standard input.
-    ///
-    /// - Parameters:
-    ///   - readers: For each input, a Boolean value that indicates whether it's standard input, or
-    ///     `nil` without that input.
-    ///   - message: The message of the error.
-    /// - Throws: ``UsageError``.
+    /// Checks that at most one of several inputs is standard input; `nil` is an absent input.
     func checkStandardInput(_ readers: [Bool?], _ message: String) throws(UsageError) {
         if readers.count(where: { $0 == true }) > 1 { throw usageError(message) }
     }

@@ -12,14 +12,10 @@ struct BatchProgress {
     private var count = 0
     private var isShown = false
 
-    /// Prepares a progress bar.
+    /// Prepares a progress bar for a number of input bytes.
     ///
     /// The result is `nil` if standard error isn't a terminal, if the results go to a terminal or
     /// are JSON, or if the total size is unknown.
-    ///
-    /// - Parameters:
-    ///   - console: The console of the command.
-    ///   - total: The total number of input bytes.
     init?(on console: Console, total: Int?) {
         guard let total, !console.writesJSON, FileDescriptor.standard(STDERR_FILENO).isTerminal,
             !FileDescriptor.standard(STDOUT_FILENO).isTerminal

@@ -21,19 +21,15 @@ struct BatchRun {
 
     let input: InputFile
 
-    /// Processes every line.
+    /// Processes every line, without surrounding white space.
     ///
     /// Output is buffered until the buffer is full or the next line isn't available yet. Pipes stay
     /// fast, and a program that waits for each result receives it. On a terminal, each line is
     /// printed immediately. If the results go elsewhere, standard error shows the progress of a
     /// long batch.
     ///
-    /// - Parameters:
-    ///   - console: The console that prints the results.
-    ///   - body: A closure that returns the result of a line, without surrounding white space.
     /// - Throws: ``CommandFailure`` with the code `rejected` after the last line if at least one
-    ///   line failed, and with the code `failed` if the input can't be read or the results can't be
-    ///   written.
+    ///   line failed.
     func run(on console: Console, _ body: ([UInt8]) throws -> Result) throws {
         let flushesLines = FileDescriptor.standard(STDOUT_FILENO).isTerminal
         var output: [UInt8] = []
@@ -75,9 +71,6 @@ struct BatchRun {
         }
     }
 
-    /// Returns the token in a line.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func token(in line: [UInt8]) throws(TokenError) -> String {
         guard let token = String(validating: line, as: UTF8.self) else {
             throw TokenError(.malformedToken, "not a token: the input isn't valid UTF-8")

@@ -18,21 +18,16 @@ struct LineReader: ~Copyable {
     /// The number of bytes in the lines so far, including line breaks.
     var octetCount: Int { readCount - rest.count }
 
-    /// - Parameters:
-    ///   - file: The file or pipe to read.
-    ///   - limit: The maximum size of a line, in bytes.
+    /// Creates a reader of lines with a maximum size in bytes.
     init(_ file: consuming FileDescriptor, limit: Int) {
         totalCount = file.remainingCount
         self.file = file
         self.limit = limit
     }
 
-    /// Returns the next line, even if the last one has no line break.
+    /// Returns the next line, even if the last one has no line break, or `nil` at the end.
     ///
-    /// - Parameter beforeWaiting: A closure to call before a read that may block: the writer may
-    ///   be waiting for a response.
-    /// - Returns: The line, or `nil` at the end of the input.
-    /// - Throws: `FileDescriptor.Failure`, and any error of the closure.
+    /// It calls the closure before a read that may block: the writer may be waiting for a response.
     mutating func next(beforeWaiting: () throws -> Void) throws -> Line? {
         var line: [UInt8] = []
         var isTooLong = false

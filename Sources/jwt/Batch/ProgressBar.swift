@@ -20,8 +20,6 @@ final class ProgressBar: Sendable {
     private let state = Mutex(State())
 
     /// Creates a bar on standard error, if that is a terminal.
-    ///
-    /// - Parameter label: The name of the transfer. Control characters are removed.
     convenience init(_ label: String) {
         let descriptor = STDERR_FILENO
         let isTerminal = isatty(descriptor) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"

@@ -34,37 +34,25 @@ struct DPoPCommand {
             0: "The proof is printed",
             2: "The key or the token is unusable, or a file can't be read",
         ],
-        action: { try DPoPCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let arguments: ParsedArguments
-    private let method: String
-    private let url: String
-    private let source: KeySource
-    private let algorithm: JWSAlgorithm?
-    private let accessToken: PasswordSource?
-    private let nonce: String?
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.arguments = arguments
-        method = arguments.operands.first ?? ""
-        url = arguments.operands.dropFirst().first ?? ""
-        source = try KeySource.required(arguments)
-        algorithm = try arguments.value(of: KeySource.algorithm)
-        accessToken = try PasswordSource(arguments, Self.token)
-        nonce = try arguments.value(of: Self.nonce)?.text
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let method = arguments.operands.first ?? ""
+        let url = arguments.operands.dropFirst().first ?? ""
+        let source = try KeySource.required(arguments)
+        let algorithm = try arguments.value(of: KeySource.algorithm)
+        let tokenSource = try PasswordSource(arguments, token)
+        let nonce = try arguments.value(of: nonce)?.text
         // The method must be a token (RFC 9110). Lowercase text is most likely a missing METHOD.
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
             throw arguments.usageError("METHOD must be uppercase, such as GET")
         }
-        if source.takesStandardInput, accessToken?.isStandardInput ?? false {
+        if source.takesStandardInput, tokenSource?.isStandardInput ?? false {
             throw arguments.usageError("the key and the access token can't both come from standard input")
         }
-    }
-
-    private func run(on console: Console) throws {
         let key = try source.signingKey(for: algorithm, console).key
-        let accessToken = try accessToken?.read(warningOn: console)
+        let accessToken = try tokenSource?.read(warningOn: console)
         do {
             let generator = try DPoPProofGenerator(key: key)
             let proof = try generator.proof(method: method, url: url, accessToken: accessToken, nonce: nonce)

@@ -32,42 +32,34 @@ struct DecodeCommand {
             1: "The input isn't a token; with --batch: at least one line isn't",
             2: "A file or pipe can't be read or written",
         ],
-        action: { try DecodeCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
     /// The command for SD-JWTs.
     private static let selectiveAdvice = "print it with jwt sd show"
-
-    private let token: TokenInput
-    private let now: Double
-    private let isBatch: Bool
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        token = try TokenInput(arguments)
-        now = try Self.now(arguments)
-        isBatch = arguments.contains(BatchRun.flag)
-    }
 
     /// Returns the time for relative times, in seconds since 1970.
     static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
         try arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
     }
 
-    private func run(on console: Console) throws {
-        if isBatch { return try Self.runBatch(console) }
-        let text = try token.read()
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let input = try TokenInput(arguments)
+        let times = TimeNotes(now: try now(arguments))
+        if arguments.contains(BatchRun.flag) { return try runBatch(console) }
+        let text = try input.read()
         if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
-        if let error = SDInput.refusal(text, Self.selectiveAdvice) { throw CommandFailure(.rejected, error) }
+        if let error = SDInput.refusal(text, selectiveAdvice) { throw CommandFailure(.rejected, error) }
         let token = try CommandFailure.reporting(.rejected) {
             try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
         }
-        if console.writesJSON { return try console.print(Self.result(token)) }
+        if console.writesJSON { return try console.print(result(token)) }
         console.note("UNVERIFIED: the signature was not checked; anyone can have written this")
-        for line in TimeNotes(now: now).lines(in: token.unverifiedClaims) { console.note(line) }
-        try console.show(Self.json(token))
+        for line in times.lines(in: token.unverifiedClaims) { console.note(line) }
+        try console.show(json(token))
     }
 
-    private func showEncrypted(_ text: String, _ console: Console) throws {
+    private static func showEncrypted(_ text: String, _ console: Console) throws {
         let jwe = try CommandFailure.reporting(.rejected) { try EncryptedInput.jwe(text) }
         let report = EncryptedInput.report(jwe)
         if console.writesJSON { return try console.print(report) }

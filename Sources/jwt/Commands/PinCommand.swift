@@ -35,47 +35,34 @@ struct PinCommand {
             1: "The server isn't trusted, or the file contains no certificates",
             2: "A file can't be read, or the connection failed",
         ],
-        action: { try PinCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private enum Source {
-        case server(String)
-        case file(InputFile)
-    }
+    private typealias Items = [(certificate: ServerCertificates.Item, role: String?)]
 
-    private let source: Source
-    private let roots: InputFile?
-    private let arguments: ParsedArguments
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        guard let operand = arguments.operands.first else {
-            throw arguments.usageError("missing URL or file; pass https://HOST or a certificate file")
-        }
-        self.arguments = arguments
-        roots = try arguments.value(of: Self.roots)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let operand = arguments.operands.first ?? ""
+        let roots = try arguments.value(of: roots)
+        let items: Items
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
-            source = .server(operand)
-        } else {
-            source = .file(try arguments.operand(named: "URL|FILE") ?? .standardInput)
-            guard roots == nil else { throw arguments.usageError("--roots requires a URL; files aren't verified") }
-        }
-    }
-
-    private func run(on console: Console) throws {
-        let items: [(certificate: ServerCertificates.Item, role: String?)]
-        switch source {
-        case .server(let url):
-            let chain = try chain(of: url)
+            let chain = try chain(of: operand, roots, arguments)
             items = chain.enumerated().map { index, certificate in
                 (certificate, index == 0 ? "leaf" : index == chain.count - 1 ? "root" : "intermediate")
             }
-        case .file(let file): items = try Self.certificates(in: file).map { ($0, nil) }
+        } else {
+            let file: InputFile = try arguments.operand(named: "URL|FILE") ?? .standardInput
+            guard roots == nil else { throw arguments.usageError("--roots requires a URL; files aren't verified") }
+            items = try certificates(in: file).map { ($0, nil) }
         }
-        try console.print(console.writesJSON ? Self.json(items) : Self.lines(items))
+        try console.print(console.writesJSON ? json(items) : lines(items))
     }
 
-    private func chain(of url: String) throws -> [ServerCertificates.Item] {
+    private static func chain(
+        of url: String,
+        _ roots: InputFile?,
+        _ arguments: ParsedArguments
+    ) throws -> [ServerCertificates.Item] {
         let roots = try RootsOption.roots(roots)
         do {
             return try AsynchronousWork.result {
@@ -101,14 +88,14 @@ struct PinCommand {
         return try CommandFailure.reporting(.rejected, at: file.name) { try ServerCertificates.list(bytes) }
     }
 
-    private static func lines(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {
+    private static func lines(_ items: Items) -> String {
         items.map { certificate, role in
             let words = [role, VisibleText.line(certificate.subject)].compactMap(\.self).joined(separator: " ")
             return "\(certificate.pin)  # \(words)"
         }.joined(separator: "\n")
     }
 
-    private static func json(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {
+    private static func json(_ items: Items) -> String {
         let certificates = items.map { certificate, role in
             var members: [(String, JSONValue)] = [
                 ("pin", .string(certificate.pin.description)), ("subject", .string(certificate.subject)),

@@ -18,15 +18,15 @@ struct ConfigurationFile {
     )
     static let options = OptionDefinition.section("Profile", [profile, option])
 
+    /// The values of options in a named member of the file.
+    typealias Profile = [(option: OptionDefinition, text: String)]
+
     let path: String
     /// A warning if other users can change the file.
     let warning: String?
     private let profiles: JSONObject
 
-    /// Reads the file.
-    ///
-    /// - Parameter file: The file, or `nil` for the default file.
-    /// - Throws: ``CommandFailure`` with the name of the file.
+    /// Reads the file, or the default file.
     init(_ file: InputFile?) throws(CommandFailure) {
         let file =
             if let file { file } else {
@@ -53,13 +53,7 @@ struct ConfigurationFile {
         self.profiles = profiles
     }
 
-    /// Returns a profile.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the profile.
-    ///   - members: The members that the profile can have.
-    /// - Returns: The profile.
-    /// - Throws: ``CommandFailure`` if the profile is missing or invalid.
+    /// Returns the option values of a profile, which can have the given members.
     func profile(_ name: String, members: [OptionDefinition]) throws(CommandFailure) -> Profile {
         guard let profile = profiles[name] else {
             let names = profiles.map(\.name)
@@ -68,15 +62,30 @@ struct ConfigurationFile {
                 ?? (names.isEmpty ? "the file has no profiles" : "profiles: " + names.joined(separator: ", "))
             throw CommandFailure(.failed, "\(path): no profile “\(name)”; \(advice)")
         }
-        guard let object = profile.object else {
-            throw CommandFailure(.failed, "\(path): profile “\(name)” must be an object")
+        let title = "\(path): profile “\(name)”"
+        guard let object = profile.object else { throw CommandFailure(.failed, "\(title) must be an object") }
+        var values: Profile = []
+        for (memberName, value) in object.map({ ($0.name, $0.value) }) {
+            guard let member = members.first(where: { $0.longName == memberName }) else {
+                throw CommandFailure(.failed, "\(title): \(Self.unknown(memberName, members))")
+            }
+            do throws(ValueError) {
+                for text in try Self.texts(of: value, for: member) {
+                    // A path is relative to the file.
+                    let text = member.value?.kind == .file ? try resolved(text) : text
+                    try member.value?.check(text)
+                    values.append((member, text))
+                }
+            } catch {
+                throw CommandFailure(.failed, "\(title): \(memberName) \(error.message)")
+            }
         }
-        return try Profile(object, name: name, in: self, members: members)
+        return values
     }
 
     /// Resolves a path in the file: `~/` is the home folder, and a relative path starts at the
     /// file's folder.
-    func resolved(_ text: String) throws(ValueError) -> String {
+    private func resolved(_ text: String) throws(ValueError) -> String {
         guard text != "-" else { throw ValueError(message: "must name a file, not standard input") }
         if text.hasPrefix("/") || text.isEmpty { return text }
         if text.hasPrefix("~/") {
@@ -89,19 +98,56 @@ struct ConfigurationFile {
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         return folder + text
     }
+
+    /// Returns the command-line values for a JSON value, or none for a flag that is `false`.
+    private static func texts(of value: JSONValue, for member: OptionDefinition) throws(ValueError) -> [String] {
+        guard member.value != nil else {
+            switch value {
+            case true: return [""]
+            case false: return []
+            default: throw ValueError(message: "must be true or false")
+            }
+        }
+        switch value {
+        case .string(let text): return [text]
+        case .number(let number): return [number.literal]
+        case .array(let list) where member.isRepeatable:
+            let texts = list.compactMap(\.string)
+            guard texts.count == list.count else { throw ValueError(message: "must be an array of strings") }
+            return texts
+        default:
+            throw ValueError(
+                message: member.isRepeatable ? "must be a string or an array of strings" : "must be a string"
+            )
+        }
+    }
+
+    private static func unknown(_ name: String, _ members: [OptionDefinition]) -> String {
+        let names = members.map(\.longName)
+        // The user may have entered the secret itself.
+        let places = ["\(name)-file", "\(name)-env"].filter(names.contains)
+        guard places.isEmpty else {
+            return
+                "unknown member \(name); secrets don't belong in the configuration: use \(places.joined(separator: " or "))"
+        }
+        let advice =
+            Suggestion.nearest(to: name, in: names).map { ", did you mean \($0)?" }
+            ?? "; members: " + names.joined(separator: ", ")
+        return "unknown member \(name)" + advice
+    }
 }
 
 extension ParsedArguments {
     /// Returns the arguments, completed by a profile.
     ///
-    /// - Parameters:
-    ///   - profile: The profile.
-    ///   - alternatives: Groups of mutually exclusive options. An option on the command line
-    ///     overrides every option of its group in the profile.
-    /// - Returns: The combined arguments.
-    func completed(by profile: Profile, alternatives: [[any CommandOption]]) -> ParsedArguments {
+    /// The alternatives are groups of mutually exclusive options. An option on the command line
+    /// overrides every option of its group in the profile.
+    func completed(
+        by profile: ConfigurationFile.Profile,
+        alternatives: [[any CommandOption]]
+    ) -> ParsedArguments {
         var result = self
-        for (option, text) in profile.values {
+        for (option, text) in profile {
             let groups = alternatives.lazy.map { $0.flatMap(\.definitions) }
             if contains(groups.first { $0.contains { $0.longName == option.longName } } ?? [option]) { continue }
             result.add(text, to: option)

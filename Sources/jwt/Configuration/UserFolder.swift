@@ -9,24 +9,16 @@ struct UserFolder {
     /// The path in the home folder, if the variable isn't set.
     let customaryPath: String
 
-    /// Returns the path of the program's folder within the base folder.
+    /// Returns the path of the program's folder within the base folder, which may not exist.
     ///
     /// As the specification requires, an environment variable that is empty or not an absolute path
-    /// is ignored.
-    ///
-    /// - Parameter advice: The option that specifies another path.
-    /// - Returns: The path of the folder, which may not exist.
-    /// - Throws: ``CommandFailure`` if no environment variable specifies the location.
+    /// is ignored. The advice is the option that specifies another path.
     func path(orElse advice: String) throws(CommandFailure) -> String {
         if let folder = try Self.absolutePath(in: variable) { return folder + "/jwt" }
         return try "\(Self.home(orElse: "\(variable) or \(advice)"))/\(customaryPath)/jwt"
     }
 
-    /// Returns the path of the home folder.
-    ///
-    /// - Parameter advice: The alternative to setting `HOME`.
-    /// - Returns: The path of the folder.
-    /// - Throws: ``CommandFailure`` if `HOME` isn't set to an absolute path.
+    /// Returns the path of the home folder; the advice is the alternative to setting `HOME`.
     static func home(orElse advice: String) throws(CommandFailure) -> String {
         guard let home = try absolutePath(in: "HOME") else {
             throw CommandFailure(.failed, "HOME isn't set to an absolute path; set it, or use \(advice)")

@@ -54,7 +54,7 @@ struct BashCompletion {
 
     private func wordCase(of node: CommandNode) -> String {
         var words = node.command.subcommands.map(\.name)
-        for kind in node.operandKinds {
+        for kind in node.command.operands.map(\.kind) {
             switch kind {
             case .choice(let choices): words += choices
             case .file where !words.contains("@files"): words.append("@files")

@@ -11,6 +11,4 @@ struct CommandNode {
     }
 
     var words: String { path.joined(separator: " ") }
-
-    var operandKinds: [OptionDefinition.ValueKind] { command.operands.map(\.kind) }
 }

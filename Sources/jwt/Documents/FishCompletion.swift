@@ -27,7 +27,7 @@ struct FishCompletion {
     private func lines(of node: CommandNode) -> [String] {
         let start = "complete -c \(root.name) -n \(Self.quoted("test (__\(root.name)_path) = \"\(node.words)\""))"
         var lines = node.command.subcommands.map { "\(start) -a \($0.name) -d \(Self.quoted($0.summary))" }
-        for kind in node.operandKinds {
+        for kind in node.command.operands.map(\.kind) {
             switch kind {
             case .text: break
             case .file: lines.append("\(start) -F")

@@ -10,8 +10,6 @@ enum AsynchronousWork {
     }
 
     /// Runs an asynchronous closure and waits for its result.
-    ///
-    /// - Throws: The closure's error, or ``Unavailable``.
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         guard cprocess_can_run_tasks() else { throw Unavailable() }
         let outcome = Outcome<Value>()

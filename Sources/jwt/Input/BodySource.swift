@@ -35,9 +35,6 @@ struct BodySource: ArgumentValue, Equatable {
         return .data(Data(try octets()))
     }
 
-    /// Returns a JSON body.
-    ///
-    /// - Throws: ``CommandFailure`` if the body can't be read or isn't JSON.
     func jsonBody() throws(CommandFailure) -> HTTPBody {
         let octets = try octets()
         let name = if case .file(let file) = place { file.name } else { "--json-body" }
@@ -50,11 +47,7 @@ struct BodySource: ArgumentValue, Equatable {
         return .data(Data(octets))
     }
 
-    /// Returns the bytes.
-    ///
-    /// - Parameter limit: The maximum size of a file in bytes. The default is 64 MiB.
-    /// - Returns: The bytes.
-    /// - Throws: ``CommandFailure`` with the name of the file.
+    /// Returns the bytes; the limit applies only to a file.
     func octets(limit: Int = sizeLimit) throws(CommandFailure) -> [UInt8] {
         switch place {
         case .text(let text): Array(text.utf8)

@@ -10,18 +10,15 @@ struct EncryptionCandidates {
     /// The algorithms for new tokens, from the preferred one.
     private static let preferences: [JWEAlgorithm] = [.ecdhESA256KW, .rsaOAEP256, .a256KW, .a192KW, .a128KW, .dir]
 
-    /// Returns the key for encryption with an algorithm.
+    /// Returns the key for encryption with an algorithm: by default with that of the JWK, or with
+    /// the preferred one.
     ///
-    /// - Parameters:
-    ///   - algorithm: The algorithm; `nil` for that of the JWK, or for the preferred one.
-    ///   - encryption: The content encryption, which a key for `dir` may need.
-    ///   - make: A closure that creates the key from the JWK.
-    /// - Returns: The key.
-    /// - Throws: ``TokenError`` as `EncryptionKey(jwk:algorithm:encryption:)` does.
+    /// Only a key for `dir` may need the content encryption.
     func encryptionKey(
-        _ algorithm: JWEAlgorithm?,
-        _ encryption: JWEEncryption?,
-        _ make: (JWK, JWEAlgorithm?, JWEEncryption?) throws(TokenError) -> EncryptionKey
+        _ algorithm: JWEAlgorithm? = nil,
+        _ encryption: JWEEncryption? = nil,
+        _ make: (JWK, JWEAlgorithm?, JWEEncryption?) throws(TokenError) -> EncryptionKey =
+            EncryptionKey.init(jwk:algorithm:encryption:)
     ) throws(TokenError) -> EncryptionKey {
         do throws(TokenError) {
             return try make(jwk, algorithm, direct(algorithm) ? encryption : nil)
@@ -35,22 +32,11 @@ struct EncryptionCandidates {
         throw refusal
     }
 
-    /// Returns the key for encryption with the algorithm of the JWK, or with the preferred one.
+    /// Returns a key for decryption with each accepted algorithm that the JWK can be used for.
     ///
-    /// - Throws: ``TokenError`` with the reason why the JWK can't encrypt.
-    func encryptionKey() throws(TokenError) -> EncryptionKey {
-        try encryptionKey(nil, nil) { jwk, algorithm, encryption throws(TokenError) in
-            try EncryptionKey(jwk: jwk, algorithm: algorithm, encryption: encryption)
-        }
-    }
-
-    /// Returns the keys for decryption with each accepted algorithm that the JWK can be used for.
+    /// Without a list, all algorithms that don't need a password are accepted.
     ///
-    /// - Parameters:
-    ///   - algorithms: The accepted algorithms; `nil` for all that don't need a password.
-    ///   - encryptions: The accepted content encryptions.
-    /// - Returns: At least one key.
-    /// - Throws: ``TokenError`` with the reason why the JWK can't decrypt.
+    /// - Throws: ``TokenError`` with the reason if there's no such key.
     func decryptionKeys(
         _ algorithms: [JWEAlgorithm]?,
         _ encryptions: [JWEEncryption]

@@ -20,10 +20,8 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
 
     /// Returns the value of the variable.
     ///
-    /// - Parameter option: The option that specifies the variable. Messages contain the option
-    ///   instead of the name, which may be a secret that the user entered by mistake.
-    /// - Returns: The value.
-    /// - Throws: ``CommandFailure`` if the variable isn't set, is empty or isn't UTF-8.
+    /// Messages contain the option instead of the name, which may be a secret that the user entered
+    /// by mistake.
     func value(for option: String) throws(CommandFailure) -> String {
         guard Self.isSet(name) else {
             throw CommandFailure(.failed, "the environment variable for \(option) is unset or empty")
@@ -36,8 +34,7 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
 
     /// Returns the value of a fixed variable, or `nil` if it isn't set.
     ///
-    /// - Throws: ``CommandFailure`` if the value isn't UTF-8. Repaired text could name another
-    ///   file or program.
+    /// Throws if the value isn't UTF-8, because repaired text could name another file or program.
     static func text(of name: String) throws(CommandFailure) -> String? {
         guard isSet(name) else { return nil }
         guard let text = validText(of: name) else {

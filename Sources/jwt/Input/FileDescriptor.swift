@@ -82,11 +82,9 @@ struct FileDescriptor: ~Copyable {
         if isOwned { _ = close(number) }
     }
 
-    /// Returns the permissions and the path of the file.
+    /// Returns the permissions and the path of the file, or `nil` if the file is closed.
     ///
-    /// - Parameter path: The path that opened the file, or `nil` for a standard stream, whose
-    ///   path comes from the system.
-    /// - Returns: The status, or `nil` if the file is closed.
+    /// For a standard stream, the path comes from the system.
     func status(path: String? = nil) -> FileStatus? {
         guard let status = systemStatus else { return nil }
         return FileStatus(mode: status.st_mode, path: path ?? name(of: status))
@@ -136,7 +134,6 @@ struct FileDescriptor: ~Copyable {
     /// Reads the available bytes, and blocks if no bytes are available yet.
     ///
     /// - Returns: The number of bytes at the start of the buffer, or 0 at the end of the file.
-    /// - Throws: ``Failure``.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         while true {
             let count = unsafe Glibc.read(number, &buffer, buffer.count)
@@ -145,9 +142,7 @@ struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Reads to the end of the file.
-    ///
-    /// - Returns: The bytes, or `nil` if there are more than the limit.
+    /// Reads to the end of the file; returns `nil` if there are more bytes than the limit.
     func readAll(limit: Int) throws(Failure) -> [UInt8]? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -188,13 +183,7 @@ struct FileDescriptor: ~Copyable {
         return settings
     }
 
-    /// Changes the settings of a terminal.
-    ///
-    /// - Parameters:
-    ///   - settings: The settings.
-    ///   - discardsInput: A Boolean value that indicates whether to discard what the user has
-    ///     already typed.
-    /// - Throws: ``Failure``.
+    /// Changes the settings of a terminal, and may discard what the user has already typed.
     func setTerminalSettings(_ settings: termios, discardsInput: Bool) throws(Failure) {
         var settings = settings
         guard unsafe tcsetattr(number, discardsInput ? TCSAFLUSH : TCSADRAIN, &settings) == 0 else { throw .current }

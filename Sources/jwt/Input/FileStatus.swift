@@ -6,14 +6,10 @@ struct FileStatus: Equatable {
     /// The path for `chmod`, or `nil` if the file has none.
     let path: String?
 
-    /// Returns a warning if a regular file has unwanted permissions.
+    /// Returns a warning with a remedy if a regular file has unwanted permissions.
     ///
-    /// - Parameters:
-    ///   - name: The name of the file in the message.
-    ///   - unwanted: The unwanted permissions.
-    ///   - danger: The consequence, such as "other users can use this private key".
-    ///   - remedy: The `chmod` argument that removes the permissions.
-    /// - Returns: A line with the remedy, or `nil`.
+    /// The danger is the consequence, such as "other users can use this private key", and the
+    /// remedy is the `chmod` argument that removes the permissions.
     func warning(_ name: String, unwanted: mode_t, _ danger: String, remedy: String) -> String? {
         guard mode & S_IFMT == S_IFREG, mode & unwanted != 0 else { return nil }
         let permissions = String(mode & 0o777, radix: 8)
@@ -22,11 +18,6 @@ struct FileStatus: Equatable {
     }
 
     /// Returns a warning if other users can read or change a file with a secret.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the file in the message.
-    ///   - noun: The kind of secret, such as "private key".
-    /// - Returns: A line with the remedy, or `nil`.
     func secretWarning(_ name: String, _ noun: String) -> String? {
         warning(name, unwanted: 0o077, "other users can access this \(noun)", remedy: "600")
     }

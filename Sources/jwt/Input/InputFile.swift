@@ -32,12 +32,7 @@ struct InputFile: ArgumentValue, Equatable {
     /// The name of the file in messages.
     var name: String { isStandardInput ? "standard input" : path }
 
-    /// Reads the file.
-    ///
-    /// - Parameter limit: The maximum size in bytes. The default is 1 MiB.
-    /// - Returns: The content of the file.
-    /// - Throws: ``CommandFailure`` with the name of the file if it can't be read or exceeds the
-    ///   limit.
+    /// Reads the file, up to a maximum size in bytes.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> Content {
         do throws(FileDescriptor.Failure) {
             if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }

@@ -3,12 +3,7 @@ import TokenGeneration
 extension KeyFile {
     /// Returns the recipient's key: a public key, the public part of a private key, or a secret.
     ///
-    /// - Parameters:
-    ///   - algorithm: The algorithm, if the user specifies one.
-    ///   - encryption: The content encryption, if the user specifies one.
-    ///   - keyID: The ID that selects the key in a JWK Set.
-    /// - Returns: The key.
-    /// - Throws: ``CommandFailure`` if the file doesn't contain exactly one such key.
+    /// The ID selects the key in a JWK Set.
     func encryptionKey(
         for algorithm: JWEAlgorithm?,
         _ encryption: JWEEncryption?,
@@ -18,22 +13,13 @@ extension KeyFile {
             return try KeySetRecipient(set: set, name: name, keyID: keyID).key(algorithm, encryption)
         }
         return try Self.describing(name) {
-            try EncryptionCandidates(jwk: encryptionJWK()).encryptionKey(algorithm, encryption) {
-                jwk,
-                algorithm,
-                encryption throws(TokenError) in
-                try EncryptionKey(jwk: jwk, algorithm: algorithm, encryption: encryption)
-            }
+            try EncryptionCandidates(jwk: encryptionJWK()).encryptionKey(algorithm, encryption)
         }
     }
 
     /// Returns the keys for decryption: one for each accepted algorithm, of each key in a JWK Set.
     ///
-    /// - Parameters:
-    ///   - algorithms: The accepted algorithms; `nil` for all that fit the key.
-    ///   - encryptions: The accepted content encryptions.
-    /// - Returns: At least one key.
-    /// - Throws: ``CommandFailure`` if no key in the file can decrypt.
+    /// Without a list, all algorithms that fit the key are accepted.
     func decryptionKeys(
         for algorithms: [JWEAlgorithm]?,
         _ encryptions: [JWEEncryption]
@@ -96,10 +82,6 @@ extension KeyFile {
     }
 
     /// Returns the JWK of a key whose type isn't known, without an algorithm.
-    ///
-    /// - Parameter read: A closure that reads the key for an algorithm.
-    /// - Returns: The JWK.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`, or the closure's error.
     private static func withKeyType(_ read: (JWEAlgorithm) throws(TokenError) -> JWK) throws(TokenError) -> JWK {
         for algorithm in [JWEAlgorithm.ecdhESA256KW, .rsaOAEP256] {
             do throws(TokenError) {

@@ -21,15 +21,7 @@ struct KeyFile {
     /// The option that names the algorithm, for messages.
     let algorithmOption: String
 
-    /// Detects the form of the key.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the source in messages.
-    ///   - data: The content of the file.
-    ///   - secretEncoding: The encoding of a raw secret, or `nil` for other keys.
-    ///   - password: The password of an encrypted private key.
-    ///   - algorithmOption: The option that names the algorithm. The default is `--alg`.
-    /// - Throws: ``CommandFailure`` with the name of the source if it doesn't contain a key.
+    /// Detects the form of the key; a raw secret needs its encoding.
     init(
         _ name: String,
         _ data: InputFile.Content,
@@ -41,7 +33,7 @@ struct KeyFile {
         self.algorithmOption = algorithmOption
         self.password = password
         status = data.status
-        let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
+        let start = data.bytes.first { !$0.isBlank }
         guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {
@@ -60,10 +52,6 @@ struct KeyFile {
     }
 
     /// Returns the private key for signing, and the key ID of a JWK.
-    ///
-    /// - Parameter algorithm: The algorithm, if the user specifies one.
-    /// - Returns: The key and its ID.
-    /// - Throws: ``CommandFailure`` if the file doesn't contain a private key that can sign.
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name, algorithmOption) {
             switch content {
@@ -77,10 +65,6 @@ struct KeyFile {
     }
 
     /// Returns the public key, the public part of a private key, or the secret.
-    ///
-    /// - Parameter algorithm: The algorithm, if the user specifies one.
-    /// - Returns: The key.
-    /// - Throws: ``CommandFailure`` if the file doesn't contain a key that can verify.
     func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
         try Self.describing(name, algorithmOption) {
             switch content {
@@ -121,11 +105,7 @@ struct KeyFile {
         }
     }
 
-    /// Warns if other users can read or change a private key, and if a certificate isn't valid.
-    ///
-    /// - Parameters:
-    ///   - console: The console for warnings.
-    ///   - time: The time at which a certificate must be valid. The default is the current time.
+    /// Warns if other users can access a private key, and if a certificate isn't valid at a time.
     func warn(on console: Console, at time: Date = Date()) {
         if isPrivate, let warning = status?.secretWarning(name, "private key") { console.warn(warning) }
         guard let certificate else { return }

@@ -12,12 +12,6 @@ struct KeySetRecipient {
     ///
     /// Keys with `use` or `alg` for encryption take precedence over those that don't state a use.
     /// Secrets in a set are ignored.
-    ///
-    /// - Parameters:
-    ///   - algorithm: The algorithm, if the user specifies one.
-    ///   - encryption: The content encryption, if the user specifies one.
-    /// - Returns: The key, with its ID.
-    /// - Throws: ``CommandFailure`` unless exactly one key matches.
     func key(_ algorithm: JWEAlgorithm?, _ encryption: JWEEncryption?) throws(CommandFailure) -> EncryptionKey {
         try KeyFile.describing(name) {
             let named = keyID.map { set.keys(withID: $0) } ?? set.keys

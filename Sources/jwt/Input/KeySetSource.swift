@@ -45,9 +45,6 @@ struct KeySetSource {
     private let timeout: Duration
 
     /// Creates the source, or returns `nil` if the command line has no key set.
-    ///
-    /// - Throws: ``UsageError`` if the command line has several key sets, or an option for the web
-    ///   without a URL.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         roots = try arguments.value(of: RootsOption.option)
         timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 20)
@@ -75,8 +72,7 @@ struct KeySetSource {
 
     /// Reads or fetches the set, and warns if other users can read the private keys in a file.
     ///
-    /// - Returns: The set. RSA keys from the web are limited to 4096 bits.
-    /// - Throws: ``CommandFailure`` if the set can't be read or fetched.
+    /// RSA keys from the web are limited to 4096 bits.
     func keySet(warningOn console: Console) throws(CommandFailure) -> JWKSet {
         switch place {
         case .file(let file):

@@ -32,9 +32,6 @@ struct KeySource: Equatable {
     /// The options of every command with a key, without the option for its file.
     static let options = OptionDefinition.section(section, [environment, secret, password])
 
-    /// The options of commands whose key can't be a shared secret.
-    static let keyPairOptions = options.without(secret)
-
     /// The options of a command that signs.
     static let signingOptions = OptionDefinition.section(section, [file, algorithm]) + options
 
@@ -55,12 +52,6 @@ struct KeySource: Equatable {
     private var algorithmOption = "--alg"
 
     /// Creates the source, or returns `nil` if the command line has no key.
-    ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - key: The option for the key file.
-    /// - Throws: ``UsageError`` if the command line has several keys, or a password or an
-    ///   encoding without a key.
     init?(_ arguments: ParsedArguments, key: Option<InputFile>) throws(UsageError) {
         try self.init(arguments, file: arguments.value(of: key), named: key.definition.spelling)
     }
@@ -71,8 +62,6 @@ struct KeySource: Equatable {
     }
 
     /// Creates the source of a key in a file.
-    ///
-    /// - Throws: ``UsageError`` if the key and its password both come from standard input.
     init(
         _ arguments: ParsedArguments,
         file: InputFile,
@@ -95,8 +84,6 @@ struct KeySource: Equatable {
     }
 
     /// Returns the source for a command that requires a key.
-    ///
-    /// - Throws: ``UsageError``, as for ``init(_:key:)``, and without a key.
     static func required(_ arguments: ParsedArguments, key: Option<InputFile> = file) throws(UsageError) -> KeySource {
         guard let source = try KeySource(arguments, key: key) else {
             throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")

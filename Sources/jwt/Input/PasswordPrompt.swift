@@ -11,14 +11,7 @@ enum PasswordPrompt {
     /// The maximum size of a line in bytes, which is the terminal's limit.
     private static let sizeLimit = 4_096
 
-    /// Asks for a password.
-    ///
-    /// - Parameters:
-    ///   - noun: The kind of secret, for the prompt.
-    ///   - twice: A Boolean value that indicates whether to ask again and compare.
-    /// - Returns: The password.
-    /// - Throws: ``CommandFailure`` if the process has no terminal, or if the user types nothing or
-    ///   two different passwords.
+    /// Asks for a password or another secret, optionally twice to detect typing errors.
     static func read(_ noun: String, twice: Bool) throws(CommandFailure) -> String {
         let password = try line("\(noun.prefix(1).uppercased())\(noun.dropFirst()): ", noun)
         guard !password.isEmpty else { throw CommandFailure(.failed, "the \(noun) is empty") }

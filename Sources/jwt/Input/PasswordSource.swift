@@ -9,11 +9,7 @@ struct SecretOptions: CommandOption {
 
     var definitions: [OptionDefinition] { [file.definition, environment.definition] }
 
-    /// - Parameters:
-    ///   - name: The beginning of both names, such as `password`.
-    ///   - noun: The kind of secret, for messages. The default is "password".
-    ///   - file: The description of the option for a file.
-    ///   - environment: The description of the option for an environment variable.
+    /// Creates the options, whose names begin with a name such as `password`.
     init(_ name: String, noun: String = "password", file: String, environment: String) {
         self.file = Option("\(name)-file", file)
         self.environment = Option("\(name)-env", environment)
@@ -34,11 +30,7 @@ struct PasswordSource: Equatable {
 
     /// Creates the source, or returns `nil` if no option is present.
     ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - options: The options for the secret.
-    ///   - prompt: The flag for typing the secret. The default is `nil`.
-    /// - Throws: ``UsageError`` if several options are present.
+    /// The prompt is the flag for typing the secret.
     init?(_ arguments: ParsedArguments, _ options: SecretOptions, prompt: Flag? = nil) throws(UsageError) {
         noun = options.noun
         let (file, environment) = (options.file.definition.spelling, options.environment.definition.spelling)
@@ -58,12 +50,7 @@ struct PasswordSource: Equatable {
     /// Reads the password without a line break at its end, and warns if other users can read the
     /// file.
     ///
-    /// - Parameters:
-    ///   - console: The console for warnings.
-    ///   - isNew: A Boolean value that indicates whether the user must type the password twice. The
-    ///     default is `false`.
-    /// - Returns: The password.
-    /// - Throws: ``CommandFailure`` if the password can't be read.
+    /// The user must type a new password twice.
     func read(warningOn console: Console, isNew: Bool = false) throws(CommandFailure) -> String {
         switch place {
         case .terminal: return try PasswordPrompt.read(noun, twice: isNew)

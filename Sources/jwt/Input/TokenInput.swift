@@ -15,11 +15,8 @@ struct TokenInput: Equatable {
     /// The token on the command line, or `nil` to read standard input.
     let argument: String?
 
-    /// Creates the source.
+    /// Creates the source from the operand with the given name.
     ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - name: The name of the operand in the help. The default is "TOKEN".
     /// - Throws: ``UsageError`` if the token is missing and standard input is a terminal, because
     ///   the command would appear to hang.
     init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
@@ -36,10 +33,6 @@ struct TokenInput: Equatable {
     var isStandardInput: Bool { argument == nil }
 
     /// Returns the token without surrounding white space.
-    ///
-    /// - Parameter limit: The maximum size in bytes. The default is 2 MiB.
-    /// - Returns: The token.
-    /// - Throws: ``CommandFailure`` if standard input can't be read or isn't text.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> String {
         let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput(limit) }
         let trimmed = Self.trimmed(bytes)
@@ -69,7 +62,7 @@ struct TokenInput: Equatable {
 
     /// Returns the bytes without surrounding white space.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
-        guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
+        guard let first = bytes.firstIndex(where: { !$0.isBlank }), let last = bytes.lastIndex(where: { !$0.isBlank })
         else { return [] }
         return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])
     }
@@ -80,9 +73,5 @@ struct TokenInput: Equatable {
         }
         if let bytes { return bytes }
         throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than \(limit >> 20) MiB"))
-    }
-
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || (0x09...0x0D).contains(byte)
     }
 }

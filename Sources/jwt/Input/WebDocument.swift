@@ -11,8 +11,7 @@ struct WebDocument {
     /// The name of the document in messages.
     let name: String
 
-    /// - Returns: The document, or `nil` if the text is neither an https URL with a host nor an
-    ///   http URL on this machine.
+    /// Creates a document, or returns `nil` for a URL of another kind.
     init?(_ text: String) {
         guard let url = URL(string: text), let origin = HTTPOrigin(url),
             origin.scheme == "https" || origin.isLoopback, url.user == nil, url.password == nil
@@ -30,13 +29,6 @@ struct WebDocument {
         HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false
     }
 
-    /// Fetches the document.
-    ///
-    /// - Parameters:
-    ///   - roots: The trusted root certificates.
-    ///   - timeout: The maximum duration of the request.
-    /// - Returns: The document's bytes.
-    /// - Throws: ``CommandFailure`` with the document's name.
     func fetch(roots: TrustRoots, timeout: Duration) throws(CommandFailure) -> Data {
         do {
             let url = url

@@ -5,11 +5,7 @@ enum ColoredJSON {
     private static let literal = "\u{1B}[33m"
     private static let plain = "\u{1B}[0m"
 
-    /// Adds colors to JSON without any other change.
-    ///
-    /// - Parameter json: JSON with escaped control characters, as returned by
-    ///   ``VisibleText/json(_:)``.
-    /// - Returns: The JSON with escape sequences.
+    /// Adds colors to JSON with escaped control characters, as ``VisibleText/json(_:)`` returns it.
     static func text(_ json: String) -> String {
         var result = ""
         var rest = Array(json.unicodeScalars)[...]

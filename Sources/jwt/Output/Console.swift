@@ -11,8 +11,7 @@ struct Console: Sendable {
 
     /// Prints a result.
     ///
-    /// - Throws: ``CommandFailure`` if standard output can't be written. Its message is empty if
-    ///   the reader of a pipe has exited.
+    /// - Throws: ``CommandFailure``, whose message is empty if the reader of a pipe has exited.
     func print(_ text: String, terminator: String = "\n") throws(CommandFailure) {
         try write(Array((text + terminator).utf8))
     }
@@ -47,12 +46,7 @@ struct Console: Sendable {
     /// Prints the bytes of a result: unchanged to a file or a pipe, and as escaped text to a
     /// terminal.
     ///
-    /// - Parameters:
-    ///   - content: The bytes.
-    ///   - noun: The kind of content, for messages.
-    ///   - advice: The alternative to a terminal if the content isn't text.
-    /// - Throws: ``CommandFailure``, as for ``print(_:terminator:)``, and if the content isn't
-    ///   text and the output is a terminal.
+    /// The advice is the alternative to a terminal if the content isn't text.
     func show(content: Data, _ noun: String, advice: String) throws(CommandFailure) {
         guard FileDescriptor.standard(STDOUT_FILENO).isTerminal else { return try write(Array(content)) }
         guard let text = String(validating: content, as: UTF8.self), !text.utf8.contains(0) else {
@@ -87,9 +81,7 @@ struct Console: Sendable {
         report("warning", ["message": .string(message)], text: "\(prefix): warning: \(message)")
     }
 
-    /// Warns if standard output is a file that other users can read or change.
-    ///
-    /// - Parameter noun: The kind of secret that is about to be printed.
+    /// Warns, before a secret is printed, if other users can access the file on standard output.
     func warnOfReaders(of noun: String) {
         let status = FileDescriptor.standard(STDOUT_FILENO).status()
         if let warning = status?.secretWarning("standard output", noun) { warn(warning) }

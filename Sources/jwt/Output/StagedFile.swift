@@ -10,16 +10,9 @@ struct StagedFile: ~Copyable {
     private let temporaryPath: String
     private let replaces: Bool
 
-    /// Creates the temporary file and writes the initial content to disk.
+    /// Creates the temporary file and writes the initial content, which ``append(_:)`` extends.
     ///
-    /// - Parameters:
-    ///   - path: The final path of the file.
-    ///   - mode: The permissions of the file.
-    ///   - octets: The initial content. The default is empty. ``append(_:)`` adds to it.
-    ///   - replaces: A Boolean value that indicates whether to replace an existing file. Only
-    ///     regular files are replaced, never devices or links.
-    /// - Throws: ``CommandFailure`` if the file exists and must not be replaced, or can't be
-    ///   written.
+    /// Only regular files are replaced, never devices or links.
     init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
@@ -58,10 +51,7 @@ struct StagedFile: ~Copyable {
         TemporaryFiles.remove(temporaryPath)
     }
 
-    /// Renames the temporary file to its final path.
-    ///
-    /// - Throws: ``CommandFailure`` if another file has appeared at the path and must not be
-    ///   replaced, or if a system call fails.
+    /// Renames the temporary file to its final path, unless another file appeared and must stay.
     func commit() throws(CommandFailure) {
         try CommandFailure.reporting(at: Self.subject(path)) { try file.synchronize() }
         let number = replaces ? replace() : create()
@@ -72,7 +62,7 @@ struct StagedFile: ~Copyable {
 
     /// Removes a committed file, unless it may have replaced another one.
     func revoke() {
-        if !replaces { Self.remove(path) }
+        if !replaces { _ = unsafe unlink(path) }
     }
 
     private func replace() -> Int32 {
@@ -106,9 +96,5 @@ struct StagedFile: ~Copyable {
     private static func type(of path: String) -> mode_t? {
         var status = stat()
         return unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
-    }
-
-    private static func remove(_ path: String) {
-        _ = unsafe unlink(path)
     }
 }

@@ -68,9 +68,7 @@ enum TemporaryFiles {
         }
     }
 
-    /// Renames a file to its final path, and replaces an existing file there.
-    ///
-    /// - Returns: 0, or the system's error number.
+    /// Renames a file to its final path, and returns 0 or the system's error number.
     static func rename(_ path: String, to finalPath: String) -> Int32 {
         paths.withLock { paths in
             guard unsafe Glibc.rename(path, finalPath) == 0 else { return errno }

@@ -34,15 +34,11 @@ struct ClaimPathArgument: ArgumentValue {
             case .string(let name) where isPlain(name): text += text.isEmpty ? name : ".\(name)"
             case .number(let index) where !text.isEmpty: text += "[\(index)]"
             case .null where !text.isEmpty: text += "[*]"
-            default: return json(path.pointer)
+            // Only objects have a serialization.
+            default: return String(JSONObject([("", path.pointer)]).serialized().dropFirst(4).dropLast())
             }
         }
         return text
-    }
-
-    private static func json(_ pointer: JSONValue) -> String {
-        // Only objects have a serialization.
-        String(JSONObject([("", pointer)]).serialized().dropFirst(4).dropLast())
     }
 
     private static func pointer(_ text: String) -> ClaimPath? {
@@ -74,9 +70,8 @@ struct ClaimPathArgument: ArgumentValue {
     /// Returns the step for the text in brackets.
     private static func element(_ content: ArraySlice<UInt8>) -> ClaimPath.Element? {
         if content.elementsEqual("*".utf8) { return .everyElement }
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         // Nine digits exceed the size of any token.
-        guard (1...9).contains(content.count), content.allSatisfy(digits.contains) else { return nil }
+        guard (1...9).contains(content.count), content.allSatisfy(\.isDigit) else { return nil }
         return Int(String(decoding: content, as: UTF8.self)).map { .index($0) }
     }
 

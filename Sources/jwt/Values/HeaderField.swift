@@ -24,8 +24,6 @@ struct HeaderField: ArgumentValue, Equatable {
     var isStandardInput: Bool { place == .file(.standardInput) }
 
     /// Returns the header fields.
-    ///
-    /// - Throws: ``CommandFailure`` if the file can't be read or has an invalid line.
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
         switch place {
         case .here(let field): return [field]

@@ -12,13 +12,7 @@ struct MemberCollection {
         self.kind = kind
     }
 
-    /// Adds a member.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the member.
-    ///   - value: The value of the member.
-    ///   - origin: The source of the member, such as `--sub`.
-    /// - Throws: ``ValueError`` if the collection already has a member with this name.
+    /// Adds a member from a source, such as `--sub`, unless the collection has one with this name.
     mutating func add(_ name: String, _ value: JSONValue, from origin: String) throws(ValueError) {
         if let other = origins.updateValue(origin, forKey: Array(name.utf8)) {
             let places = other == origin ? "twice by \(origin)" : "by both \(other) and \(origin)"

@@ -1,3 +1,5 @@
+import TokenGeneration
+
 /// A whole number in a range.
 protocol NumberArgument: ArgumentValue, Equatable {
     /// The kind of number in messages.
@@ -12,7 +14,7 @@ extension NumberArgument {
     static var placeholder: String { "NUMBER" }
 
     init(argument: String) throws(ValueError) {
-        guard argument.utf8.allSatisfy(Timestamp.isDigit), let number = Int(argument), Self.range.contains(number)
+        guard argument.utf8.allSatisfy(\.isDigit), let number = Int(argument), Self.range.contains(number)
         else {
             let end = Self.range.upperBound == .max ? "" : " to \(Self.range.upperBound)"
             throw ValueError(message: "must be a \(Self.noun) from \(Self.range.lowerBound)\(end)")

@@ -8,11 +8,9 @@ enum SecretEncoding: String, CaseIterable, NamedValue {
     case base64url
     case hex
 
-    /// Decodes a secret.
+    /// Decodes a secret, or returns `nil` if the encoding is invalid.
     ///
-    /// - Parameter written: The content of a file or a variable. A line break at the end isn't
-    ///   part of the secret.
-    /// - Returns: The bytes of the secret, or `nil` if the encoding is invalid.
+    /// A line break at the end of a file or a variable isn't part of the secret.
     func octets(_ written: [UInt8]) -> [UInt8]? {
         let line = Self.withoutLineBreak(written)
         switch self {

@@ -13,10 +13,7 @@ enum SignatureProfileName: String, CaseIterable, NamedValue {
     /// The names for the help.
     static let names = allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// The profile for requests.
-    ///
-    /// - Parameter agent: The URL of the signer's keys, for Web Bot Auth. The default is `nil`.
-    /// - Returns: The profile.
+    /// Returns the profile for requests; the agent is for Web Bot Auth.
     func request(agent: SignatureAgent? = nil) -> SignatureProfile {
         switch self {
         case .standard: .standard

@@ -1,3 +1,5 @@
+import TokenGeneration
+
 /// A duration such as `90`, `90s`, `5m`, `2h`, `7d`, `1w` or `1h30m`.
 ///
 /// A number without a unit is in seconds. Units go from the longest to the shortest, and each
@@ -25,7 +27,7 @@ struct TimeSpan: ArgumentValue, Equatable {
         var units = Self.units[...]
         var total = 0
         repeat {
-            let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let digits = rest.prefix(while: \.isDigit)
             rest = rest[digits.endIndex...]
             // Ten digits exceed the limit, so the calculations below can't overflow.
             guard (1...10).contains(digits.count) else { throw Self.expectation }

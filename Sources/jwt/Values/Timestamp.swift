@@ -1,4 +1,6 @@
 import Foundation
+import Networking
+import TokenGeneration
 
 /// A time in seconds since 1970, or in the format of [RFC
 /// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-01-31T12:00:00Z`.
@@ -43,22 +45,23 @@ struct Timestamp: ArgumentValue, Equatable {
 
     private func text(offset: Int) -> String {
         let seconds = Int(secondsSince1970.rounded(.down)) + offset  // reason: the range fits
-        let (year, month, day) = Self.date(ofDay: Self.quotient(seconds, 86_400))
-        let time = seconds - Self.quotient(seconds, 86_400) * 86_400
-        let clock = [time / 3_600, time / 60 % 60, time % 60].map { Self.padded($0, 2) }.joined(separator: ":")
-        return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))T\(clock)\(Self.zone(offset))"
+        let (day, time) = seconds.quotientAndRemainder(roundingDownBy: 86_400)
+        let (year, month, dayOfMonth) = HTTPDate.civil(day)
+        let date = [HTTPDate.padded(year, 4)] + [month, dayOfMonth].map { HTTPDate.padded($0, 2) }
+        let clock = [time / 3_600, time / 60 % 60, time % 60].map { HTTPDate.padded($0, 2) }
+        return "\(date.joined(separator: "-"))T\(clock.joined(separator: ":"))\(Self.zone(offset))"
     }
 
     private static func zone(_ offset: Int) -> String {
         guard offset != 0 else { return "Z" }
         let minutes = (offset < 0 ? -offset : offset) / 60
-        return "\(offset < 0 ? "-" : "+")\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))"
+        return "\(offset < 0 ? "-" : "+")\(HTTPDate.padded(minutes / 60, 2)):\(HTTPDate.padded(minutes % 60, 2))"
     }
 
     private static func plainSeconds(_ text: String) -> Double? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-        guard let first = digits.utf8.first, isDigit(first),
-            digits.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") })
+        guard let first = digits.utf8.first, first.isDigit,
+            digits.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") })
         else { return nil }
         return Double(text)
     }
@@ -69,49 +72,12 @@ struct Timestamp: ArgumentValue, Equatable {
             let day = reader.number(digits: 2, then: "Tt "), let hour = reader.number(digits: 2, then: ":"),
             let minute = reader.number(digits: 2, then: ":"), let second = reader.number(digits: 2, then: ""),
             let fraction = reader.fraction(), let offset = reader.offset(), reader.rest.isEmpty,
-            year >= 1, (1...12).contains(month), day >= 1, day <= length(ofMonth: month, year: year),
-            hour < 24, minute < 60, second < 60
+            year >= 1, hour < 24, minute < 60, second < 60
         else { return nil }
-        let seconds = Self.day(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset
-        return Double(seconds) + fraction
-    }
-
-    /// Divides and rounds down, including for negative values.
-    private static func quotient(_ value: Int, _ divisor: Int) -> Int {
-        (value - (value % divisor + divisor) % divisor) / divisor
-    }
-
-    /// Returns the number of days since 1970-01-01.
-    ///
-    /// Years start in March, so that the leap day is the last day of the year.
-    private static func day(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let marchYear = month > 2 ? year : year - 1
-        let marchMonth = (month + 9) % 12
-        let leapDays = quotient(marchYear, 4) - quotient(marchYear, 100) + quotient(marchYear, 400)
-        return marchYear * 365 + leapDays + (marchMonth * 153 + 2) / 5 + day - 1 - 719_468
-    }
-
-    private static func date(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
-        var year = quotient((day + 719_468) * 400, 146_097) + 1
-        while Self.day(year, 3, 1) > day { year -= 1 }
-        let dayOfYear = day - Self.day(year, 3, 1)
-        let marchMonth = (dayOfYear * 5 + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        return (month > 2 ? year : year + 1, month, dayOfYear - (marchMonth * 153 + 2) / 5 + 1)
-    }
-
-    private static func length(ofMonth month: Int, year: Int) -> Int {
-        let next = month == 12 ? day(year + 1, 1, 1) : day(year, month + 1, 1)
-        return next - day(year, month, 1)
-    }
-
-    private static func padded(_ number: Int, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-
-    static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
+        // A date such as 31 April converts back to another day.
+        guard HTTPDate.civil(days) == (year, month, day) else { return nil }
+        return Double(days * 86_400 + hour * 3_600 + minute * 60 + second - offset) + fraction
     }
 }
 
@@ -122,7 +88,7 @@ private struct DigitReader {
     /// Parses a number with a fixed count of digits, followed by one of the separators, if any.
     mutating func number(digits count: Int, then separators: String) -> Int? {
         let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(Timestamp.isDigit) else { return nil }
+        guard digits.count == count, digits.allSatisfy(\.isDigit) else { return nil }
         rest = rest.dropFirst(count)
         if !separators.isEmpty {
             guard let separator = rest.popFirst(), separators.utf8.contains(separator) else { return nil }
@@ -133,7 +99,7 @@ private struct DigitReader {
     mutating func fraction() -> Double? {
         guard rest.first == UInt8(ascii: ".") else { return 0 }
         rest.removeFirst()
-        let digits = rest.prefix(while: Timestamp.isDigit)
+        let digits = rest.prefix(while: \.isDigit)
         rest = rest[digits.endIndex...]
         guard (1...9).contains(digits.count) else { return nil }
         return Double("0." + String(decoding: digits, as: UTF8.self))

@@ -84,14 +84,8 @@ struct DecryptionOptions {
     /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { key?.takesStandardInput ?? password?.isStandardInput ?? false }
 
-    /// Reads the key or the password for a token.
-    ///
-    /// - Parameters:
-    ///   - token: The token's headers, which select among the algorithms of one key.
-    ///   - limits: The maximum size of the token.
-    ///   - console: The console for warnings.
-    /// - Returns: A decrypter with the policy of the options.
-    /// - Throws: ``CommandFailure`` if the key can't be read or can't decrypt.
+    /// Reads the key or the password for a token, whose headers select among the algorithms of one
+    /// key.
     func decrypter(
         for token: UnverifiedJWE,
         _ limits: JWELimits,

@@ -20,8 +20,6 @@ enum EncryptedInput {
     }
 
     /// Reads the headers of a JWE in any serialization.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     static func jwe(
         _ text: String,
         limits: JWELimits = JWELimits(size: TokenInput.sizeLimit)

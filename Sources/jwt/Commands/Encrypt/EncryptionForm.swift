@@ -37,10 +37,7 @@ struct EncryptionForm {
     /// A Boolean value that indicates whether the additional data is read from standard input.
     var takesStandardInput: Bool { additionalData?.isStandardInput ?? false }
 
-    /// Encrypts content.
-    ///
-    /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``CommandFailure`` if the additional data can't be read, and ``TokenError``.
+    /// Encrypts content to a string for the compact serialization, and to an object otherwise.
     func encrypt(
         _ content: Data,
         _ encryption: JWEEncryption?,

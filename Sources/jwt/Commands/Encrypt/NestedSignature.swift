@@ -29,8 +29,6 @@ struct NestedSignature {
     private let algorithm: JWSAlgorithm?
 
     /// Creates the signature, or returns `nil` without `--sign-key`.
-    ///
-    /// - Throws: ``UsageError`` if an option needs `--nested` or `--sign-key`.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let isNested = arguments.contains(Self.nested)
         for option in Self.options.dropFirst() where !isNested && arguments.contains(option) {
@@ -55,10 +53,6 @@ struct NestedSignature {
     /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { source.takesStandardInput }
 
-    /// Signs claims.
-    ///
-    /// - Returns: The signed token.
-    /// - Throws: ``CommandFailure`` if the key can't sign.
     func token(_ claims: JSONObject, _ console: Console) throws(CommandFailure) -> String {
         let (key, keyID) = try source.signingKey(for: algorithm, console)
         return try CommandFailure.reporting(at: source.name) {

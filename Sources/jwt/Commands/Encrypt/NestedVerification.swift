@@ -13,8 +13,6 @@ struct NestedVerification {
     private let policy: PolicyOptions
 
     /// Creates the verification, or returns `nil` without `--nested`.
-    ///
-    /// - Throws: ``UsageError`` if an option needs `--nested`, or `--nested` needs a key.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         guard arguments.contains(Self.nested) else {
             for option in Self.options where arguments.contains(option) {
@@ -38,8 +36,6 @@ struct NestedVerification {
     }
 
     /// Verifies the content of a decrypted token.
-    ///
-    /// - Throws: ``CommandFailure`` with the code `rejected`.
     func verified(_ jwe: DecryptedJWE, _ verifier: JWTVerifier) throws(CommandFailure) -> VerifiedToken {
         do throws(TokenError) {
             return try verifier.verify(contentOf: jwe)

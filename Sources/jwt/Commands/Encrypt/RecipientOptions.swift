@@ -49,9 +49,6 @@ struct RecipientOptions {
     /// The key ID that the user specifies: `auto`, or the ID.
     private let keyID: String?
 
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - keyID: The key ID that the user specifies.
     /// - Throws: ``UsageError`` unless the options name at least one recipient and fit together.
     init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
         encryption = try arguments.value(of: Self.encryption)
@@ -107,8 +104,6 @@ struct RecipientOptions {
     }
 
     /// Reads or fetches the recipients' keys, in the order keys, key set, password.
-    ///
-    /// - Throws: ``CommandFailure`` if a key can't be read or can't encrypt.
     func recipients(_ console: Console) throws(CommandFailure) -> [JWERecipient] {
         let keyAlgorithm = algorithm.flatMap { $0.usesPassword ? nil : $0 }
         var recipients: [EncryptionKey] = []

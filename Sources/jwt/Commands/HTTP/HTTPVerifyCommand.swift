@@ -52,32 +52,23 @@ struct HTTPVerifyCommand {
             1: "The message was rejected, or isn't an HTTP message",
             2: VerificationKeys.failure,
         ],
-        action: { try HTTPVerifyCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let keys: VerificationKeys
-    private let rules: SignatureRules
-    private let source: MessageSource
-    private let printsBase: Bool
-    private let label: String?
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        keys = try VerificationKeys(forSignatures: arguments)
-        rules = try SignatureRules(arguments)
-        source = try MessageSource(arguments)
-        printsBase = arguments.contains(Self.base)
-        label = try arguments.value(of: Self.label)?.text
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let keySource = try VerificationKeys(arguments, advice: "pass --key FILE, --key-env NAME or --jwks FILE|URL")
+        let rules = try SignatureRules(arguments)
+        let source = try MessageSource(arguments)
+        let printsBase = arguments.contains(base)
+        let label = try arguments.value(of: label)?.text
         if label != nil, !printsBase { throw arguments.usageError("--label requires --base") }
-        if keys.takesStandardInput, source.takesStandardInput {
+        if keySource.takesStandardInput, source.takesStandardInput {
             throw arguments.usageError("the key and the message can't both come from standard input")
         }
-    }
-
-    private func run(on console: Console) throws {
-        let keys = try keys.signatureKeys(console, at: rules.date, usesThumbprints: rules.usesThumbprints)
+        let keys = try keySource.signatureKeys(console, at: rules.date, usesThumbprints: rules.usesThumbprints)
         let recorded = try source.read()
         let profile = try rules.profile(for: recorded.message)
-        let (findings, rejection) = try outcome(recorded, profile, keys)
+        let (findings, rejection) = try outcome(recorded, profile, keys, at: rules.date)
         let report = SignatureReport(
             recorded: recorded,
             findings: findings,
@@ -90,7 +81,7 @@ struct HTTPVerifyCommand {
         if console.writesJSON {
             try console.print(report.json)
         } else if printsBase {
-            try print(findings, on: console)
+            try print(findings, label, on: console)
         } else {
             for line in report.lines { try console.print(line) }
         }
@@ -106,13 +97,13 @@ struct HTTPVerifyCommand {
     }
 
     /// Verifies the message as a server or a client does, and then each signature for the report.
-    private func outcome(
+    private static func outcome(
         _ recorded: RecordedMessage,
         _ profile: SignatureProfile,
-        _ keys: SignatureKeys
+        _ keys: SignatureKeys,
+        at date: Date
     ) throws -> (findings: [SignatureFinding], rejection: HTTPSignatureError?) {
-        let date = rules.date
-        return try AsynchronousWork.result {
+        try AsynchronousWork.result {
             // Each with its own nonces, which are used once.
             func verifier() throws(HTTPSignatureError) -> MessageVerifier {
                 var verifier = try MessageVerifier(
@@ -135,7 +126,11 @@ struct HTTPVerifyCommand {
     }
 
     /// Prints the base of the chosen signature without a line break at the end.
-    private func print(_ findings: [SignatureFinding], on console: Console) throws(CommandFailure) {
+    private static func print(
+        _ findings: [SignatureFinding],
+        _ label: String?,
+        on console: Console
+    ) throws(CommandFailure) {
         let candidates =
             label.map { label in findings.filter { $0.label.utf8.elementsEqual(label.utf8) } }
             ?? findings.filter(\.isSelected)

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSignatures
 import Networking
+import TokenGeneration
 
 /// The source of a recorded message: raw text or an HTTP Archive (HAR).
 struct MessageSource {
@@ -56,12 +57,9 @@ struct MessageSource {
 
     var takesStandardInput: Bool { file.isStandardInput || request?.isStandardInput ?? false }
 
-    /// Reads the message.
-    ///
-    /// - Throws: ``CommandFailure`` if a file can't be read, or isn't a message.
     func read() throws(CommandFailure) -> RecordedMessage {
         let bytes = try file.read(limit: Self.sizeLimit).bytes
-        let first = bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
+        let first = bytes.first { !$0.isBlank }
         guard first == UInt8(ascii: "{") else { return try raw(bytes) }
         if request != nil { throw CommandFailure(.failed, "--request applies only to a raw response") }
         return try recorded(bytes)

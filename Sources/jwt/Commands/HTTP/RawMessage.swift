@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSignatures
 import Networking
+import TokenGeneration
 
 /// The text of an HTTP/1 message, as a person or a tool has saved it.
 ///
@@ -23,11 +24,8 @@ struct RawMessage {
     /// The maximum size of the head in bytes.
     private static let headLimit = 64 << 10
 
-    /// Reads a message.
+    /// Reads a message from a file, whose name is for messages.
     ///
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - name: The name of the file in messages.
     /// - Throws: ``CommandFailure`` with the code `rejected` if the text isn't a message.
     init(_ bytes: [UInt8], _ name: String) throws(CommandFailure) {
         do throws(RequestFault) {
@@ -93,11 +91,9 @@ struct RawMessage {
         return (lines, rest)
     }
 
-    /// Replaces the version in a request line, and reads a status line.
+    /// Replaces the version in a request line, and returns the status in a status line.
     ///
     /// Tools show messages of HTTP/2 and HTTP/3 in the form of HTTP/1.1.
-    ///
-    /// - Returns: The status, or `nil` for a request.
     private static func normalizeStart(_ lines: inout [[UInt8]]) throws(RequestFault) -> Int? {
         let line = lines[0]
         guard line.starts(with: "HTTP/".utf8) else {
@@ -108,7 +104,7 @@ struct RawMessage {
             return nil
         }
         let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count > 1, parts[1].count == 3, parts[1].allSatisfy({ (0x30...0x39).contains($0) }),
+        guard parts.count > 1, parts[1].count == 3, parts[1].allSatisfy(\.isDigit),
             let status = Int(String(decoding: parts[1], as: UTF8.self)), status >= 100
         else { throw RequestFault("the status line has no status of three digits") }
         guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
@@ -139,7 +135,7 @@ struct RawMessage {
         }
         guard let text = lengths.first else { return (Data(rest), [:], []) }
         guard lengths.count == 1 else { throw RequestFault("more than one Content-Length") }
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit) else {
             throw RequestFault("Content-Length is not a number")
         }
         // A response to HEAD or to a conditional request has a length without content.

@@ -24,8 +24,6 @@ struct RecordedMessage: Sendable {
     var remarks: [String] = []
 
     /// Creates a raw request.
-    ///
-    /// - Throws: ``CommandFailure`` if the request's origin is unknown or contradictory.
     init(
         _ raw: RawMessage,
         method: HTTPMethod,
@@ -77,9 +75,6 @@ struct RecordedMessage: Sendable {
     }
 
     /// Creates the request or the response of an entry in a recording.
-    ///
-    /// - Throws: ``CommandFailure`` with the code `rejected` if the entry lacks it, or if its head
-    ///   is too large.
     init(
         _ entry: HAREntry,
         isResponse: Bool,

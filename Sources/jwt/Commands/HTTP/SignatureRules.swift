@@ -71,9 +71,6 @@ struct SignatureRules {
     /// A Boolean value that indicates whether `keyid` is the thumbprint of the key.
     var usesThumbprints: Bool { name == .webBotAuth }
 
-    /// Returns the profile for a message.
-    ///
-    /// - Throws: ``CommandFailure`` if the profile isn't for responses.
     func profile(for message: HTTPMessage) throws(CommandFailure) -> SignatureProfile {
         var profile: SignatureProfile
         if let name {

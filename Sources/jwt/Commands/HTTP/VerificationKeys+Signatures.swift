@@ -8,24 +8,10 @@ extension VerificationKeys {
         "jwks": "A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key"
     ])
 
-    /// Creates the keys for HTTP message signatures.
-    ///
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
-    init(forSignatures arguments: ParsedArguments) throws(UsageError) {
-        try self.init(arguments, advice: "pass --key FILE, --key-env NAME or --jwks FILE|URL")
-    }
-
     /// Reads or fetches the keys for a verifier of HTTP message signatures.
     ///
-    /// A single key verifies signatures with any `keyid`, as it verifies tokens with any `kid`.
-    ///
-    /// - Parameters:
-    ///   - console: The console for warnings.
-    ///   - time: The time at which certificates must be valid.
-    ///   - usesThumbprints: A Boolean value that indicates whether `keyid` is the thumbprint of a
-    ///     key in a set, instead of its `kid`.
-    /// - Returns: The keys.
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
+    /// A single key verifies signatures with any `keyid`, as it verifies tokens with any `kid`. A
+    /// `keyid` can be the thumbprint of a key in a set, instead of its `kid`.
     func signatureKeys(
         _ console: Console,
         at time: Date,

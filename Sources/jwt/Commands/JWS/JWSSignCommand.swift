@@ -26,27 +26,18 @@ struct JWSSignCommand {
             0: "The JWS was printed",
             2: "The key or the payload is unusable, or a file can't be read",
         ],
-        action: { try JWSSignCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let source: KeySource
-    private let algorithm: JWSAlgorithm?
-    private let header: HeaderOptions
-    private let form: SignatureForm
-    private let payload: InputFile
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        source = try KeySource.required(arguments)
-        algorithm = try arguments.value(of: KeySource.algorithm)
-        header = try HeaderOptions(arguments)
-        form = try SignatureForm(arguments)
-        payload = try arguments.operand(named: "PAYLOAD") ?? .standardInput
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let source = try KeySource.required(arguments)
+        let algorithm = try arguments.value(of: KeySource.algorithm)
+        let header = try HeaderOptions(arguments)
+        let form = try SignatureForm(arguments)
+        let payload: InputFile = try arguments.operand(named: "PAYLOAD") ?? .standardInput
         if source.takesStandardInput, payload.isStandardInput {
             throw arguments.usageError("the key and the payload can't both come from standard input")
         }
-    }
-
-    private func run(on console: Console) throws {
         let (key, keyID) = try source.signingKey(for: algorithm, console)
         let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes

@@ -54,28 +54,19 @@ struct JWSVerifyCommand {
             1: "The JWS was rejected",
             2: VerificationKeys.failure,
         ],
-        action: { try JWSVerifyCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let keys: VerificationKeys
-    private let token: TokenInput
-    private let payload: InputFile?
-    private let required: Required
-    private let understood: Set<String>
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        keys = try VerificationKeys(arguments)
-        token = try TokenInput(arguments, name: "JWS")
-        payload = try arguments.value(of: Self.payload)
-        required = try arguments.value(of: Self.required) ?? .all
-        understood = Set(try arguments.values(of: Self.understood).map(\.text))
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let keys = try VerificationKeys(arguments)
+        let token = try TokenInput(arguments, name: "JWS")
+        let payload = try arguments.value(of: payload)
+        let policy = try (arguments.value(of: required) ?? .all).policy
+        let understood = Set(try arguments.values(of: understood).map(\.text))
         try arguments.checkStandardInput(
             [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput],
             "only one of the key, the JWS and the payload can come from standard input"
         )
-    }
-
-    private func run(on console: Console) throws {
         var verifier =
             switch try keys.keys(console) {
             case .one(let key): JWSVerifier(key: key)
@@ -86,7 +77,7 @@ struct JWSVerifyCommand {
         let text = try token.read()
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
         let verified = try CommandFailure.reporting(.rejected) {
-            try verify(text, detached.map { Data($0) }, verifier)
+            try verify(text, detached.map { Data($0) }, policy, verifier)
         }
         guard console.writesJSON else {
             return try console.show(content: verified.payload, "payload", advice: "use a pipe")
@@ -98,11 +89,16 @@ struct JWSVerifyCommand {
         ])
     }
 
-    private func verify(_ text: String, _ detached: Data?, _ verifier: JWSVerifier) throws(TokenError) -> VerifiedJWS {
+    private static func verify(
+        _ text: String,
+        _ detached: Data?,
+        _ policy: JWSSignaturePolicy,
+        _ verifier: JWSVerifier
+    ) throws(TokenError) -> VerifiedJWS {
         let isJSON = text.utf8.first == UInt8(ascii: "{")
         if !isJSON, let error = SDInput.refusal(text, SDInput.verificationAdvice) { throw error }
         guard !isJSON else {
-            return try verifier.verify(json: text, detachedPayload: detached, requiring: required.policy)
+            return try verifier.verify(json: text, detachedPayload: detached, requiring: policy)
         }
         do throws(TokenError) {
             return try verifier.verify(compact: text, detachedPayload: detached)

@@ -12,18 +12,14 @@ struct AnyKey {
 
     let part: Part
     /// The additional members of a JWK, such as `kid` and `use`, or none for other forms.
-    let metadata: JSONObject
+    var metadata: JSONObject = [:]
     /// A Boolean value that indicates whether the key, its type or the user fixes the algorithm,
     /// unlike for an RSA key, which supports six.
-    let statesAlgorithm: Bool
+    var statesAlgorithm = true
+}
 
-    /// Creates the key from a file.
-    ///
-    /// - Parameters:
-    ///   - file: The file.
-    ///   - algorithm: The algorithm, if the user specifies one.
-    /// - Throws: ``CommandFailure`` with the name of the file if it doesn't contain a single
-    ///   usable key.
+extension AnyKey {
+    /// Creates the key from a file, with the algorithm if the user specifies one.
     init(_ file: KeyFile, algorithm: JWSAlgorithm?) throws(CommandFailure) {
         if file.keySet != nil {
             throw CommandFailure(
@@ -33,7 +29,6 @@ struct AnyKey {
         }
         do throws(CommandFailure) {
             part = try Self.part(of: file, algorithm)
-            statesAlgorithm = true
         } catch {
             guard algorithm == nil else { throw error }
             // The key material is the same for all of the algorithms.
@@ -49,8 +44,6 @@ struct AnyKey {
         if case .jwk(let jwk) = file.content {
             let kept = ["kid", "use", "key_ops", "x5u", "x5c", "x5t", "x5t#S256"]
             metadata = JSONObject(kept.compactMap { name in jwk.members[name].map { (name, $0) } })
-        } else {
-            metadata = [:]
         }
     }
 
@@ -119,9 +112,7 @@ struct AnyKey {
         }
     }
 
-    /// Returns the key without its private part.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key is a secret.
+    /// Returns the key without its private part, which a secret can't have.
     func publicPart() throws(TokenError) -> AnyKey {
         guard !isSymmetric else { throw TokenError(.unsupportedKey, "a secret has no public part") }
         let publicPart: Part =
@@ -133,18 +124,9 @@ struct AnyKey {
         return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
     }
 
-    init(part: Part, metadata: JSONObject = [:], statesAlgorithm: Bool = true) {
-        self.part = part
-        self.metadata = metadata
-        self.statesAlgorithm = statesAlgorithm
-    }
-
-    /// Returns the key as a JWK.
+    /// Returns the key as a JWK, including the private part if the key has one.
     ///
-    /// - Parameter keyID: The `kid`: `auto` for the thumbprint, or `nil` to keep the current one,
-    ///   if any.
-    /// - Returns: The JWK, including the private part if the key has one.
-    /// - Throws: ``TokenError``.
+    /// The key ID `auto` is the thumbprint, and `nil` keeps the current one, if any.
     func jwk(keyID: String?) throws(TokenError) -> JWK {
         var jwk =
             switch part {

@@ -12,14 +12,9 @@ enum KeyForm: String, CaseIterable, NamedValue {
 
     var isBinary: Bool { self == .der || self == .traditionalDER || self == .raw }
 
-    /// Returns the key in this form.
+    /// Returns the key in this form, where text ends with a line break.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - keyID: The `kid` of a JWK, as in ``AnyKey/jwk(keyID:)``.
-    ///   - password: The password for encrypting a private key, or `nil` for an unencrypted key.
-    /// - Returns: The encoded key. Text ends with a line break.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key doesn't have this form.
+    /// The key ID is that of ``AnyKey/jwk(keyID:)``, and the password encrypts a private key.
     func octets(of key: AnyKey, keyID: String?, password: String?) throws(TokenError) -> [UInt8] {
         let (privateFormat, publicFormat): (PrivateKeyFormat, PublicKeyFormat) =
             switch self {

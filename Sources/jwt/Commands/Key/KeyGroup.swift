@@ -30,8 +30,6 @@ enum KeyGroup {
     }
 
     /// Returns the key source that the command line specifies.
-    ///
-    /// - Throws: ``UsageError`` if the key is missing.
     static func source(_ arguments: ParsedArguments, operand: Int = 0) throws(UsageError) -> KeySource {
         guard let source = try KeySource(arguments, operand: operand) else {
             throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")

@@ -16,25 +16,19 @@ struct KeyInspectCommand {
             0: "The key is valid and was described",
             2: "The key is invalid, or a file can't be read",
         ],
-        action: { try KeyInspectCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let source: KeySource
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        source = try KeyGroup.source(arguments)
-    }
-
-    private func run(on console: Console) throws {
-        let file = try source.read(warningOn: console)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let file = try KeyGroup.source(arguments).read(warningOn: console)
         file.warn(on: console)
         let key = try AnyKey(file, algorithm: nil)
-        let properties = Self.properties(of: key, in: file)
+        let properties = properties(of: key, in: file)
         guard !console.writesJSON else { return try console.print(JSONObject(properties)) }
         let width = properties.map(\.0.count).max() ?? 0
         for (name, value) in properties {
             let margin = String(repeating: " ", count: width + 2 - name.count - 1)
-            try console.print(VisibleText.line("\(name):\(margin)\(Self.shown(value))"))
+            try console.print(VisibleText.line("\(name):\(margin)\(shown(value))"))
         }
     }
 

@@ -45,16 +45,8 @@ struct KeySetFile {
 
     /// Reads, changes and replaces the set while holding an exclusive lock.
     ///
-    /// - Parameters:
-    ///   - file: The file.
-    ///   - mayBeMissing: A Boolean value that indicates whether a missing file counts as an empty
-    ///     set. The default is `false`.
-    ///   - isSecret: A Boolean value that indicates whether the new file must be readable only by
-    ///     its owner. The default is `false`.
-    ///   - change: A closure that changes the set.
-    /// - Returns: The result of the closure.
-    /// - Throws: ``CommandFailure`` with the name of the file, and any error of the closure. The
-    ///   file is unchanged if an error is thrown.
+    /// A missing file can count as an empty set, and a secret one becomes readable only by its
+    /// owner. The file is unchanged if an error is thrown.
     static func change<Result>(
         _ file: InputFile,
         mayBeMissing: Bool = false,

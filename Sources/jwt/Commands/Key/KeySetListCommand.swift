@@ -21,23 +21,18 @@ struct KeySetListCommand {
             0: "The keys were listed",
             2: "The set is unusable, or a file can't be read",
         ],
-        action: { try KeySetListCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let file: InputFile
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        file = try KeySetGroup.file(arguments)
-    }
-
-    private func run(on console: Console) throws {
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let file = try KeySetGroup.file(arguments)
         let content = try file.read()
         let set = try CommandFailure.reporting(at: file.name) { try JWKSet(parsing: Data(content.bytes)) }
-        let rows = set.keys.map(Self.row)
+        let rows = set.keys.map(row)
         if console.writesJSON {
-            try console.print(["keys": .array(rows.map { .object(Self.object($0)) })])
+            try console.print(["keys": .array(rows.map { .object(object($0)) })])
         } else {
-            for row in rows { try console.print(Self.line(row)) }
+            for row in rows { try console.print(line(row)) }
         }
         for rejection in set.rejections {
             console.warn("\(file.name): entry \(rejection.index) isn't a key: \(rejection.reason.message)")

@@ -16,19 +16,13 @@ struct KeySetRemoveCommand {
         ],
         examples: ["Retire a key": "jwt key jwks remove keys.jwks 2025-06"],
         exitCodes: KeySetGroup.exitCodes,
-        action: { try KeySetRemoveCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let file: InputFile
-    private let keyID: String
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        file = try KeySetGroup.file(arguments)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let file = try KeySetGroup.file(arguments)
         if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
-        keyID = arguments.operands.dropFirst().first ?? ""
-    }
-
-    private func run(on console: Console) throws {
+        let keyID = arguments.operands.dropFirst().first ?? ""
         let count = try KeySetFile.change(file) { set in
             guard set.contains(keyID) else {
                 throw CommandFailure(

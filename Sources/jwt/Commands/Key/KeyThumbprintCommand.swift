@@ -36,25 +36,17 @@ struct KeyThumbprintCommand {
             0: "The thumbprint was printed",
             2: "The key is unusable, or a file can't be read",
         ],
-        action: { try KeyThumbprintCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let source: KeySource
-    private let hash: Hash
-    private let isURI: Bool
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        source = try KeyGroup.source(arguments)
-        hash = try arguments.value(of: Self.hash) ?? .sha256
-        isURI = arguments.contains(Self.uri)
-    }
-
-    private func run(on console: Console) throws {
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let source = try KeyGroup.source(arguments)
+        let function = try (arguments.value(of: hash) ?? .sha256).function
         let file = try source.read(warningOn: console)
         file.warn(on: console)
         let text = try KeyFile.describing(file.name) {
-            let jwk = try Self.jwk(file)
-            return isURI ? try jwk.thumbprintURI(hash.function) : try jwk.thumbprint(hash.function)
+            let jwk = try jwk(file)
+            return arguments.contains(uri) ? try jwk.thumbprintURI(function) : try jwk.thumbprint(function)
         }
         try console.print(text, as: "thumbprint")
     }

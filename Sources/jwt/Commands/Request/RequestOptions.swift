@@ -60,8 +60,6 @@ struct RequestOptions: Sendable {
     private let json: BodySource?
     private let follows: Bool
 
-    /// - Parameter arguments: The command line, completed by the profile.
-    /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         data = try arguments.value(of: Self.data)
         json = try arguments.value(of: Self.json)
@@ -129,13 +127,7 @@ struct RequestOptions: Sendable {
         return try data.map { data throws(CommandFailure) in try data.body() }
     }
 
-    /// Returns the header fields.
-    ///
-    /// - Parameter hasToken: A Boolean value that indicates whether the command sets the fields of
-    ///   a token.
-    /// - Returns: The fields.
-    /// - Throws: ``CommandFailure`` if the command sets a field itself, or if a file of fields is
-    ///   unusable.
+    /// Returns the header fields, of which the command itself sets those of a token.
     func fields(hasToken: Bool) throws(CommandFailure) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {

@@ -47,9 +47,6 @@ struct ResponseOutput: Sendable {
     }
 
     /// Creates the output file before the request is sent, so that a request isn't sent in vain.
-    ///
-    /// - Returns: The file, or `nil` for standard output.
-    /// - Throws: ``CommandFailure`` if the file exists or can't be created.
     func file() throws(CommandFailure) -> StagedFile? {
         out.isStandardOutput ? nil : try StagedFile(path: out.path, mode: 0o644, replaces: force)
     }
@@ -57,14 +54,7 @@ struct ResponseOutput: Sendable {
     /// Returns whether to output the body of a response.
     func wantsBody(_ head: HTTPResponse) -> Bool { !(fails && head.status >= 400) }
 
-    /// Prints a response.
-    ///
-    /// - Parameters:
-    ///   - head: The response.
-    ///   - file: The file for the body, if any.
-    ///   - verifiesBody: A Boolean value that indicates whether the end of the body stream tells
-    ///     whether the body is authentic.
-    /// - Throws: ``CommandFailure``, and any error of the body stream.
+    /// Prints a response; only the end of the body stream may tell whether the body is authentic.
     func print(_ head: HTTPResponse, to file: borrowing StagedFile?, verifiesBody: Bool) async throws {
         let isHeld = console.writesJSON || verifiesBody || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
@@ -91,8 +81,6 @@ struct ResponseOutput: Sendable {
     }
 
     /// Checks the status for the exit code.
-    ///
-    /// - Throws: ``CommandFailure`` with the code `rejected` if the status counts as a failure.
     func check(_ head: HTTPResponse, name: String) throws(CommandFailure) {
         guard fails || failsWithBody, head.status >= 400 else { return }
         throw CommandFailure(

@@ -147,13 +147,7 @@ struct SignatureOptions: Sendable {
     /// A Boolean value that indicates whether a body must be verified before it's used.
     var verifiesResponses: Bool { response != nil }
 
-    /// Reads the keys.
-    ///
-    /// - Parameters:
-    ///   - origins: The origins whose requests are signed and whose responses must be.
-    ///   - console: The console for warnings.
-    /// - Returns: The interceptors for the start and the end of the client's list.
-    /// - Throws: ``CommandFailure`` if a key is unusable or doesn't suit the profile.
+    /// Reads the keys, and returns the interceptors for the start and the end of the client's list.
     func interceptors(
         for origins: [URL],
         _ console: Console

@@ -8,7 +8,7 @@ struct HolderBinding {
 
     static let options = OptionDefinition.section(
         "Key binding",
-        [key, KeySource.keyPairOptions, KeySource.algorithm, nonce, audience]
+        [key, KeySource.options.without(KeySource.secret), KeySource.algorithm, nonce, audience]
     )
 
     let nonce: String
@@ -17,8 +17,6 @@ struct HolderBinding {
     private let algorithm: JWSAlgorithm?
 
     /// Creates the options, or returns `nil` for a presentation without a key binding.
-    ///
-    /// - Throws: ``UsageError`` if only some of the options are given.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let source = try KeySource(arguments, key: Self.key)
         let nonce = try arguments.value(of: Self.nonce)?.text

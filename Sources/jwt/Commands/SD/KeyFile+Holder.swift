@@ -2,9 +2,6 @@ import TokenGeneration
 
 extension KeyFile {
     /// Rejects a shared secret, which can't sign SD-JWTs.
-    ///
-    /// - Parameter purpose: The purpose of the key, for the message.
-    /// - Throws: ``CommandFailure`` with the name of the file.
     func checkIsKeyPair(for purpose: String) throws(CommandFailure) {
         guard isSecret else { return }
         let message =
@@ -13,8 +10,6 @@ extension KeyFile {
     }
 
     /// Returns the public key of an SD-JWT's holder, or the public part of a private key.
-    ///
-    /// - Throws: ``CommandFailure`` if the file doesn't contain a single key that can sign.
     func holderKey() throws(CommandFailure) -> VerificationKey {
         try checkIsKeyPair(for: "the holder's key")
         do throws(CommandFailure) {

@@ -8,12 +8,7 @@ struct SDInput {
 
     let text: String
 
-    /// Reads an SD-JWT in any form.
-    ///
-    /// - Parameters:
-    ///   - token: The source.
-    ///   - command: The command for plain tokens, for the message if this is one.
-    /// - Throws: ``CommandFailure`` if the text can't be read or is obviously no SD-JWT.
+    /// Reads an SD-JWT in any form, and refers to another command for a plain token.
     init(_ token: TokenInput, insteadOf command: String) throws(CommandFailure) {
         text = try token.read()
         guard !isJSON, !text.utf8.contains(UInt8(ascii: "~")) else { return }
@@ -33,9 +28,6 @@ struct SDInput {
     var data: Data { Data(text.utf8) }
 
     /// Parses the text without verifying it.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedDisclosure`,
-    ///   `criticalHeaderUnsupported` or `tooLarge`.
     func unverified() throws(TokenError) -> UnverifiedSDJWT {
         isJSON ? try UnverifiedSDJWT(json: data) : try UnverifiedSDJWT(text)
     }

@@ -91,8 +91,9 @@ struct SDPresentCommand {
                     """
             )
         }
-        let other = arguments.contains(type.definition) ? type.definition : SignerKeys.firstOption(arguments)
-        if let other { throw arguments.usageError("--unverified and \(other.spelling) can't be combined") }
+        if let other = ([type.definition] + SignerKeys.options).first(where: arguments.contains) {
+            throw arguments.usageError("--unverified and \(other.spelling) can't be combined")
+        }
         return nil
     }
 

@@ -29,29 +29,21 @@ struct SDShowCommand {
             1: "The input isn't an SD-JWT",
             2: "A file or pipe can't be read or written",
         ],
-        action: { try SDShowCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let token: TokenInput
-    private let now: Double
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        now = try DecodeCommand.now(arguments)
-        token = try TokenInput(arguments)
-    }
-
-    private func run(on console: Console) throws {
-        let input = try SDInput(token, insteadOf: "jwt decode")
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let times = TimeNotes(now: try DecodeCommand.now(arguments))
+        let input = try SDInput(TokenInput(arguments), insteadOf: "jwt decode")
         let token = try CommandFailure.reporting(.rejected) { try input.unverified() }
-        let members = Self.members(of: token)
+        let members = members(of: token)
         if console.writesJSON { return try console.print(JSONObject(members)) }
         console.note("UNVERIFIED: no signature was checked; anyone can have written this")
-        for note in notes(about: token) { console.note(note) }
+        for note in notes(about: token, times) { console.note(note) }
         try console.show(OrderedJSON.text(members))
     }
 
-    private func notes(about token: UnverifiedSDJWT) -> [String] {
-        let times = TimeNotes(now: now)
+    private static func notes(about token: UnverifiedSDJWT, _ times: TimeNotes) -> [String] {
         var notes = times.lines(in: token.unverifiedPayload)
         if let claims = token.keyBinding?.claims { notes += times.lines(in: claims).map { "key binding: \($0)" } }
         switch token.undisclosedCount {

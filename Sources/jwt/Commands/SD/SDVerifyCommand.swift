@@ -17,7 +17,7 @@ struct SDVerifyCommand {
             command doesn't remember it.
             """,
         ],
-        options: [VerificationKeys.publicKeyOptions, KeyBindingOptions.options, policyOptions],
+        options: [VerificationKeys.options.without(KeySource.secret), KeyBindingOptions.options, policyOptions],
         operands: [TokenInput.operand],
         examples: [
             "Verify a presentation with a key binding, and extract a claim": """
@@ -31,7 +31,7 @@ struct SDVerifyCommand {
             1: "The presentation was rejected",
             2: VerificationKeys.failure,
         ],
-        action: { try SDVerifyCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
     private static let policyOptions = PolicyOptions.options.describing([
@@ -42,22 +42,14 @@ struct SDVerifyCommand {
         "typ": "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)",
     ])
 
-    private let keys: VerificationKeys
-    private let token: TokenInput
-    private let options: PolicyOptions
-    private let binding: KeyBindingOptions
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        keys = try VerificationKeys(arguments)
-        binding = try KeyBindingOptions(arguments)
-        options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
-        token = try TokenInput(arguments)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let keys = try VerificationKeys(arguments)
+        let binding = try KeyBindingOptions(arguments)
+        let options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
+        let token = try TokenInput(arguments)
         if keys.takesStandardInput, token.isStandardInput {
             throw arguments.usageError("the key and the token can't both come from standard input")
         }
-    }
-
-    private func run(on console: Console) throws {
         let verifier = try keys.selectiveVerifier(options.policy, console)
         let input = try SDInput(token, insteadOf: "jwt verify")
         let verified: VerifiedSDJWT
@@ -67,13 +59,13 @@ struct SDVerifyCommand {
                 ? try verifier.verify(json: input.data, keyBinding: binding.rule)
                 : try verifier.verify(input.text, keyBinding: binding.rule)
         } catch {
-            throw CommandFailure(.rejected, explanation(of: error, input), cause: error)
+            throw CommandFailure(.rejected, explanation(of: error, input, options), cause: error)
         }
         guard console.writesJSON else { return try console.show(verified.claims.prettyPrinted()) }
-        try console.print(Self.result(verified))
+        try console.print(result(verified))
     }
 
-    private func explanation(of error: TokenError, _ input: SDInput) -> String {
+    private static func explanation(of error: TokenError, _ input: SDInput, _ options: PolicyOptions) -> String {
         // The policy's options don't apply to the key binding.
         guard !error.message.contains("key binding") else { return error.message }
         let claims = try? input.unverified().unverifiedPayload

@@ -99,13 +99,8 @@ struct ClaimOptions {
     /// A Boolean value that indicates whether the options set no claims.
     var isEmpty: Bool { fixed.object.isEmpty && expiresIn == nil && moments.isEmpty && !makesTokenID }
 
-    /// Returns the claims of one token.
+    /// Returns the claims of one token, to which others from a file or a line are added.
     ///
-    /// - Parameters:
-    ///   - others: The claims from a file or a line.
-    ///   - origin: The name of that source, for messages.
-    ///   - now: The current time, in seconds since 1970.
-    /// - Returns: The claims.
     /// - Throws: ``ValueError`` if a claim is set twice, and ``TokenError`` if a registered claim
     ///   is malformed or the system can't generate random numbers.
     func claims(adding others: JSONObject?, from origin: String, now: Int) throws -> JSONObject {
@@ -129,13 +124,6 @@ struct ClaimOptions {
     }
 
     /// Returns the claims of one token, including those of a file.
-    ///
-    /// - Parameters:
-    ///   - file: The file, if any.
-    ///   - arguments: The command line.
-    /// - Returns: The claims.
-    /// - Throws: ``UsageError`` if a claim is set twice, and ``CommandFailure`` if the file can't
-    ///   be read or a registered claim is malformed.
     func claims(adding file: InputFile?, _ arguments: ParsedArguments) throws -> JSONObject {
         let others = try file.map { file throws(CommandFailure) in try Self.object(in: file) }
         do {
@@ -151,8 +139,6 @@ struct ClaimOptions {
     /// Validates the registered claims (RFC 7519 §4.1) as a verifier does.
     ///
     /// Verifiers either reject a token with a malformed claim or ignore the claim.
-    ///
-    /// - Throws: `TokenError` with the code `malformedClaim`.
     static func check(_ claims: JSONObject) throws(TokenError) {
         _ = try claims.registeredClaims()
     }
@@ -174,9 +160,6 @@ struct ClaimOptions {
     static var now: Int { Int(Date().timeIntervalSince1970) }
 
     /// Reads claims from a file.
-    ///
-    /// - Throws: ``CommandFailure`` with the name of the file if it doesn't contain a JSON
-    ///   object.
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {
         guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")

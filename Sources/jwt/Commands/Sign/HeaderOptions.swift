@@ -25,9 +25,6 @@ struct HeaderOptions {
     /// The key ID that the user specifies: `auto`, or the ID.
     let statedKeyID: String?
 
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - payloadAdvice: The advice about the encoding of the payload.
     /// - Throws: ``UsageError`` if a parameter is set twice or by the wrong option.
     init(
         _ arguments: ParsedArguments,

@@ -42,10 +42,7 @@ struct SignatureForm {
 
     var isUnencoded: Bool { encoding == .unencoded }
 
-    /// Signs a payload.
-    ///
-    /// - Returns: A string for the compact serialization, and an object otherwise.
-    /// - Throws: ``TokenError``.
+    /// Signs a payload to a string for the compact serialization, and to an object otherwise.
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,

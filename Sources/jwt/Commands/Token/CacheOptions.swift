@@ -95,13 +95,7 @@ struct CacheOptions: Sendable {
         return Secret(text)
     }
 
-    /// Returns the token store.
-    ///
-    /// - Parameters:
-    ///   - console: The console for warnings.
-    ///   - transport: Returns the transport for a shared store.
-    /// - Returns: The store.
-    /// - Throws: ``CommandFailure`` if the folder, the key or the shared store is unusable.
+    /// Returns the token store, which needs the transport if hosts share it.
     func store(
         _ console: Console,
         _ transport: () throws(CommandFailure) -> CurlTransport

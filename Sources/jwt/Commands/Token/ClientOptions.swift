@@ -119,12 +119,10 @@ struct ClientOptions: Sendable {
     private let certificate: InputFile?
     private let certificateKey: InputFile?
 
-    /// - Parameters:
-    ///   - arguments: The command line and the profile.
-    ///   - isPublicByDefault: A Boolean value that indicates whether a client without credentials
-    ///     is a public client, such as a program on a user's machine.
-    ///   - platform: The options of the platform's token, if it authenticates the client.
-    /// - Throws: ``UsageError``.
+    /// Reads the options of a client, which the platform may authenticate.
+    ///
+    /// A client without credentials, such as a program on a user's machine, can be public by
+    /// default.
     init(
         _ arguments: ParsedArguments,
         isPublicByDefault: Bool,

@@ -118,12 +118,7 @@ struct GrantOptions: Sendable {
     private let subjectTokenType: SubjectTokenType
     private let signInOptions: SignInOptions
 
-    /// - Parameters:
-    ///   - arguments: The command line and the profile.
-    ///   - profiles: The names of the profiles in the chain of exchanges, which must not contain
-    ///     a cycle.
-    ///   - hasPlatform: A Boolean value that indicates whether the platform's token is available.
-    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
+    /// Reads the options of a grant; the profiles in a chain of exchanges must not contain a cycle.
     init(_ arguments: ParsedArguments, in profiles: [String], hasPlatform: Bool) throws {
         let scopes = try arguments.values(of: Self.scope).map(\.text)
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
@@ -196,12 +191,8 @@ struct GrantOptions: Sendable {
     }
 
     var standardInputReaders: Int {
-        var count = refreshToken?.isStandardInput ?? false ? 1 : 0
-        switch subject {
-        case .token(let source)? where source.isStandardInput: count += 1
-        default: break
-        }
-        return count
+        let token = if case .token(let source)? = subject { source } else { PasswordSource?.none }
+        return [refreshToken, token].count { $0?.isStandardInput ?? false }
     }
 
     /// A Boolean value that indicates whether the grant uses the platform's token.

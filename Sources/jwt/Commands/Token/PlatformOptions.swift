@@ -31,10 +31,7 @@ struct PlatformOptions: Sendable {
     private let requiredAudience: String?
     private let timeout: Duration
 
-    /// - Parameters:
-    ///   - arguments: The command line and the profile.
-    ///   - issuer: The server's issuer identifier, if it's known.
-    /// - Throws: ``UsageError``. Returns `nil` without a source.
+    /// Creates the options, or returns `nil` without a source.
     init?(_ arguments: ParsedArguments, issuer: String?) throws(UsageError) {
         let audience = try arguments.value(of: Self.audience)?.text
         guard let address = try arguments.value(of: Self.from) else {
@@ -59,7 +56,6 @@ struct PlatformOptions: Sendable {
         if case .spiffe = address.kind { true } else { false }
     }
 
-    /// - Throws: ``CommandFailure`` if the environment of a source is incomplete.
     private func source(at address: PlatformSource) throws(CommandFailure) -> any TokenSource {
         let audience = requiredAudience ?? ""
         switch address.kind {
@@ -75,7 +71,7 @@ struct PlatformOptions: Sendable {
         case .azure(let id?): return AzureManagedIdentitySource(resource: audience, identity: .clientID(id))
         case .google: return GoogleIdentityTokenSource(audience: audience)
         case .vault(let role, let mount, let jwt):
-            return try VaultEnvironment().source(role: role, mount: mount, jwt: source(at: jwt))
+            return try VaultEnvironment.source(role: role, mount: mount, jwt: source(at: jwt))
         }
     }
 

@@ -4,11 +4,11 @@ import OAuth2
 
 /// The options for the authorization server.
 struct ServerOptions: Sendable {
-    private static let tokenEndpoint = Option<ServiceURL>(
+    static let tokenEndpoint = Option<ServiceURL>(
         "token-endpoint",
         "The token endpoint (default: from the issuer's metadata)"
     )
-    private static let issuer = Option<NonEmptyText>(
+    static let issuer = Option<NonEmptyText>(
         "issuer",
         value: "ISSUER",
         """
@@ -37,16 +37,6 @@ struct ServerOptions: Sendable {
 
     /// The options that also apply to a request without a token.
     static let connectionOptions = [roots.definition, timeout.definition]
-
-    /// Returns a Boolean value that indicates whether an option names the server.
-    static func areGiven(in arguments: ParsedArguments) -> Bool {
-        arguments.contains(tokenEndpoint.definition) || arguments.contains(issuer.definition)
-    }
-
-    /// Returns the issuer identifier, if an option has it.
-    static func issuer(in arguments: ParsedArguments) throws(UsageError) -> String? {
-        try arguments.value(of: issuer)?.text
-    }
 
     /// Returns the timeout for getting a token.
     static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
@@ -108,9 +98,6 @@ struct ServerOptions: Sendable {
     var takesStandardInput: Bool { roots?.isStandardInput ?? false }
 
     /// Returns the transport for the authorization server and the API.
-    ///
-    /// - Throws: ``CommandFailure`` if the roots can't be read, or the system lacks a requirement
-    ///   of the transport.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         try Self.transport(roots: roots, identity)
     }

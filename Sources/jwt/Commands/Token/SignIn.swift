@@ -28,13 +28,7 @@ struct SignIn: Sendable {
 
     /// Asks the user to sign in, and waits for the result.
     ///
-    /// - Parameters:
-    ///   - client: The OAuth client.
-    ///   - network: The HTTP client that fetches the keys for verifying ID tokens.
-    ///   - console: The console that shows the instructions, on standard error. Standard output
-    ///     is for the token.
-    /// - Returns: The tokens.
-    /// - Throws: `OAuth2Error`.
+    /// The network client fetches the keys for verifying ID tokens.
     func tokens(_ client: OAuth2Client, _ network: NetworkClient, _ console: Console) async throws -> IssuedTokens {
         let rule = idTokenRule(client, network)
         switch place {

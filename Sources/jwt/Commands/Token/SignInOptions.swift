@@ -28,9 +28,6 @@ struct SignInOptions: Sendable {
     /// The time limit, or `nil` if the user sets none.
     let timeout: Duration?
 
-    /// - Parameters:
-    ///   - arguments: The command line and the profile.
-    ///   - kind: The grant.
     /// - Throws: ``UsageError`` if an option doesn't apply to the grant.
     init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
         redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"

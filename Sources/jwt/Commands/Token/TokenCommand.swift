@@ -69,65 +69,28 @@ struct TokenCommand {
             1: "The authorization server or the user denied the request, or nobody signed in",
             2: "The server can't be reached, or a file, a key or the configuration is unusable",
         ],
-        action: { try TokenCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private enum Work {
-        case server(TokenOptions)
-        /// Without a server, the platform's own token.
-        case platform(PlatformOptions)
-    }
-
-    private let work: Work
-    private let isForced: Bool
-    private let isSignIn: Bool
-    private let isSignOut: Bool
-
-    private init(_ arguments: ParsedArguments) throws {
-        isForced = arguments.contains(Self.isForced)
-        isSignOut = arguments.contains(Self.isSignOut)
-        isSignIn = arguments.contains(Self.isSignIn)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let isForced = arguments.contains(isForced)
+        let isSignOut = arguments.contains(isSignOut)
+        let isSignIn = arguments.contains(isSignIn)
         if isSignIn, isForced || isSignOut {
             throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
         }
         if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
         let completed = try TokenOptions.Completed(arguments)
-        if let platform = try Self.platform(completed.arguments) {
+        if let platform = try platform(completed.arguments) {
             guard !isForced, !isSignIn, !isSignOut else {
                 throw arguments.usageError("the platform's token isn't cached; pass an authorization server")
             }
-            work = .platform(platform)
-            return
+            return try print(platform.identity(console).token, on: console)
         }
         let options = try TokenOptions(completed)
         if isSignIn, !options.isInteractive {
             throw arguments.usageError("--sign-in requires --grant device_code or authorization_code")
         }
-        work = .server(options)
-    }
-
-    /// Returns the options of the platform's token if it isn't for an authorization server.
-    private static func platform(_ arguments: ParsedArguments) throws(UsageError) -> PlatformOptions? {
-        guard arguments.contains(PlatformOptions.from.definition), !ServerOptions.areGiven(in: arguments) else {
-            return nil
-        }
-        let own = PlatformOptions.members + [ServerOptions.timeout.definition]
-        if let other = TokenOptions.members.without(own).first(where: arguments.contains) {
-            throw arguments.usageError(
-                "\(other.spelling) requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
-            )
-        }
-        return try PlatformOptions(arguments, issuer: nil)
-    }
-
-    private func run(on console: Console) throws {
-        switch work {
-        case .server(let options): try run(options, on: console)
-        case .platform(let platform): try Self.print(try platform.identity(console).token, on: console)
-        }
-    }
-
-    private func run(_ options: TokenOptions, on console: Console) throws {
         let access = try options.access(console, isForced: isForced)
         if isSignOut {
             try access.signOut()
@@ -142,7 +105,21 @@ struct TokenCommand {
                 "the token is bound to a key in the token cache: call the API with jwt request, or use a key file with --dpop-key"
             )
         }
-        try Self.print(token, on: console)
+        try print(token, on: console)
+    }
+
+    /// Returns the options of the platform's token if it isn't for an authorization server.
+    private static func platform(_ arguments: ParsedArguments) throws(UsageError) -> PlatformOptions? {
+        guard arguments.contains(PlatformOptions.from), !arguments.contains(ServerOptions.tokenEndpoint),
+            !arguments.contains(ServerOptions.issuer)
+        else { return nil }
+        let own = PlatformOptions.members + [ServerOptions.timeout.definition]
+        if let other = TokenOptions.members.without(own).first(where: arguments.contains) {
+            throw arguments.usageError(
+                "\(other.spelling) requires an authorization server; pass --issuer ISSUER or --token-endpoint URL"
+            )
+        }
+        return try PlatformOptions(arguments, issuer: nil)
     }
 
     private static func print(_ token: AccessToken, on console: Console) throws {

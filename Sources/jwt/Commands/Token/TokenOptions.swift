@@ -39,13 +39,7 @@ struct TokenOptions: Sendable {
         }
     }
 
-    /// Parses a profile that another profile refers to.
-    ///
-    /// - Parameters:
-    ///   - arguments: The command line. Only its configuration file applies.
-    ///   - name: The name of the profile.
-    ///   - profiles: The names of the referring profiles.
-    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
+    /// Parses a profile of the configuration file that other profiles refer to.
     init(_ arguments: ParsedArguments, ofProfile name: String, in profiles: [String]) throws {
         let file = try ConfigurationFile(arguments.value(of: ConfigurationFile.option))
         let profile = try file.profile(name, members: Self.profileMembers)
@@ -67,7 +61,7 @@ struct TokenOptions: Sendable {
         arguments = completed.arguments
         warnings = completed.warnings
         server = try ServerOptions(arguments)
-        platform = try PlatformOptions(arguments, issuer: ServerOptions.issuer(in: arguments))
+        platform = try PlatformOptions(arguments, issuer: arguments.value(of: ServerOptions.issuer)?.text)
         if platform?.isForIssuerOnly == true {
             throw arguments.usageError("a token of Vault is for Vault alone; remove the options of the other server")
         }
@@ -123,8 +117,6 @@ struct TokenOptions: Sendable {
 
 extension TokenOptions.Completed {
     /// Reads the profile.
-    ///
-    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
     init(_ arguments: ParsedArguments) throws {
         let configuration = try arguments.value(of: ConfigurationFile.option)
         guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {

@@ -52,10 +52,6 @@ struct PolicyOptions {
 
     let policy: ValidationPolicy
 
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - keyIssuer: The issuer of the verification keys, if known.
-    /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments, keyIssuer: String?) throws(UsageError) {
         // Also accept the tokens that `jwt sign` creates from large claims files.
         var policy = ValidationPolicy(maximumTokenSize: TokenInput.sizeLimit)

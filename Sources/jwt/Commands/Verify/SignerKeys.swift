@@ -13,18 +13,9 @@ enum SignerKeys {
 
     static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
 
-    /// Returns the first option that the command line has, if any.
-    static func firstOption(_ arguments: ParsedArguments) -> OptionDefinition? {
-        options.first(where: arguments.contains)
-    }
-
     /// Returns the keys that the command line specifies.
     ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - advice: The options for keys, for the message if there isn't a key.
-    /// - Returns: The keys.
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
+    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
     static func keys(_ arguments: ParsedArguments, advice: String) throws(UsageError) -> VerificationKeys {
         let file = try arguments.value(of: key)
         return try VerificationKeys(

@@ -15,9 +15,6 @@ struct VerificationKeys {
     static let options =
         OptionDefinition.section(KeySource.section, [key, KeySource.options, algorithm]) + KeySetSource.options
 
-    /// The options of commands whose keys can't be shared secrets.
-    static let publicKeyOptions = options.without(KeySource.secret)
-
     /// The meaning of the exit code for failures before the token is checked.
     static let failure = "The key is unusable, or a file, a pipe or the network failed"
 
@@ -34,10 +31,7 @@ struct VerificationKeys {
     let algorithm: JWSAlgorithm?
     private let place: Place
 
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - advice: The options for keys, for the message if there isn't a key.
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
+    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
     init(
         _ arguments: ParsedArguments,
         advice: String = "pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
@@ -51,14 +45,6 @@ struct VerificationKeys {
     }
 
     /// Creates the keys for a command whose `--key` has another purpose.
-    ///
-    /// - Parameters:
-    ///   - arguments: The command line.
-    ///   - key: The single key, if the command line has one.
-    ///   - option: The option for that key, for messages.
-    ///   - algorithm: The algorithm for keys that don't state it.
-    ///   - advice: The options for keys, for the message if there isn't a key.
-    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
     init(
         _ arguments: ParsedArguments,
         key: KeySource?,
@@ -90,8 +76,6 @@ struct VerificationKeys {
     }
 
     /// Reads or fetches the keys, and warns about certificates that aren't valid at the given time.
-    ///
-    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func keys(_ console: Console, at time: Date = Date()) throws(CommandFailure) -> Keys {
         switch place {
         case .key(let source):

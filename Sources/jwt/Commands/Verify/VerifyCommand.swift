@@ -33,29 +33,20 @@ struct VerifyCommand {
             1: "The token was rejected; with --batch: at least one was",
             2: VerificationKeys.failure,
         ],
-        action: { try VerifyCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let keys: VerificationKeys
-    private let token: TokenInput
-    private let options: PolicyOptions
-    private let isBatch: Bool
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        keys = try VerificationKeys(arguments)
-        token = try TokenInput(arguments)
-        options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
-        isBatch = arguments.contains(BatchRun.flag)
-        if keys.takesStandardInput, token.isStandardInput {
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let keys = try VerificationKeys(arguments)
+        let input = try TokenInput(arguments)
+        let options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
+        if keys.takesStandardInput, input.isStandardInput {
             throw arguments.usageError("the key and the token can't both come from standard input")
         }
-    }
-
-    private func run(on console: Console) throws {
         let verifier = try keys.verifier(options.policy, console)
-        if isBatch { return try runBatch(verifier, console) }
-        let token = try token.read()
-        if let error = Self.refusal(token) { throw CommandFailure(.rejected, error) }
+        if arguments.contains(BatchRun.flag) { return try runBatch(verifier, options, console) }
+        let token = try input.read()
+        if let error = refusal(token) { throw CommandFailure(.rejected, error) }
         let verified: VerifiedToken
         do throws(TokenError) {
             verified = try verifier.verify(token)
@@ -63,18 +54,18 @@ struct VerifyCommand {
             throw options.rejection(error, of: token)
         }
         if console.writesJSON {
-            try console.print(Self.result(verified))
+            try console.print(result(verified))
         } else {
             try console.show(verified.claims.prettyPrinted())
         }
     }
 
-    private func runBatch(_ verifier: JWTVerifier, _ console: Console) throws {
+    private static func runBatch(_ verifier: JWTVerifier, _ options: PolicyOptions, _ console: Console) throws {
         try BatchRun(input: .standardInput).run(on: console) { line in
             do {
                 let token = try BatchRun.token(in: line)
-                if let error = Self.refusal(token) { throw error }
-                return .object(Self.result(try verifier.verify(token)))
+                if let error = refusal(token) { throw error }
+                return .object(result(try verifier.verify(token)))
             } catch let error as TokenError {
                 let failure = CommandFailure(.rejected, options.explained(error))
                 return .refused(["valid": false, "error": .object(failure.report)])

@@ -37,17 +37,12 @@ struct WhoamiCommand {
             1: "No source has one",
             2: "Writing the output failed",
         ],
-        action: { try WhoamiCommand($0).run(on: $1) }
+        action: { try run($0, $1) }
     )
 
-    private let addresses: [PlatformSource]
-
-    private init(_ arguments: ParsedArguments) throws(UsageError) {
-        addresses = try arguments.values(of: Self.from)
-    }
-
-    private func run(on console: Console) throws {
-        let offers = (addresses.isEmpty ? Self.found() : addresses).map(PlatformOffer.init)
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let addresses = try arguments.values(of: from)
+        let offers = (addresses.isEmpty ? found() : addresses).map(PlatformOffer.init)
         if console.writesJSON {
             try console.print(JSONObject([("sources", .array(offers.map { .object($0.json) }))]))
         } else {
