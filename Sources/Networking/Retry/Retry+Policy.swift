@@ -120,13 +120,6 @@ extension Retry {
         }
 
         /// Applies the policy to a failed request.
-        ///
-        /// - Parameters:
-        ///   - request: The request that the client sent.
-        ///   - response: The response, if the client received one.
-        ///   - error: The error that the attempt failed with.
-        ///   - context: The operation's context.
-        /// - Returns: The action to take.
         public func evaluateFailedRequest(
             _ request: URLRequest,
             response: HTTPResponse?,

@@ -87,7 +87,6 @@ extension Version: Comparable {
 extension Version: Codable {
     /// Decodes a version from a single string.
     ///
-    /// - Parameter decoder: The decoder to read from.
     /// - Throws: `DecodingError.dataCorrupted` if the string isn't a version.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -101,9 +100,6 @@ extension Version: Codable {
     }
 
     /// Encodes the version as a single string.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: The encoder's error.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
