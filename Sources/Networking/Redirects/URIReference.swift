@@ -15,41 +15,27 @@ package struct URIReference {
     /// ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
     package init(_ text: String) {
         // By bytes: a combining character after a delimiter belongs to the following part.
-        let bytes = text.utf8.span
-        var rest = 0..<bytes.count
-        if let hash = Self.firstIndex(of: UInt8(ascii: "#"), in: bytes, rest) {
-            fragment = Self.part(of: text, hash + 1..<rest.upperBound)
-            rest = 0..<hash
+        var rest = text.utf8[...]
+        fragment = Self.removeSuffix(after: UInt8(ascii: "#"), from: &rest)
+        query = Self.removeSuffix(after: UInt8(ascii: "?"), from: &rest)
+        if let colon = rest.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<colon]) {
+            scheme = String(Substring(rest[..<colon]))
+            rest = rest[colon...].dropFirst()
         }
-        if let mark = Self.firstIndex(of: UInt8(ascii: "?"), in: bytes, rest) {
-            query = Self.part(of: text, mark + 1..<rest.upperBound)
-            rest = 0..<mark
+        if rest.starts(with: "//".utf8) {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+            authority = String(Substring(rest[..<end]))
+            rest = rest[end...]
         }
-        if let colon = Self.firstIndex(of: UInt8(ascii: ":"), in: bytes, rest) {
-            let name = Self.part(of: text, 0..<colon)
-            if Self.isScheme(name) {
-                scheme = name
-                rest = colon + 1..<rest.upperBound
-            }
-        }
-        let (first, second) = (rest.lowerBound, rest.lowerBound + 1)
-        if second < rest.upperBound, bytes[first] == UInt8(ascii: "/"), bytes[second] == UInt8(ascii: "/") {
-            let start = second + 1
-            let end = Self.firstIndex(of: UInt8(ascii: "/"), in: bytes, start..<rest.upperBound) ?? rest.upperBound
-            authority = Self.part(of: text, start..<end)
-            rest = end..<rest.upperBound
-        }
-        path = Self.part(of: text, rest)
+        path = String(Substring(rest))
     }
 
-    private static func firstIndex(of byte: UInt8, in bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
-        for index in range where bytes[index] == byte { return index }
-        return nil
-    }
-
-    private static func part(of text: String, _ range: Range<Int>) -> String {
-        let start = text.utf8.index(text.utf8.startIndex, offsetBy: range.lowerBound)
-        return String(Substring(text.utf8[start..<text.utf8.index(start, offsetBy: range.count)]))
+    /// Removes and returns the part after a delimiter, and removes the delimiter.
+    private static func removeSuffix(after delimiter: UInt8, from text: inout Substring.UTF8View) -> String? {
+        guard let index = text.firstIndex(of: delimiter) else { return nil }
+        defer { text = text[..<index] }
+        return String(Substring(text[index...].dropFirst()))
     }
 
     /// The recomposed reference
@@ -115,9 +101,9 @@ package struct URIReference {
     }
 
     /// Returns whether a text is a scheme, which contains no slash.
-    private static func isScheme(_ text: String) -> Bool {
-        guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) else { return false }
-        return text.utf8.allSatisfy { byte in
+    private static func isScheme(_ text: Substring.UTF8View) -> Bool {
+        guard let first = text.first, (0x61...0x7A).contains(first | 0x20) else { return false }
+        return text.allSatisfy { byte in
             (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
         }
     }
