@@ -132,16 +132,15 @@ public struct MultipartFormData: Sendable {
     public func body(inMemoryUpTo threshold: Int = 64 << 10) -> HTTPBody {
         let (parts, boundary, closing) = (parts, boundary, closing)
         if let length = contentLength, length <= threshold, let whole = whole(length: length) { return .data(whole) }
-        return HTTPBody(
-            source: .stream(length: contentLength, isReplayable: isReplayable) { deliver in
-                for part in parts {
-                    try await deliver(part.head(boundary: boundary))
-                    try await part.deliverContent(deliver)
-                    try await deliver(MultipartPart.lineBreak)
-                }
-                try await deliver(closing)
+        return HTTPBody(length: contentLength, isReplayable: isReplayable) { deliver in
+            for part in parts {
+                try await deliver(part.head(boundary: boundary))
+                // The length of the form wouldn't reveal a part that's too long before a short one.
+                try await part.content.read(as: "a part of the form", deliver)
+                try await deliver(MultipartPart.lineBreak)
             }
-        )
+            try await deliver(closing)
+        }
     }
 
     /// Returns the whole body if all parts are already in memory.

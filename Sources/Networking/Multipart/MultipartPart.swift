@@ -22,14 +22,6 @@ struct MultipartPart: Sendable {
         return Data((text + "\r\n").utf8)
     }
 
-    /// Delivers the content, and checks it against its declared length.
-    ///
-    /// The length of the whole form wouldn't reveal a part that's too long before one that's too
-    /// short.
-    func deliverContent(_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws {
-        try await content.read(as: "a part of the form", deliver)
-    }
-
     /// Returns a name escaped for use between quotation marks.
     private static func escaped(_ name: String) -> String {
         var text = ""
