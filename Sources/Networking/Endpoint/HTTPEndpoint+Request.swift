@@ -37,11 +37,9 @@ extension HTTPEndpoint {
     ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
     ///   or its value has a control character.
     public func urlRequest() throws -> URLRequest {
-        let (request, body) = try makeBase()
-        guard case .data(let data) = body?.source else { return request }
-        var copy = request
-        copy.httpBody = data
-        return copy
+        var base = try makeBase()
+        if case .data(let data) = base.body?.source { base.request.httpBody = data }
+        return base.request
     }
 
     /// Returns the request and its body, which a given one replaces.
