@@ -107,8 +107,17 @@ final class PartFile: Sendable {
         state.withLock { $0.count = position + octets.count }
     }
 
-    func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
-        try file.read(count, at: position, name: name)
+    /// Returns the digest of a range of the file, or of an incomplete range if the file shrank.
+    func digest(by algorithms: [HTTPDigest.Algorithm], in range: Range<Int>) throws -> HTTPDigest {
+        let hasher = try HTTPDigest.Hasher(algorithms)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let part = try file.read(min(range.upperBound - position, 1 << 20), at: position, name: name)
+            guard !part.isEmpty else { break }
+            try hasher.update(part)
+            position += part.count
+        }
+        return try hasher.finish()
     }
 
     /// Saves the state for resuming later, or removes everything if the download can't be resumed.
