@@ -86,9 +86,8 @@ final class PartFile: Sendable {
         record.map { (min(count, $0.total - 1), $0.validator) }
     }
 
-    /// Discards the bytes, and writes the record for the next ones.
+    /// Discards the bytes, and writes the record for the next ones, if they can be resumed.
     ///
-    /// - Parameter record: The record for resuming, or `nil` if the download can't be resumed.
     /// - Throws: ``NetworkError`` with the code `cannotUseFile`.
     func begin(_ record: Record?) throws(NetworkError) {
         try truncate(to: 0)

@@ -58,8 +58,6 @@ public struct Version: Hashable, Sendable {
     }
 
     /// Parses the three leading numbers of a text such as the Linux release `6.18.44-cloud-amd64`.
-    ///
-    /// - Parameter text: A text that begins with a version.
     init?(leadingPartOf text: String) {
         let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
         self.init(string: String(text[..<end]))
