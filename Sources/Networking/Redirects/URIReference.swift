@@ -15,27 +15,29 @@ package struct URIReference {
     /// ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
     package init(_ text: String) {
         // By bytes: a combining character after a delimiter belongs to the following part.
-        var rest = text.utf8[...]
-        fragment = Self.removeSuffix(after: UInt8(ascii: "#"), from: &rest)
-        query = Self.removeSuffix(after: UInt8(ascii: "?"), from: &rest)
-        if let colon = rest.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<colon]) {
-            scheme = String(Substring(rest[..<colon]))
-            rest = rest[colon...].dropFirst()
+        let bytes = text.utf8.span
+        let hash = bytes.firstIndex(of: UInt8(ascii: "#"))
+        if hash < bytes.count { fragment = Self.part(of: text, hash + 1..<bytes.count) }
+        let end = bytes.extracting(first: hash).firstIndex(of: UInt8(ascii: "?"))
+        if end < hash { query = Self.part(of: text, end + 1..<hash) }
+        var start = 0
+        let colon = bytes.extracting(first: end).firstIndex(of: UInt8(ascii: ":"))
+        if colon < end, Self.isScheme(bytes.extracting(first: colon)) {
+            scheme = Self.part(of: text, 0..<colon)
+            start = colon + 1
         }
-        if rest.starts(with: "//".utf8) {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
-            authority = String(Substring(rest[..<end]))
-            rest = rest[end...]
+        if start + 1 < end, bytes[start] == UInt8(ascii: "/"), bytes[start + 1] == UInt8(ascii: "/") {
+            start += 2
+            let length = bytes.extracting(start..<end).firstIndex(of: UInt8(ascii: "/"))
+            authority = Self.part(of: text, start..<start + length)
+            start += length
         }
-        path = String(Substring(rest))
+        path = Self.part(of: text, start..<end)
     }
 
-    /// Removes and returns the part after a delimiter, and removes the delimiter.
-    private static func removeSuffix(after delimiter: UInt8, from text: inout Substring.UTF8View) -> String? {
-        guard let index = text.firstIndex(of: delimiter) else { return nil }
-        defer { text = text[..<index] }
-        return String(Substring(text[index...].dropFirst()))
+    private static func part(of text: String, _ range: Range<Int>) -> String {
+        let start = text.utf8.index(text.utf8.startIndex, offsetBy: range.lowerBound)
+        return String(Substring(text.utf8[start..<text.utf8.index(start, offsetBy: range.count)]))
     }
 
     /// The recomposed reference
@@ -101,10 +103,11 @@ package struct URIReference {
     }
 
     /// Returns whether a text is a scheme, which contains no slash.
-    private static func isScheme(_ text: Substring.UTF8View) -> Bool {
-        guard let first = text.first, (0x61...0x7A).contains(first | 0x20) else { return false }
-        return text.allSatisfy { byte in
-            (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
+    private static func isScheme(_ text: Span<UInt8>) -> Bool {
+        guard !text.isEmpty, (0x61...0x7A).contains(text[0] | 0x20) else { return false }
+        return text.indices.allSatisfy { index in
+            let byte = text[index]
+            return (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
         }
     }
 }
