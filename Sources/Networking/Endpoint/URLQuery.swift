@@ -88,9 +88,7 @@ public struct URLQuery: Sendable, Hashable {
     ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
     ///   malformed.
-    func encoded(
-        by encode: (String) -> String = { PercentEncoding.encode($0) }
-    ) throws(NetworkError) -> String {
+    func encoded(by encode: (String) -> String = { PercentEncoding.encode($0) }) throws(NetworkError) -> String {
         var pairs: [String] = []
         for item in items {
             let name = encode(item.name)
