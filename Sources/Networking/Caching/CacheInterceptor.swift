@@ -54,13 +54,6 @@ public final class CacheInterceptor: RequestInterceptor {
     }
 
     /// Looks for a stored response, and adds conditions if it must be validated.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request, with `If-None-Match` and `If-Modified-Since` if a stored response
-    ///   has validators.
-    /// - Throws: The error so far.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -77,12 +70,6 @@ public final class CacheInterceptor: RequestInterceptor {
     }
 
     /// Returns the stored response if it can be used, or if it replaces the server's failure.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - error: The error of the attempt, if any.
-    ///   - context: The context of the operation.
-    /// - Returns: The response, or a 504 for `only-if-cached` without one.
     public func storedResponse(
         for request: URLRequest,
         after error: (any Error)?,
@@ -94,21 +81,12 @@ public final class CacheInterceptor: RequestInterceptor {
     }
 
     /// Remembers the time at which the request is sent.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it will be sent.
-    ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         plans.withLock { $0[AttemptName(context)]?.requestTime = timeSource.date() }
     }
 
     /// Stores the response, or replaces a 304 or a server's failure by the stored response.
     ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The current response.
     /// - Throws: ``NetworkError`` with the code `invalidResponse` if a 304 is about another
     ///   response than the stored one. The client then sends the request again without conditions.
     public func interceptResponse(
@@ -139,20 +117,11 @@ public final class CacheInterceptor: RequestInterceptor {
     }
 
     /// Forgets the attempt.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         plans.withLock { $0[AttemptName(attempt.context)] = nil }
     }
 
     /// Prevents retries of stored responses, and repeats a request whose validation failed.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - response: The response, if any.
-    ///   - error: The reason why the attempt failed.
-    ///   - context: The context of the operation.
-    /// - Returns: `noRetry` for a stored response, `retry` after the first validation that failed.
     public func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,

@@ -87,9 +87,6 @@ public final class MemoryResponseCache: HTTPResponseCache {
     package var size: Int { state.withLock { $0.size } }
 
     /// Returns the responses stored for a key.
-    ///
-    /// - Parameter key: The key.
-    /// - Returns: The responses.
     public func responses(for key: CacheKey) -> [CachedResponse] {
         state.withLock { state in
             guard let node = state.nodes[key] else { return [] }
@@ -98,11 +95,8 @@ public final class MemoryResponseCache: HTTPResponseCache {
         }
     }
 
-    /// Stores a response, and evicts others if the capacity is exceeded.
-    ///
-    /// - Parameters:
-    ///   - response: The response. It isn't stored if it exceeds the maximum size.
-    ///   - key: The key.
+    /// Stores a response unless it exceeds the maximum size, and evicts others if the capacity is
+    /// exceeded.
     public func store(_ response: CachedResponse, for key: CacheKey) {
         let size = Self.size(of: response, key)
         state.withLock { state in
@@ -122,8 +116,6 @@ public final class MemoryResponseCache: HTTPResponseCache {
     }
 
     /// Removes all responses for a URL.
-    ///
-    /// - Parameter url: The URL of their keys.
     public func removeResponses(forURL url: String) {
         state.withLock { state in
             for credentials in state.credentials[url] ?? [] {

@@ -46,7 +46,7 @@ extension AttemptLoop {
         }
         // An interceptor that keeps the attempt must not keep the connection busy.
         attempt.response?.unread = nil
-        chain.ended(attempt)
+        for link in chain.links { link.interceptor.attemptEnded(attempt) }
         for observer in observers { observer.attemptEnded(attempt) }
         return observers.isEmpty ? nil : attempt
     }

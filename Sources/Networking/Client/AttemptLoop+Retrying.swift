@@ -31,40 +31,26 @@ extension AttemptLoop {
         if decision.action.isRetry, request.httpBody == nil, context.body?.isReplayable == false {
             throw failure.error.ending(reason: .bodyNotReplayable, state)
         }
-        let cost: Int?
+        let delay: Duration
         switch decision.action {
-        case .none:
-            throw failure.error.ending(reason: nil, state)
-        case .noRetry(let reason):
-            throw failure.error.ending(reason: reason, state)
-        case .retryAfter(let delay) where delay > .zero:
-            if let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
-                throw failure.error.ending(reason: .delay(timeout ?? .zero), state)
-            }
-            cost = try spend(on: failure.error, request, isForAuthentication: isForAuthentication, state)
-            state.totalDelay += delay
-            state.delays.append(delay)
-            do { try await options.timeSource.sleep(delay) } catch {
-                state.append(failure.error, isForAuthentication: isForAuthentication)
-                throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, state)
-            }
-        case .retry, .retryAfter:
-            cost = try spend(on: failure.error, request, isForAuthentication: isForAuthentication, state)
+        case .none: throw failure.error.ending(reason: nil, state)
+        case .noRetry(let reason): throw failure.error.ending(reason: reason, state)
+        case .retry: delay = .zero
+        case .retryAfter(let duration): delay = duration
         }
+        if delay > .zero, let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
+            throw failure.error.ending(reason: .delay(timeout ?? .zero), state)
+        }
+        // Retries for authentication are free.
+        let budget = isForAuthentication ? nil : options.retryBudget
+        let cost = budget?.withdraw(for: failure.error, request.url)
+        if budget != nil, cost == nil { throw failure.error.ending(reason: .budget, state) }
         state.append(failure.error, isForAuthentication: isForAuthentication)
-        return cost
-    }
-
-    /// Withdraws the cost of a retry from the budget; retries for authentication are free.
-    private func spend(
-        on error: any Error,
-        _ request: URLRequest,
-        isForAuthentication: Bool,
-        _ state: Retry.State
-    ) throws -> Int? {
-        guard !isForAuthentication, let budget = options.retryBudget else { return nil }
-        guard let cost = budget.withdraw(for: error, request.url) else {
-            throw error.ending(reason: .budget, state)
+        guard delay > .zero else { return cost }
+        state.totalDelay += delay
+        state.delays.append(delay)
+        do { try await options.timeSource.sleep(delay) } catch {
+            throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, state)
         }
         return cost
     }

@@ -176,7 +176,9 @@ struct AttemptLoop: Sendable {
                 throw ServerError(response, to: request, traits: traits, decoding: decoding)
             }
             try await receiver?(response)
-            chain.succeeded(request, response: response, context: context)
+            for link in chain.links {
+                link.interceptor.requestSucceeded(request, response: response, context: context)
+            }
             return .success((request, response))
         } catch {
             var failure = Failure(error, of: request, response)
@@ -256,7 +258,7 @@ struct AttemptLoop: Sendable {
         context: InterceptorContext,
         metrics: MetricsBox?
     ) async throws -> InterceptorChain.Answer {
-        chain.scheduled(request, context: context)
+        for link in chain.links { link.interceptor.requestScheduled(request, context: context) }
         do {
             let response = try await send(request, context: context, metrics: metrics)
             return InterceptorChain.Answer(response: response, links: chain.links[...])

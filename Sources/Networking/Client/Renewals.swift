@@ -15,9 +15,7 @@ final class Renewals: Sendable {
 
     /// Starts a renewal unless one is running for the same response, or too many are running.
     ///
-    /// - Parameters:
-    ///   - name: The name of the response.
-    ///   - work: The renewal. Its errors are dropped, because no caller waits for the response.
+    /// Its errors are dropped, because no caller waits for the response.
     func start(_ name: String, _ work: @escaping @Sendable () async throws -> Void) {
         tasks.withLock { tasks in
             guard tasks[name] == nil, tasks.count < Self.maximumCount else { return }

@@ -21,13 +21,3 @@ struct RetryDecision {
         if case .none = authentication { others } else { authentication }
     }
 }
-
-extension Retry.Action {
-    /// A Boolean value that indicates whether the action asks for another attempt.
-    var isRetry: Bool {
-        switch self {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
-}

@@ -68,13 +68,9 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
     package var count: Int { state.withLock { $0.entries.count } }
 
-    /// Returns the cached value, or the result of running work or of the given work.
+    /// Returns the cached value, or the result of running work or of the given work; a stale value
+    /// if the work fails and the policy allows it.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - deadline: The time at which this caller stops waiting.
-    ///   - work: The work to start if none is running.
-    /// - Returns: The value; a stale one if the work has failed and the policy allows it.
     /// - Throws: What the work throws, and what ``SharedTask/value(until:)`` throws.
     package func value(
         for key: Key,

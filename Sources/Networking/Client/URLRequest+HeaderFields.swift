@@ -1,7 +1,5 @@
 public import FoundationNetworking
 
-// Foundation's setters silently ignore a value that contains a line break or a zero byte; the
-// request would be sent without the field.
 extension URLRequest {
     /// Sets a header field, replacing any value, or throws if the field is malformed.
     ///

@@ -15,15 +15,11 @@ extension URLRequest {
 }
 
 extension HTTPTransportRequest {
-    /// Creates a transport request from a `URLRequest`.
+    /// Creates a transport request from a `URLRequest`, with the body if it has no `httpBody`.
     ///
-    /// The header fields are sorted for a stable order.
+    /// The header fields are sorted for a stable order. A missing `User-Agent` is added here,
+    /// because the setter of `URLRequest` takes longer than the rest of the client.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - body: The body of a request without an `httpBody`.
-    ///   - userAgent: The `User-Agent` if the request has none. It's added here because the setter
-    ///     of `URLRequest` takes longer than the rest of the client.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a
     ///   malformed method or a body stream.
     init(_ request: URLRequest, body: HTTPBody?, userAgent: String) throws(NetworkError) {

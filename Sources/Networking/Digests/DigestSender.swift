@@ -34,10 +34,6 @@ public struct DigestSender: RequestInterceptor {
 
     /// Adds the digests of the body.
     ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request with its digests.
     /// - Throws: The error so far. ``NetworkError`` with the code `bodyNotReplayable` if the body
     ///   can be read only once and has no digest, `invalidField` if its digest is malformed, or an
     ///   error of reading the body.

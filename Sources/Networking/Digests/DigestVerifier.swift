@@ -37,13 +37,7 @@ public struct DigestVerifier: RequestInterceptor {
         preferences = HTTPDigest.Preferences(algorithms)
     }
 
-    /// Asks for a digest of content without a coding.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request, with `Want-Content-Digest` and `Accept-Encoding` unless it has them.
-    /// - Throws: The error so far.
+    /// Asks for a digest of content without a coding, in the fields that the request doesn't have.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -58,11 +52,6 @@ public struct DigestVerifier: RequestInterceptor {
 
     /// Verifies the digests of a response, or lets its stream verify them at the end.
     ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The response.
     /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
     ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
     ///   malformed.

@@ -54,20 +54,18 @@ extension HTTPBody {
         isReplayable: Bool,
         _ digests: [HTTPDigest]
     ) -> Self {
-        Self(
-            source: .stream(length: length, isReplayable: isReplayable) { deliver in
-                let hasher = try HTTPDigest.Hasher(digests.algorithms)
-                try await producer { part in
-                    try hasher.update(part)
-                    try await deliver(part)
-                }
-                guard digests.allMatch(try hasher.finish()) else {
-                    throw NetworkError(
-                        .digestMismatch,
-                        "the request's body doesn't match its digest, and the request was aborted before its end"
-                    )
-                }
+        Self(length: length, isReplayable: isReplayable) { deliver in
+            let hasher = try HTTPDigest.Hasher(digests.algorithms)
+            try await producer { part in
+                try hasher.update(part)
+                try await deliver(part)
             }
-        )
+            guard digests.allMatch(try hasher.finish()) else {
+                throw NetworkError(
+                    .digestMismatch,
+                    "the request's body doesn't match its digest, and the request was aborted before its end"
+                )
+            }
+        }
     }
 }

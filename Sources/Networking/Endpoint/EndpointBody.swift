@@ -56,7 +56,7 @@ public struct EndpointBody: Sendable {
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
     ///   malformed.
     public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
-        Self(.data(Data(try fields.formEncoded().utf8)), contentType: FormURLEncoded.contentType)
+        Self(.data(Data(try fields.encoded(by: FormURLEncoded.encode).utf8)), contentType: FormURLEncoded.contentType)
     }
 
     /// Returns a body that streams a file, with the media type of the file name's extension.

@@ -9,18 +9,15 @@ extension HTTPEndpoint {
     ///   defect: the base URL is relative, has another scheme, no host, user information or a
     ///   fragment, or the path or query is malformed.
     public func makeURL() throws(NetworkError) -> URL {
-        let base = try baseText()
+        var reference = try baseReference()
         if let defect = path.defect { throw NetworkError(.invalidRequest, "\(defect); nothing was sent") }
         let addition = try query.encoded()
-        let (location, own) = base.splitAtQuery()
-        guard let start = location.pathStart else {
-            throw NetworkError(.invalidRequest, "the base URL has no host; use an absolute URL")
-        }
-        var text = location[..<start] + path.appended(to: location[start...])
-        let whole = [own.map(String.init) ?? "", addition].filter { !$0.isEmpty }.joined(separator: "&")
+        reference.path = path.appended(to: reference.path)
         // Without new parameters the base URL's query is unchanged, even if it's empty.
-        if !addition.isEmpty || own != nil { text += "?\(whole)" }
-        guard let url = URL(string: String(text), encodingInvalidCharacters: false),
+        if !addition.isEmpty {
+            reference.query = [reference.query ?? "", addition].filter { !$0.isEmpty }.joined(separator: "&")
+        }
+        guard let url = URL(string: reference.text, encodingInvalidCharacters: false),
             let origin = HTTPOrigin(url), origin == HTTPOrigin(baseURL.absoluteURL)
         else {
             throw NetworkError(
@@ -40,11 +37,9 @@ extension HTTPEndpoint {
     ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
     ///   or its value has a control character.
     public func urlRequest() throws -> URLRequest {
-        let (request, body) = try makeBase()
-        guard case .data(let data) = body?.source else { return request }
-        var copy = request
-        copy.httpBody = data
-        return copy
+        var base = try makeBase()
+        if case .data(let data) = base.body?.source { base.request.httpBody = data }
+        return base.request
     }
 
     /// Returns the request and its body, which a given one replaces.
@@ -65,7 +60,7 @@ extension HTTPEndpoint {
         return (request, body.content)
     }
 
-    private func baseText() throws(NetworkError) -> String {
+    private func baseReference() throws(NetworkError) -> URIReference {
         let url = baseURL.absoluteURL
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", HTTPOrigin(url) != nil
         else {
@@ -80,22 +75,6 @@ extension HTTPEndpoint {
         guard url.fragment == nil else {
             throw NetworkError(.invalidRequest, "the base URL has a fragment, which is never sent; remove it")
         }
-        return url.absoluteString
-    }
-}
-
-extension String {
-    /// Returns the text before and after the first `?`.
-    fileprivate func splitAtQuery() -> (location: Substring, query: Substring?) {
-        guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return (self[...], nil) }
-        return (self[..<mark], self[index(after: mark)...])
-    }
-}
-
-extension Substring {
-    /// The start of the path in an absolute URL, or its end if it has no path.
-    fileprivate var pathStart: Index? {
-        guard let authority = range(of: "://")?.upperBound else { return nil }
-        return self[authority...].utf8.firstIndex(of: UInt8(ascii: "/")) ?? endIndex
+        return URIReference(url.absoluteString)
     }
 }

@@ -47,9 +47,9 @@ public struct URLPath: Sendable, Hashable {
     }
 
     /// Appends the path to the path of a base URL, with exactly one slash between them.
-    func appended(to base: Substring) -> String {
-        guard !encoded.isEmpty else { return String(base) }
-        let start = base.utf8.last == UInt8(ascii: "/") ? base.dropLast() : base
+    func appended(to base: String) -> String {
+        guard !encoded.isEmpty else { return base }
+        let start = base.utf8.last == UInt8(ascii: "/") ? base.dropLast() : base[...]
         let rest = encoded.utf8.first == UInt8(ascii: "/") ? encoded.dropFirst() : encoded[...]
         return "\(start)/\(rest)"
     }

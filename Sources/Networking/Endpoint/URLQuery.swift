@@ -84,23 +84,11 @@ public struct URLQuery: Sendable, Hashable {
         URLQueryFormattedValue(format: .percentEncoded, queryTexts: [value])
     }
 
-    /// The query, percent-encoded, without the question mark.
+    /// Returns the query without the question mark, its names and values encoded by a closure.
     ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
     ///   malformed.
-    func encoded() throws(NetworkError) -> String {
-        try encoded { PercentEncoding.encode($0) }
-    }
-
-    /// The fields in the format `application/x-www-form-urlencoded`.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
-    ///   malformed.
-    func formEncoded() throws(NetworkError) -> String {
-        try encoded { FormURLEncoded.encode($0) }
-    }
-
-    private func encoded(_ encode: (String) -> String) throws(NetworkError) -> String {
+    func encoded(by encode: (String) -> String = { PercentEncoding.encode($0) }) throws(NetworkError) -> String {
         var pairs: [String] = []
         for item in items {
             let name = encode(item.name)

@@ -15,11 +15,8 @@ package struct ChunkedBodyReader: Sendable {
     /// The decoded content so far.
     package private(set) var body: [UInt8] = []
 
-    /// Creates a reader.
-    ///
-    /// - Parameters:
-    ///   - limit: The maximum size of the decoded content in bytes.
-    ///   - lineLimit: The maximum length of a line with a chunk's size.
+    /// Creates a reader with the maximum sizes of the decoded content and of a line with a chunk's
+    /// size, in bytes.
     package init(limit: Int, lineLimit: Int = RequestHeadReader.Limits().line) {
         self.limit = limit
         self.lineLimit = lineLimit

@@ -66,11 +66,9 @@ public struct HTTPBody: Sendable {
         length: Int? = nil,
         _ parts: @escaping @Sendable () -> Parts
     ) -> Self where Parts.Element == Data {
-        Self(
-            source: .stream(length: length, isReplayable: true) { deliver in
-                for try await part in parts() { try await deliver(part) }
-            }
-        )
+        Self(length: length, isReplayable: true) { deliver in
+            for try await part in parts() { try await deliver(part) }
+        }
     }
 
     /// Returns a body that can be sent only once, such as a forwarded response body.
@@ -81,11 +79,9 @@ public struct HTTPBody: Sendable {
     /// - Returns: A body whose request is never retried.
     public static func once<Parts: AsyncSequence & Sendable>(_ parts: Parts, length: Int? = nil) -> Self
     where Parts.Element == Data {
-        Self(
-            source: .stream(length: length, isReplayable: false) { deliver in
-                for try await part in parts { try await deliver(part) }
-            }
-        )
+        Self(length: length, isReplayable: false) { deliver in
+            for try await part in parts { try await deliver(part) }
+        }
     }
 
     /// Creates a body from a closure that produces its parts, once per attempt.

@@ -4,10 +4,7 @@ package import Foundation
 package enum HTTPDate {
     /// Parses a date, to the second, in any of the three formats that a recipient must accept.
     ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - now: The current time, which determines the century of a two-digit year.
-    /// - Returns: The date; `nil` if the text isn't one.
+    /// The current time determines the century of a two-digit year.
     package static func parse(_ text: some StringProtocol, now: Date) -> Date? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false).map { Array($0.utf8) }
         switch parts.count {

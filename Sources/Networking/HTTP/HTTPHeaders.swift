@@ -23,22 +23,13 @@ public struct HTTPHeaders: Sendable, Hashable {
             self.value = value
         }
 
-        /// Returns whether two fields have the same bytes.
-        ///
-        /// Canonically equivalent text with different bytes isn't equal.
-        ///
-        /// - Parameters:
-        ///   - left: A field.
-        ///   - right: Another field.
-        /// - Returns: `true` if both name and value are the same.
+        /// Returns whether two fields have the same bytes, not only canonically equivalent text.
         public static func == (left: Self, right: Self) -> Bool {
             ByteComparedString(left.name) == ByteComparedString(right.name)
                 && ByteComparedString(left.value) == ByteComparedString(right.value)
         }
 
         /// Hashes the bytes of the name and the value.
-        ///
-        /// - Parameter hasher: The hasher.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(ByteComparedString(name))
             hasher.combine(ByteComparedString(value))

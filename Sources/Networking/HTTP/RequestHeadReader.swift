@@ -34,10 +34,8 @@ package struct RequestHeadReader: Sendable {
         self.limits = limits
     }
 
-    /// Consumes input until a head is complete or the input is empty.
+    /// Consumes input until a head is complete or the input is empty, and returns a complete head.
     ///
-    /// - Parameter input: The bytes. After a head they start with the body or the next request.
-    /// - Returns: The head; `nil` if it's incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func readHead(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> RequestHead? {
         while head == nil {
@@ -55,10 +53,9 @@ package struct RequestHeadReader: Sendable {
         return head
     }
 
-    /// Consumes input until a section of fields is complete or the input is empty.
+    /// Consumes input until a header or trailer section is complete or the input is empty, and
+    /// returns the fields of a complete section.
     ///
-    /// - Parameter input: The bytes of a header or trailer section.
-    /// - Returns: The fields; `nil` if the section is incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func readFields(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> HTTPHeaders? {
         while true {
@@ -76,14 +73,11 @@ package struct RequestHeadReader: Sendable {
         }
     }
 
-    /// Reads a line without its CRLF.
+    /// Consumes input until a line is complete or the input is empty, and returns a complete line
+    /// without its CRLF.
     ///
-    /// - Parameters:
-    ///   - input: The bytes.
-    ///   - limit: The maximum length of the line, including its line feed.
-    ///   - status: The status of the fault if the line is longer.
-    /// - Returns: The line; `nil` if it's incomplete.
-    /// - Throws: A fault; the reader can't be used again.
+    /// - Throws: A fault, with the given status if the line with its line feed exceeds the limit;
+    ///   the reader can't be used again.
     package mutating func readLine(
         from input: inout ArraySlice<UInt8>,
         limit: Int,

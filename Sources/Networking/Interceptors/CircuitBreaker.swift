@@ -59,11 +59,7 @@ public final class CircuitBreaker: RequestInterceptor {
 
     /// Passes the request on if its circuit is closed.
     ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request.
-    /// - Throws: The error so far; ``NetworkError`` with the code `circuitOpen`.
+    /// - Throws: ``NetworkError`` with the code `circuitOpen`.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -80,8 +76,6 @@ public final class CircuitBreaker: RequestInterceptor {
     }
 
     /// Counts the outcome of the attempt.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         guard let passage = passed.withLock({ $0.removeValue(forKey: AttemptName(attempt.context)) }) else { return }
         let now = timeSource.now()

@@ -36,12 +36,6 @@ public struct ClosureInterceptor: RequestInterceptor {
     }
 
     /// Calls the closure if it changes requests.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The changed request.
-    /// - Throws: The error so far, or the closure's error.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -52,13 +46,6 @@ public struct ClosureInterceptor: RequestInterceptor {
     }
 
     /// Calls the closure if it changes responses.
-    ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The changed response.
-    /// - Throws: The closure's error.
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,

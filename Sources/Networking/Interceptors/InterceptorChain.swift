@@ -41,16 +41,4 @@ struct InterceptorChain: Sendable {
     static func + (left: Self, right: Self) -> Self {
         Self(links: left.links + right.links)
     }
-
-    func scheduled(_ request: URLRequest, context: InterceptorContext) {
-        for link in links { link.interceptor.requestScheduled(request, context: context) }
-    }
-
-    func succeeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {
-        for link in links { link.interceptor.requestSucceeded(request, response: response, context: context) }
-    }
-
-    func ended(_ attempt: RequestAttempt) {
-        for link in links { link.interceptor.attemptEnded(attempt) }
-    }
 }

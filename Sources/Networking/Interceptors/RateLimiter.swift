@@ -34,12 +34,7 @@ public final class RateLimiter: RequestInterceptor {
 
     /// Delays the request to keep the rate.
     ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request.
-    /// - Throws: The error so far; ``NetworkError`` with the code `rateLimited`;
-    ///   `CancellationError` if the task was cancelled.
+    /// - Throws: ``NetworkError`` with the code `rateLimited`.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext

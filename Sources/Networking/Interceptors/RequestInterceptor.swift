@@ -203,12 +203,6 @@ public struct InterceptorContext: Sendable {
 
 extension RequestInterceptor {
     /// Passes the request or its error on.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The same request.
-    /// - Throws: The same error.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -217,12 +211,6 @@ extension RequestInterceptor {
     }
 
     /// Has no response.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - error: The error of the attempt, if any.
-    ///   - context: The context of the operation.
-    /// - Returns: `nil`.
     public func storedResponse(
         for request: URLRequest,
         after error: (any Error)?,
@@ -232,19 +220,9 @@ extension RequestInterceptor {
     }
 
     /// Does nothing.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it will be sent.
-    ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {}
 
     /// Passes the request on.
-    ///
-    /// - Parameters:
-    ///   - request: The request so far.
-    ///   - redirects: The redirects that led to the request.
-    ///   - context: The context of the operation.
-    /// - Returns: The same request.
     public func completeRequest(
         _ request: HTTPTransportRequest,
         after redirects: [RedirectHop],
@@ -254,12 +232,6 @@ extension RequestInterceptor {
     }
 
     /// Passes the response on.
-    ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The same response.
     public func receiveResponse(
         _ response: HTTPTransportResponse,
         to request: HTTPTransportRequest,
@@ -269,12 +241,6 @@ extension RequestInterceptor {
     }
 
     /// Passes the response on.
-    ///
-    /// - Parameters:
-    ///   - response: The response so far.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The same response.
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
@@ -284,21 +250,9 @@ extension RequestInterceptor {
     }
 
     /// Does nothing.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - response: The response the caller will get.
-    ///   - context: The context of the operation.
     public func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {}
 
     /// Leaves the decision to the other interceptors.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - response: The response.
-    ///   - error: The reason why the attempt failed.
-    ///   - context: The context of the operation.
-    /// - Returns: `none`.
     public func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,
@@ -309,7 +263,5 @@ extension RequestInterceptor {
     }
 
     /// Does nothing.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {}
 }

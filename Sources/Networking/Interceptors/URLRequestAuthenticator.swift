@@ -28,12 +28,6 @@ public protocol URLRequestAuthenticator: RequestInterceptor {
 
 extension URLRequestAuthenticator {
     /// Authenticates a request, or throws the error so far.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The authenticated request.
-    /// - Throws: The error so far, or the error of ``authenticateRequest(_:context:)``.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext

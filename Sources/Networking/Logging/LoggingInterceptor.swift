@@ -57,10 +57,6 @@ public struct LoggingInterceptor: RequestInterceptor {
     }
 
     /// Logs the request.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it will be sent.
-    ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         let url = request.url.map(redaction.redacted) ?? "no URL"
         let body = request.httpBody.map(HTTPBody.data) ?? context.body
@@ -76,8 +72,6 @@ public struct LoggingInterceptor: RequestInterceptor {
     }
 
     /// Logs the outcome of the attempt.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         var line = Self.name(attempt.context)
         if let response = attempt.response {

@@ -33,12 +33,6 @@ public struct TraceContextInterceptor: RequestInterceptor {
     }
 
     /// Adds the fields to a request.
-    ///
-    /// - Parameters:
-    ///   - request: The request or the error so far.
-    ///   - context: The context of the operation.
-    /// - Returns: The request with the fields.
-    /// - Throws: The error so far.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext

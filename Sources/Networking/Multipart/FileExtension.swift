@@ -1,11 +1,10 @@
 /// The media types of file name extensions.
 enum FileExtension {
-    /// Returns a file's media type, or `application/octet-stream` for an unknown extension, because
-    /// a wrong guess would mislead the server.
+    /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/) registered
+    /// for a file, or, for a few archive formats without a registration, the customary one.
     ///
-    /// - Parameter name: The name of the file.
-    /// - Returns: The media type that [IANA](https://www.iana.org/assignments/media-types/)
-    ///   registered, or, for a few archive formats without a registration, the customary one.
+    /// For an unknown extension it's `application/octet-stream`: a wrong guess would mislead the
+    /// server.
     static func mediaType(ofFileNamed name: String) -> String {
         let name = name.lowercased()
         // A name whose only dot is the first character has no extension.

@@ -21,7 +21,8 @@ public import Foundation
 public struct MultipartFormData: Sendable {
     /// The delimiter between the parts.
     public let boundary: String
-    private var parts: [MultipartPart] = []
+    /// The delimiters with the headers, the contents and the line breaks of the parts, in order.
+    private var pieces: [HTTPBody] = []
 
     /// Creates an empty form with a random boundary, which is practically certain not to occur in
     /// any part.
@@ -53,7 +54,7 @@ public struct MultipartFormData: Sendable {
     ///   - value: The value, sent as UTF-8 without changes, including line breaks.
     ///   - name: The name of the field.
     public mutating func append(_ value: String, name: String) {
-        parts.append(MultipartPart(name: name, fileName: nil, contentType: nil, content: .data(Data(value.utf8))))
+        appendPart(.data(Data(value.utf8)), name: name, fileName: nil, contentType: nil)
     }
 
     /// Appends a file, which is read while it's sent.
@@ -100,7 +101,20 @@ public struct MultipartFormData: Sendable {
             throw NetworkError(.invalidRequest, "a part's content type must be a media type, such as image/png")
         }
         let contentType = contentType ?? fileName.map(FileExtension.mediaType(ofFileNamed:))
-        parts.append(MultipartPart(name: name, fileName: fileName, contentType: contentType, content: content))
+        appendPart(content, name: name, fileName: fileName, contentType: contentType)
+    }
+
+    /// Appends the delimiter line, a part's header and its content.
+    ///
+    /// The two hyphens belong to the delimiter, not to the boundary
+    /// ([RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
+    /// [RFC 7578 §4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2) forbids `filename*`.
+    private mutating func appendPart(_ content: HTTPBody, name: String, fileName: String?, contentType: String?) {
+        var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(name.escapedInForm)\""
+        if let fileName { head += "; filename=\"\(fileName.escapedInForm)\"" }
+        head += "\r\n"
+        if let contentType { head += "Content-Type: \(contentType)\r\n" }
+        pieces += [.data(Data((head + "\r\n").utf8)), content, .data(Data("\r\n".utf8))]
     }
 
     /// The value of `Content-Type`: the media type with the boundary.
@@ -112,16 +126,16 @@ public struct MultipartFormData: Sendable {
     /// The length of the whole body in bytes, computed without reading files; `nil` if a stream's
     /// length is unknown.
     public var contentLength: Int? {
-        var length = closing.count
-        for part in parts {
-            guard let content = part.content.contentLength else { return nil }
-            length += part.head(boundary: boundary).count + content + MultipartPart.lineBreak.count
+        var length = 0
+        for piece in closedPieces {
+            guard let count = piece.contentLength else { return nil }
+            length += count
         }
         return length
     }
 
     /// A Boolean value that indicates whether the form can be sent again, which a retry requires.
-    package var isReplayable: Bool { parts.allSatisfy(\.content.isReplayable) }
+    package var isReplayable: Bool { pieces.allSatisfy(\.isReplayable) }
 
     /// Returns the form as a request body.
     ///
@@ -130,34 +144,19 @@ public struct MultipartFormData: Sendable {
     ///   sent. The default is 64 KiB.
     /// - Returns: The body.
     public func body(inMemoryUpTo threshold: Int = 64 << 10) -> HTTPBody {
-        let (parts, boundary, closing) = (parts, boundary, closing)
-        if let length = contentLength, length <= threshold, let whole = whole(length: length) { return .data(whole) }
-        return HTTPBody(
-            source: .stream(length: contentLength, isReplayable: isReplayable) { deliver in
-                for part in parts {
-                    try await deliver(part.head(boundary: boundary))
-                    try await part.deliverContent(deliver)
-                    try await deliver(MultipartPart.lineBreak)
-                }
-                try await deliver(closing)
-            }
-        )
-    }
-
-    /// Returns the whole body if all parts are already in memory.
-    private func whole(length: Int) -> Data? {
-        var whole = Data(capacity: length)
-        for part in parts {
-            guard let content = part.content.held else { return nil }
-            whole.append(part.head(boundary: boundary))
-            whole.append(content)
-            whole.append(MultipartPart.lineBreak)
+        let (pieces, length) = (closedPieces, contentLength)
+        let held = pieces.compactMap(\.held)
+        if let length, length <= threshold, held.count == pieces.count {
+            return .data(held.reduce(into: Data(capacity: length)) { $0.append($1) })
         }
-        whole.append(closing)
-        return whole
+        return HTTPBody(length: length, isReplayable: isReplayable) { deliver in
+            // The length of the form wouldn't reveal a part that's too long before a short one.
+            for piece in pieces { try await piece.read(as: "a part of the form", deliver) }
+        }
     }
 
-    private var closing: Data { Data("--\(boundary)--\r\n".utf8) }
+    /// The pieces with the closing delimiter.
+    private var closedPieces: [HTTPBody] { pieces + [.data(Data("--\(boundary)--\r\n".utf8))] }
 }
 
 extension EndpointBody {
@@ -178,6 +177,22 @@ extension HTTPBody {
         case .data(let data): data
         case .file, .stream: nil
         }
+    }
+}
+
+extension String {
+    /// The text escaped for use between quotation marks.
+    fileprivate var escapedInForm: String {
+        var text = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\"", "\\", "\0"..."\u{1F}", "\u{7F}":
+                text += scalar.value < 16 ? "%0" : "%"
+                text += String(scalar.value, radix: 16, uppercase: true)
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
     }
 }
 

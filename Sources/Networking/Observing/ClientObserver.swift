@@ -66,31 +66,18 @@ public protocol ClientObserver: AnyObject, Sendable {
 
 extension ClientObserver {
     /// Does nothing.
-    ///
-    /// - Parameter context: The context of the operation's first attempt.
     public func operationStarted(_ context: InterceptorContext) {}
 
     /// Adds no header fields.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - context: The context of the operation.
-    /// - Returns: No fields.
     public func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders { [:] }
 
     /// Does nothing.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {}
 
     /// Does nothing.
-    ///
-    /// - Parameter operation: The last attempt.
     public func operationEnded(_ operation: RequestAttempt) {}
 
     /// Does nothing.
-    ///
-    /// - Parameter event: The event.
     public func observe(_ event: any ObservedEvent) {}
 
     /// `false`.

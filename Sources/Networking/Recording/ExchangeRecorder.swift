@@ -65,15 +65,8 @@ public final class ExchangeRecorder: HTTPTransport {
         recording = try RecordingFile(in: folder, at: timeSource.date(), limit: sessionLimit)
     }
 
-    /// Sends a request through the other transport and records it.
-    ///
-    /// A streamed response is recorded when its body has been read or cancelled.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - limits: The deadline and the maximum body size.
-    /// - Returns: The response.
-    /// - Throws: The other transport's error, which is recorded, too.
+    /// Sends a request through the other transport, and records it when the response's body has
+    /// been read or cancelled.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits

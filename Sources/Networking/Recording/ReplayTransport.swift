@@ -50,12 +50,8 @@ public final class ReplayTransport: HTTPTransport {
         return entries.indices.filter { uses[$0] == 0 }.map { name(entries[$0]) }
     }
 
-    /// Returns the recorded response for a request.
+    /// Returns the recorded response for a request, without delay.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - limits: The maximum body size. Recorded responses have no delay.
-    /// - Returns: The recorded response.
     /// - Throws: ``NetworkError``: `notRecorded` if the request or its response's body isn't in the
     ///   recording; the recorded failure; `invalidRequest`, `cancelled` or `bodyTooLarge`.
     public func send(

@@ -92,7 +92,7 @@ private struct Chain {
     /// The identity of a request.
     ///
     /// Header fields are included, because a request that lost its credentials differs.
-    private struct Step: Hashable {
+    struct Step: Hashable {
         let method: HTTPMethod
         let url: String
         let headers: HTTPHeaders
@@ -112,13 +112,7 @@ private struct Chain {
     private(set) var request: HTTPTransportRequest
     private(set) var hops: [RedirectHop] = []
     /// The requests sent; empty without redirects, as most operations have none.
-    private var steps: Set<Step> = []
-
-    init(policy: RedirectPolicy, credentialFields: Set<String>, request: HTTPTransportRequest) {
-        self.policy = policy
-        self.credentialFields = credentialFields
-        self.request = request
-    }
+    private(set) var steps: Set<Step> = []
 
     /// Advances to the next request; returns `false` if the response is for the caller.
     mutating func follow(_ response: HTTPTransportResponse) async throws -> Bool {

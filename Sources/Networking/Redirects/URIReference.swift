@@ -16,35 +16,23 @@ package struct URIReference {
     package init(_ text: String) {
         // By bytes: a combining character after a delimiter belongs to the following part.
         let bytes = text.utf8.span
-        var rest = 0..<bytes.count
-        if let hash = Self.firstIndex(of: UInt8(ascii: "#"), in: bytes, rest) {
-            fragment = Self.part(of: text, hash + 1..<rest.upperBound)
-            rest = 0..<hash
+        let hash = bytes.firstIndex(of: UInt8(ascii: "#"))
+        if hash < bytes.count { fragment = Self.part(of: text, hash + 1..<bytes.count) }
+        let end = bytes.extracting(first: hash).firstIndex(of: UInt8(ascii: "?"))
+        if end < hash { query = Self.part(of: text, end + 1..<hash) }
+        var start = 0
+        let colon = bytes.extracting(first: end).firstIndex(of: UInt8(ascii: ":"))
+        if colon < end, Self.isScheme(bytes.extracting(first: colon)) {
+            scheme = Self.part(of: text, 0..<colon)
+            start = colon + 1
         }
-        if let mark = Self.firstIndex(of: UInt8(ascii: "?"), in: bytes, rest) {
-            query = Self.part(of: text, mark + 1..<rest.upperBound)
-            rest = 0..<mark
+        if start + 1 < end, bytes[start] == UInt8(ascii: "/"), bytes[start + 1] == UInt8(ascii: "/") {
+            start += 2
+            let length = bytes.extracting(start..<end).firstIndex(of: UInt8(ascii: "/"))
+            authority = Self.part(of: text, start..<start + length)
+            start += length
         }
-        if let colon = Self.firstIndex(of: UInt8(ascii: ":"), in: bytes, rest) {
-            let name = Self.part(of: text, 0..<colon)
-            if Self.isScheme(name) {
-                scheme = name
-                rest = colon + 1..<rest.upperBound
-            }
-        }
-        let (first, second) = (rest.lowerBound, rest.lowerBound + 1)
-        if second < rest.upperBound, bytes[first] == UInt8(ascii: "/"), bytes[second] == UInt8(ascii: "/") {
-            let start = second + 1
-            let end = Self.firstIndex(of: UInt8(ascii: "/"), in: bytes, start..<rest.upperBound) ?? rest.upperBound
-            authority = Self.part(of: text, start..<end)
-            rest = end..<rest.upperBound
-        }
-        path = Self.part(of: text, rest)
-    }
-
-    private static func firstIndex(of byte: UInt8, in bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
-        for index in range where bytes[index] == byte { return index }
-        return nil
+        path = Self.part(of: text, start..<end)
     }
 
     private static func part(of text: String, _ range: Range<Int>) -> String {
@@ -115,10 +103,11 @@ package struct URIReference {
     }
 
     /// Returns whether a text is a scheme, which contains no slash.
-    private static func isScheme(_ text: String) -> Bool {
-        guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) else { return false }
-        return text.utf8.allSatisfy { byte in
-            (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
+    private static func isScheme(_ text: Span<UInt8>) -> Bool {
+        guard !text.isEmpty, (0x61...0x7A).contains(text[0] | 0x20) else { return false }
+        return text.indices.allSatisfy { index in
+            let byte = text[index]
+            return (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
         }
     }
 }

@@ -141,17 +141,13 @@ extension ModelDecoding {
         do {
             return try decode(response)
         } catch {
-            var failure: NetworkError
-            if let error = error as? NetworkError {
-                failure = error
-            } else {
-                let cause = DecodingFailure(error)
-                failure = NetworkError(
+            var failure =
+                error as? NetworkError
+                ?? NetworkError(
                     .decoding,
                     "the response (status \(response.status)) couldn't be decoded as \(Model.self)",
-                    cause: cause
+                    cause: DecodingFailure(error)
                 )
-            }
             failure.response = failure.response ?? response
             failure.endpoint = failure.endpoint ?? response.url.pathComponents.last
             throw failure

@@ -20,14 +20,12 @@ extension Retry.Action {
         case (.none, .none): .none
         }
     }
-}
 
-extension Retry {
-    /// The retry history of a failed operation, attached to the error that the caller gets.
-    public struct Outcome: Sendable {
-        /// The reason for not retrying, or `nil` if no interceptor asked for a retry.
-        public let reason: Retry.Error?
-        /// The attempts before the last failure.
-        public let state: Retry.State
+    /// A Boolean value that indicates whether the action asks for another attempt.
+    var isRetry: Bool {
+        switch self {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
     }
 }

@@ -23,14 +23,9 @@ extension Retry {
             return .retryAfter(left.map { min(delay, $0) } ?? delay)
         }
 
-        /// Returns the delay before a retry, regardless of the truncation.
+        /// Returns the delay before a retry, numbered from 1, regardless of the truncation.
         ///
-        /// - Parameters:
-        ///   - retry: The number of the retry, starting at 1.
-        ///   - previous: The delay before the previous retry.
-        ///   - random: A number in 0…1. By default, the backoff draws it from its random source.
-        ///   - minimum: The delay that the server asks for.
-        /// - Returns: The delay.
+        /// By default, the backoff draws the random number in 0…1 from its random source.
         package func delay(
             retry: Int,
             after previous: Duration? = nil,

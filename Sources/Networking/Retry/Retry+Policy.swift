@@ -89,7 +89,7 @@ extension Retry {
             date: @escaping @Sendable () -> Date = { Date() }
         ) -> Self {
             Self { error, state, metadata in
-                guard condition.applies(to: error, metadata) else { return .none }
+                guard condition.predicate(error, metadata) else { return .none }
                 let headers = metadata.response?.headers
                 let asked =
                     RetryAfter.delay(headers?["Retry-After"], responseDate: headers?["Date"], now: date()) ?? .zero
@@ -120,13 +120,6 @@ extension Retry {
         }
 
         /// Applies the policy to a failed request.
-        ///
-        /// - Parameters:
-        ///   - request: The request that the client sent.
-        ///   - response: The response, if the client received one.
-        ///   - error: The error that the attempt failed with.
-        ///   - context: The operation's context.
-        /// - Returns: The action to take.
         public func evaluateFailedRequest(
             _ request: URLRequest,
             response: HTTPResponse?,
@@ -143,17 +136,13 @@ extension Retry {
 extension Retry {
     /// The failures that a policy retries.
     public struct Condition: Sendable {
-        private let predicate: @Sendable (any Swift.Error, Policy.Metadata) -> Bool
+        let predicate: @Sendable (any Swift.Error, Policy.Metadata) -> Bool
 
         /// Creates a condition.
         ///
         /// - Parameter predicate: Returns whether the policy applies to a failure.
         public init(_ predicate: @escaping @Sendable (any Swift.Error, Policy.Metadata) -> Bool) {
             self.predicate = predicate
-        }
-
-        func applies(to error: any Swift.Error, _ metadata: Policy.Metadata) -> Bool {
-            predicate(error, metadata)
         }
 
         /// A condition that matches every failure of every request, even of a `POST`.

@@ -1,7 +1,5 @@
 /// A namespace for retry policies, backoff and budgets.
-public enum Retry {}
-
-extension Retry {
+public enum Retry {
     /// The limit on retries for authentication, so that an authenticator can't loop forever.
     package static let maximumAuthenticationRetries = 10
 
@@ -98,5 +96,13 @@ extension Retry {
                 errors.append(error)
             }
         }
+    }
+
+    /// The retry history of a failed operation, attached to the error that the caller gets.
+    public struct Outcome: Sendable {
+        /// The reason for not retrying, or `nil` if no interceptor asked for a retry.
+        public let reason: Retry.Error?
+        /// The attempts before the last failure.
+        public let state: Retry.State
     }
 }

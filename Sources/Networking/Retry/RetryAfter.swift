@@ -3,16 +3,10 @@ package import Foundation
 /// The delay in a `Retry-After` header field, in seconds or as any of HTTP's date formats
 /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
 package enum RetryAfter {
-    /// Parses the header field.
+    /// Parses the header field; returns `nil` if it's missing or invalid.
     ///
-    /// A date is relative to the response's own `Date`, so clock differences don't matter. A date
-    /// in the past gives zero.
-    ///
-    /// - Parameters:
-    ///   - text: The header field's value.
-    ///   - responseDate: The value of the response's `Date` header field.
-    ///   - now: The current date, for a response without a `Date`.
-    /// - Returns: The delay, or `nil` if the header field is missing or invalid.
+    /// A date is relative to the response's own `Date`, so clock differences don't matter, or to
+    /// the current date without one. A date in the past gives zero.
     package static func delay(_ text: String?, responseDate: String?, now: Date) -> Duration? {
         guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {

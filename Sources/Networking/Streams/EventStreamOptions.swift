@@ -81,7 +81,7 @@ extension Retry.Condition {
     /// A failure after which the same request may succeed later, even if that takes minutes.
     fileprivate static var temporary: Self {
         Self { error, metadata in
-            if safeToRepeat.applies(to: error, metadata) { return true }
+            if safeToRepeat.predicate(error, metadata) { return true }
             if case .custom(let reason as any RetryableError) = error.retryReason { return reason.isRetryable }
             guard let error = error as? NetworkError else { return false }
             if let cause = error.cause as? any RetryableError { return cause.isRetryable }

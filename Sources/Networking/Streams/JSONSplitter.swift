@@ -55,12 +55,9 @@ struct JSONSplitter: Sendable {
         expectation = framing == .concatenated ? .valueOrEnd : .opening
     }
 
-    /// Reads up to the end of the next value.
+    /// Reads a part of the stream up to the end of the next value, and returns the value, or `nil`
+    /// at the end of the part.
     ///
-    /// - Parameters:
-    ///   - bytes: The next part of the stream.
-    ///   - index: The position in the part, advanced beyond the bytes that were read.
-    /// - Returns: The value, or `nil` at the end of the part.
     /// - Throws: A failure after which the splitter can be used if it's recoverable.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(Failure) -> [UInt8]? {
         if framing == .lines { return try nextLine(in: bytes, from: &index) }

@@ -21,17 +21,14 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
     ///
     /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator {
-        switch source {
-        case .body(let body): Iterator(reader: BodyReader(body), splitter: splitter, decoder: decoder)
-        case .resource: Iterator(source: source, reader: BodyReader(), splitter: splitter, decoder: decoder)
-        }
+        Iterator(source: source, splitter: splitter, decoder: decoder)
     }
 
     /// An iterator over the values.
     public struct Iterator: AsyncIteratorProtocol {
         /// The source to open; `nil` once it's open.
         fileprivate var source: Source?
-        fileprivate var reader: BodyReader
+        fileprivate var reader = BodyReader()
         fileprivate var splitter: JSONSplitter
         fileprivate let decoder: JSONDecoder
         /// The number of values so far, including those that couldn't be decoded.
@@ -77,12 +74,18 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
         }
 
         private mutating func nextBytes() async throws -> [UInt8]? {
-            if case .resource(let resource, let client) = source {
-                source = nil
-                guard let body = try await Self.open(resource, client, accept: splitter.framing.accept) else {
-                    return nil
+            switch source.take() {
+            case nil: break
+            case .body(let body): reader = BodyReader(body)
+            case .resource(let resource, let client):
+                let accept = splitter.framing.accept
+                let response = try await AttemptLoop(endless: resource, client: client).run {
+                    var base = try await resource.makeBase()
+                    base.request.setDefaultField("Accept", accept)
+                    return base
                 }
-                reader = BodyReader(body)
+                guard response.status != 204, response.status != 205 else { return nil }
+                reader = BodyReader(response.stream)
             }
             while true {
                 if let value = try splitter.next(in: reader.part, from: &reader.index) { return value }
@@ -93,19 +96,6 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
         private mutating func end() {
             hasEnded = true
             reader.close()
-        }
-
-        private static func open(
-            _ resource: Resource,
-            _ client: NetworkClient,
-            accept: String
-        ) async throws -> HTTPResponseBody? {
-            let response = try await AttemptLoop(endless: resource, client: client).run {
-                var base = try await resource.makeBase()
-                base.request.setDefaultField("Accept", accept)
-                return base
-            }
-            return response.status == 204 || response.status == 205 ? nil : response.stream
         }
     }
 }

@@ -39,12 +39,9 @@ struct ServerSentEventParser {
         self = parser
     }
 
-    /// Reads up to the end of the next event.
+    /// Reads a part of the stream up to the end of the next event, and returns the event, or `nil`
+    /// at the end of the part.
     ///
-    /// - Parameters:
-    ///   - bytes: The next part of the stream.
-    ///   - index: The position in the part, advanced beyond the bytes that were read.
-    /// - Returns: The event, or `nil` at the end of the part.
     /// - Throws: ``NetworkError`` with the code `bodyTooLarge`; the parser can't be used further.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(NetworkError) -> ServerSentEvent? {
         while index < bytes.count {

@@ -27,14 +27,7 @@ extension StructuredField {
 }
 
 extension StructuredField.BareItem: Hashable {
-    /// Returns whether two values have the same type and content.
-    ///
-    /// Canonically equivalent text with different bytes isn't equal.
-    ///
-    /// - Parameters:
-    ///   - left: A value.
-    ///   - right: Another value.
-    /// - Returns: `true` if both are the same.
+    /// Returns whether two values have the same type and content, and their texts the same bytes.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.integer(let left), .integer(let right)), (.date(let left), .date(let right)): left == right
@@ -49,8 +42,6 @@ extension StructuredField.BareItem: Hashable {
     }
 
     /// Hashes the content.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .integer(let value), .date(let value): hasher.combine(value)

@@ -9,9 +9,7 @@
 ///
 /// Parsing is strict: a field with any defect is malformed as a whole and should be ignored or
 /// refused (§4.2). ``Limits`` bound what parsing accepts. Serializing returns the canonical form.
-public enum StructuredField {}
-
-extension StructuredField {
+public enum StructuredField {
     /// The largest field that parsing accepts.
     ///
     /// Except for the whole field, the defaults are the sizes that RFC 9651 requires each

@@ -35,9 +35,8 @@ struct ServiceToken: Sendable {
     /// Parses the response of a token exchange
     /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     ///
-    /// - Parameters:
-    ///   - data: The body.
-    ///   - requested: The time at which the request was sent. The lifetime counts from it.
+    /// The lifetime counts from the time at which the request was sent.
+    ///
     /// - Throws: ``NetworkError`` with the code `unableToDecodeServiceTokenResponse`.
     init(decoding data: Data, requested: ContinuousClock.Instant) throws(NetworkError) {
         let response: Response

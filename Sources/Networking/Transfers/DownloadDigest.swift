@@ -43,3 +43,20 @@ public enum DownloadDigest: Sendable, Hashable {
     /// A Boolean value that indicates whether the server's digests are verified.
     var usesOffers: Bool { self == .offered || self == .required }
 }
+
+extension HTTPResponse {
+    /// The digests of the whole file in the header fields, or else in the trailer fields, of which
+    /// that of the representation is the first.
+    ///
+    /// The content of a 200 is the whole file, so its `Content-Digest` counts, too. If the content
+    /// was decoded, the digests are about other bytes than the file's.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidField` if a digest is malformed.
+    var offeredDigests: [HTTPDigest] {
+        get throws(NetworkError) {
+            let fields: [HTTPDigest.Field] = status == 200 ? [.representation, .content] : [.representation]
+            let digests = try fields.digests(in: headers)
+            return try digests.isEmpty ? fields.digests(in: trailers) : digests
+        }
+    }
+}

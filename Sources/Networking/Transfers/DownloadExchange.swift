@@ -13,25 +13,15 @@ final class DownloadExchange: Sendable {
         var trailers: HTTPHeaders = [:]
     }
 
+    private let run: DownloadRun
     private let part: PartFile
     private let canResume: Bool
-    private let core: TransferCore<DownloadedFile>
-    private let resource: Resource
-    private let digest: DownloadDigest
     private let state = Mutex(State())
 
-    init(
-        part: PartFile,
-        canResume: Bool,
-        core: TransferCore<DownloadedFile>,
-        resource: Resource,
-        digest: DownloadDigest
-    ) {
+    init(_ run: DownloadRun, part: PartFile, canResume: Bool) {
+        self.run = run
         self.part = part
         self.canResume = canResume
-        self.core = core
-        self.resource = resource
-        self.digest = digest
     }
 
     /// A Boolean value that indicates whether the download needs another request without a failure,
@@ -45,13 +35,13 @@ final class DownloadExchange: Sendable {
     /// It accepts no content coding, because a range of a coded representation doesn't correspond
     /// to the bytes in the file.
     func urlRequest() async throws -> AttemptLoop.Base {
-        let base = try await resource.makeBase()
+        let base = try await run.resource.makeBase()
         var request = base.request.withoutDefaultTimeout()
         guard request.value(forHTTPHeaderField: "Range") == nil else {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        if digest == .required {
+        if run.options.digest == .required {
             let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
             request.setDefaultField(HTTPDigest.Field.representation.preferenceName, wanted.fieldValue)
         }
@@ -74,7 +64,7 @@ final class DownloadExchange: Sendable {
         case (416, _):
             response.stream.cancel()
             try await offloading { try part.begin(nil) }
-            core.move(to: 0, of: nil)
+            run.core.move(to: 0, of: nil)
             state.withLock { $0.isIncomplete = true }
         case (206, nil):
             response.stream.cancel()
@@ -111,7 +101,7 @@ final class DownloadExchange: Sendable {
 
     /// Verifies the digest of a response's content, which is a part of the file.
     private func checkPart(_ response: HTTPResponse, _ range: Range<Int>) async throws {
-        guard digest.usesOffers, !response.isDecoded,
+        guard run.options.digest.usesOffers, !response.isDecoded,
             let digest = try HTTPDigest(.content, in: response.headers) ?? HTTPDigest(.content, in: trailers)
         else { return }
         let part = part
@@ -151,7 +141,7 @@ final class DownloadExchange: Sendable {
     }
 
     private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
-        core.move(to: part.count, of: total)
+        run.core.move(to: part.count, of: total)
         try await offloading {
             for try await octets in body {
                 if let end, octets.count > end - part.count {
@@ -159,7 +149,7 @@ final class DownloadExchange: Sendable {
                     throw mismatch("more bytes than it declared")
                 }
                 try part.append(octets)
-                core.move(to: part.count, of: total)
+                run.core.move(to: part.count, of: total)
             }
         }
         state.withLock { $0.trailers = body.trailers }

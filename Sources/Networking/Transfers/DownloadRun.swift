@@ -128,13 +128,7 @@ struct DownloadRun: Sendable {
     /// Receives responses until the file is complete.
     private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
         while true {
-            let exchange = DownloadExchange(
-                part: part,
-                canResume: canResume,
-                core: core,
-                resource: resource,
-                digest: options.digest
-            )
+            let exchange = DownloadExchange(self, part: part, canResume: canResume)
             var loop = AttemptLoop(client: client, resource: prepared(resource))
             loop.receiver = { response in try await exchange.receive(response) }
             var response = try await loop.run { try await exchange.urlRequest() }

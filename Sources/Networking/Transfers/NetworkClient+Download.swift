@@ -44,15 +44,14 @@ extension NetworkClient {
     ) -> Download {
         let remains = DownloadResumeState()
         let core = TransferCore<DownloadedFile>(client: self) { core in
-            let run = DownloadRun(
+            try await DownloadRun(
                 client: self,
                 resource: resource,
                 target: target,
                 options: options,
                 core: core,
                 remains: remains
-            )
-            return try await run.run()
+            ).run()
         }
         let download = Download(core: core, remains: remains)
         core.start(download)

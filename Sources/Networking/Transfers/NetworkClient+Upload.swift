@@ -21,7 +21,13 @@ extension NetworkClient {
         decoding: ModelDecoding<Model> = .response,
         options: UploadOptions = UploadOptions()
     ) -> Upload<Model> {
-        upload(source, to: Self.resource(url, method, headers), decoding, options)
+        let resource = Resource {
+            var request = URLRequest(url: url)
+            request.httpMethod = method.rawValue
+            try request.addHeaderFields(headers)
+            return request
+        }
+        return upload(source, to: resource, decoding, options)
     }
 
     /// Uploads a body to an endpoint.
@@ -53,27 +59,17 @@ extension NetworkClient {
     ) -> Upload<Value> {
         let source = UploadSource(body)
         let core = TransferCore<Value>(client: self) { core in
-            let run = UploadRun(
+            try await UploadRun(
                 client: self,
                 resource: resource,
                 source: source,
                 options: options,
                 decoding: decoding,
                 core: core
-            )
-            return try await run.run()
+            ).run()
         }
         let upload = Upload(core: core, source: source)
         core.start(upload)
         return upload
-    }
-
-    private static func resource(_ url: URL, _ method: HTTPMethod, _ headers: HTTPHeaders) -> Resource {
-        Resource {
-            var request = URLRequest(url: url)
-            request.httpMethod = method.rawValue
-            try request.addHeaderFields(headers)
-            return request
-        }
     }
 }

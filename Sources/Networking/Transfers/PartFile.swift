@@ -86,9 +86,8 @@ final class PartFile: Sendable {
         record.map { (min(count, $0.total - 1), $0.validator) }
     }
 
-    /// Discards the bytes, and writes the record for the next ones.
+    /// Discards the bytes, and writes the record for the next ones, if they can be resumed.
     ///
-    /// - Parameter record: The record for resuming, or `nil` if the download can't be resumed.
     /// - Throws: ``NetworkError`` with the code `cannotUseFile`.
     func begin(_ record: Record?) throws(NetworkError) {
         try truncate(to: 0)
@@ -107,8 +106,17 @@ final class PartFile: Sendable {
         state.withLock { $0.count = position + octets.count }
     }
 
-    func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
-        try file.read(count, at: position, name: name)
+    /// Returns the digest of a range of the file, or of an incomplete range if the file shrank.
+    func digest(by algorithms: [HTTPDigest.Algorithm], in range: Range<Int>) throws -> HTTPDigest {
+        let hasher = try HTTPDigest.Hasher(algorithms)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let part = try file.read(min(range.upperBound - position, 1 << 20), at: position, name: name)
+            guard !part.isEmpty else { break }
+            try hasher.update(part)
+            position += part.count
+        }
+        return try hasher.finish()
     }
 
     /// Saves the state for resuming later, or removes everything if the download can't be resumed.

@@ -16,15 +16,13 @@ final class UploadSource: Sendable {
     /// The body, which counts the bytes of a stream.
     var content: HTTPBody {
         guard case .stream(let length, let isReplayable, let producer) = body.source else { return body }
-        return HTTPBody(
-            source: .stream(length: length, isReplayable: isReplayable) { [self] deliver in
-                try begin()
-                try await producer { [self] part in
-                    count.withLock { $0 = ($0 ?? 0) + part.count }
-                    try await deliver(part)
-                }
+        return HTTPBody(length: length, isReplayable: isReplayable) { [self] deliver in
+            try begin()
+            try await producer { [self] part in
+                count.withLock { $0 = ($0 ?? 0) + part.count }
+                try await deliver(part)
             }
-        )
+        }
     }
 
     var readCount: Int { count.withLock { $0 ?? 0 } }

@@ -58,8 +58,6 @@ public struct Version: Hashable, Sendable {
     }
 
     /// Parses the three leading numbers of a text such as the Linux release `6.18.44-cloud-amd64`.
-    ///
-    /// - Parameter text: A text that begins with a version.
     init?(leadingPartOf text: String) {
         let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
         self.init(string: String(text[..<end]))
@@ -87,7 +85,6 @@ extension Version: Comparable {
 extension Version: Codable {
     /// Decodes a version from a single string.
     ///
-    /// - Parameter decoder: The decoder to read from.
     /// - Throws: `DecodingError.dataCorrupted` if the string isn't a version.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -101,9 +98,6 @@ extension Version: Codable {
     }
 
     /// Encodes the version as a single string.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: The encoder's error.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
