@@ -46,11 +46,7 @@ package struct Certificate: Sendable {
         guard !blocks.isEmpty else {
             throw CryptoError(.malformedCertificate, "The text has no PEM block with the label “CERTIFICATE”")
         }
-        var certificates: [Certificate] = []
-        for block in blocks {
-            certificates.append(try Certificate(block))
-        }
-        return certificates
+        return try blocks.map { block throws(CryptoError) in try Certificate(block) }
     }
 
     /// Reads the public key, and throws like ``PublicKey/init(der:)`` for an unsupported kind of
