@@ -21,7 +21,8 @@ extension PrivateKey {
             throw CryptoError(
                 .wrongKeyType,
                 "Line \(block.line) starts a “\(block.label)” block, but a private key requires “PRIVATE KEY”, "
-                    + "“ENCRYPTED PRIVATE KEY”, “EC PRIVATE KEY” or “RSA PRIVATE KEY”" + Self.advice(block.label)
+                    + "“ENCRYPTED PRIVATE KEY”, “EC PRIVATE KEY” or “RSA PRIVATE KEY”"
+                    + (block.label == "OPENSSH PRIVATE KEY" ? "; convert it with “ssh-keygen -p -m PKCS8”" : "")
             )
         }
         guard block.isEncrypted else {
@@ -54,11 +55,6 @@ extension PrivateKey {
     private static let formats: [String: KeyFormat] = [
         "PRIVATE KEY": .pkcs8, "ENCRYPTED PRIVATE KEY": .pkcs8, "EC PRIVATE KEY": .sec1, "RSA PRIVATE KEY": .pkcs1,
     ]
-
-    /// Returns the instruction for converting an unsupported private key, or an empty string.
-    private static func advice(_ label: String) -> String {
-        label == "OPENSSH PRIVATE KEY" ? "; convert it with “ssh-keygen -p -m PKCS8”" : ""
-    }
 
     private init(decrypted der: SecretBytes, in format: KeyFormat, _ name: String) throws(CryptoError) {
         do throws(CryptoError) {

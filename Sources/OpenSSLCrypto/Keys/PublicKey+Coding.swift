@@ -34,18 +34,15 @@ extension PublicKey {
 
     /// Returns the SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
     package func spkiDER() -> [UInt8] {
-        switch self {
-        case .rsa(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: RSAKeyCoding.encoding(key))
-        case .ellipticCurve(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: ECKeyCoding.algorithm(of: key.curve), key: key.point.uncompressed)
-        case .edwards(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
-        case .montgomery(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
-        case .mldsa(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.parameters.identifier.element, key: key.octets)
-        }
+        let (algorithm, octets) =
+            switch self {
+            case .rsa(let key): (RSAKeyCoding.algorithm, RSAKeyCoding.encoding(key))
+            case .ellipticCurve(let key): (ECKeyCoding.algorithm(of: key.curve), key.point.uncompressed)
+            case .edwards(let key): (key.curve.identifier.element, key.octets)
+            case .montgomery(let key): (key.curve.identifier.element, key.octets)
+            case .mldsa(let key): (key.parameters.identifier.element, key.octets)
+            }
+        return SubjectPublicKeyInfo.encoding(algorithm: algorithm, key: octets)
     }
 
     /// Returns a PEM block with the label `PUBLIC KEY`.
