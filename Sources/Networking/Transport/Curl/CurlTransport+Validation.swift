@@ -29,12 +29,10 @@ extension CurlTransport.Configuration {
         for entry in resolverEntries { try entry.validate() }
         try validateLocalAddress()
         try validateUnixSocket()
-        if reachesOnlyPublicAddresses {
-            try NetworkError.require(
-                proxy == .none && unixSocketPath == nil,
-                "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
-            )
-        }
+        try NetworkError.require(
+            !reachesOnlyPublicAddresses || proxy == .none && unixSocketPath == nil,
+            "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
+        )
         if case .server(let server) = proxy.wrapped { try server.validate() }
         if protocolVersion == .http2PriorKnowledge {
             try CurlLibrary.require(CCURL_FEATURE_HTTP2, "speak HTTP/2")
@@ -53,9 +51,7 @@ extension CurlTransport.Configuration {
         }
         try CurlLibrary.require(CCURL_FEATURE_UNIX_SOCKETS, "connect to Unix-domain sockets")
     }
-}
 
-extension CurlTransport.Configuration {
     /// The kinds of addresses to connect to, considering the local address.
     var usedFamily: CurlTransport.AddressFamily {
         guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily }
@@ -77,16 +73,11 @@ extension CurlTransport.Configuration {
                 "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
             )
         }
-        switch addressFamily {
-        case .ipv4:
-            try NetworkError.require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
-        case .ipv6:
-            try NetworkError.require(
-                !address.isIPv4,
-                "localAddress isn't an IPv6 address, which addressFamily requires"
-            )
-        case .any, .ipv4First, .ipv6First: break
-        }
+        let (other, name) = address.isIPv4 ? (.ipv6, "IPv6") : (CurlTransport.AddressFamily.ipv4, "IPv4")
+        try NetworkError.require(
+            addressFamily != other,
+            "localAddress isn't an \(name) address, which addressFamily requires"
+        )
     }
 }
 
