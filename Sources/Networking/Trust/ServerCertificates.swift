@@ -61,11 +61,9 @@ package enum ServerCertificates {
     ///
     /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
-        var items: [Item] = []
-        for certificate in try TrustFile.certificates(in: octets, from: nil) {
-            items.append(Item(certificate, pin: try PublicKeyPin(certificate)))
+        try TrustFile.certificates(in: octets, from: nil).map { certificate throws(TrustConfigurationError) in
+            Item(certificate, pin: try PublicKeyPin(certificate))
         }
-        return items
     }
 
     /// Returns trust roots that consist of exactly the certificates in a file's contents.

@@ -435,6 +435,7 @@ final class CurlLoop {
 
 extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
+    static var transportClosed: Self { Self(.closed, "the transport was closed") }
 
     fileprivate static var cannotBegin: Self {
         // Since 8.20, libcurl opens a descriptor before the first request of each kind of traffic.
