@@ -77,10 +77,8 @@ extension TLSConfiguration {
             && maximumVersion == nil && clientIdentity == nil && serverTrustEvaluator == nil && inspection == nil
     }
 
-    /// Returns the configuration as an OpenSSL policy.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if the configuration rules
-    ///   out every connection.
+    /// Returns the configuration as an OpenSSL policy, or throws `transportUnavailable` if it rules
+    /// out every connection.
     func policy() throws(NetworkError) -> TLSClientPolicy {
         if let maximumVersion, maximumVersion < minimumVersion {
             throw NetworkError(

@@ -3,10 +3,8 @@ import Foundation
 import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
-    /// Checks that the values are valid and that this version of libcurl supports them.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the value, or
-    ///   `transportUnavailable`.
+    /// Checks that the values are valid (otherwise `invalidRequest`) and that this version of
+    /// libcurl supports them (otherwise `transportUnavailable`).
     func validate() throws(NetworkError) {
         try NetworkError.require(connectTimeout > .zero, "connectTimeout must be greater than zero")
         try NetworkError.require(idleTimeout >= .zero, "idleTimeout can't be negative")

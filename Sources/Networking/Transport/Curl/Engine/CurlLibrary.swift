@@ -62,17 +62,13 @@ enum CurlLibrary {
     /// the age of connections.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
-    /// Initializes the library.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
-    ///   fails.
+    /// Initializes the library; it's `transportUnavailable` if it's missing, too old or fails.
     static func load() throws(NetworkError) -> Description {
         try loaded.get()
     }
 
-    /// Checks for an optional feature of libcurl, named in the message by what it enables.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
+    /// Throws `transportUnavailable` unless libcurl has an optional feature, which the message
+    /// names by what it enables.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {
             throw NetworkError(.transportUnavailable, "this libcurl was built without the feature to \(ability)")
