@@ -8,15 +8,9 @@ internal import COpenSSL
 @safe package final class TrustStore: @unchecked Sendable {
     private let store: OpaquePointer
 
-    /// Creates a store of trusted certificates.
+    /// Creates a store of trusted certificates, optionally with the system's.
     ///
-    /// - Parameters:
-    ///   - roots: The trusted certificates.
-    ///   - includesSystemRoots: A Boolean value that indicates whether to also trust the system's
-    ///     certificates. The default is `false`.
-    ///   - trustsIntermediates: A Boolean value that indicates whether a listed certificate is
-    ///     trusted as an issuer even if it isn't self-signed. The default is `true`.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// By default, a listed certificate is trusted as an issuer even if it isn't self-signed.
     package init(
         roots: [Certificate],
         includesSystemRoots: Bool = false,

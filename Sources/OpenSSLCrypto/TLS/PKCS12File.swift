@@ -34,8 +34,6 @@ internal import COpenSSL
     }
 
     /// Opens the file with a password that has a terminating zero, or none.
-    ///
-    /// - Throws: The same errors as ``TLSIdentity/init(pkcs12:password:)``.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
