@@ -16,8 +16,7 @@ internal import COpenSSL
         includesSystemRoots: Bool = false,
         trustsIntermediates: Bool = true
     ) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let store = unsafe X509_STORE_new() else { throw CryptoError(failed: "X509_STORE_new", "No memory") }
         unsafe self.store = store
         // Without this flag, a chain must end in a self-signed certificate.

@@ -51,8 +51,7 @@ internal import COpenSSL
     }
 
     private init(_ function: HashFunction) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe EVP_MD_fetch(nil, function.openSSLName, nil) else {
             throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) isn't available")
         }

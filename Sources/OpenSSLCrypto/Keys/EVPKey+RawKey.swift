@@ -8,8 +8,7 @@ extension EVPKey {
 
     /// Creates a key pair from its private key bytes, which must have the curve's size.
     static func make(_ curve: some RawKeyCurve, seed: SecretBytes) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let key = unsafe seed.withOctets { seed in
             unsafe EVP_PKEY_new_raw_private_key_ex(nil, curve.name, nil, seed.baseAddress, seed.count)
         }
@@ -38,8 +37,7 @@ extension EVPKey {
 
     /// Creates a public key from its bytes, which the caller must check: OpenSSL doesn't.
     static func make(_ curve: some RawKeyCurve, point: [UInt8]) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let key = unsafe EVP_PKEY_new_raw_public_key_ex(nil, curve.name, nil, point, point.count) else {
             throw CryptoError(failed: "EVP_PKEY_new_raw_public_key_ex", "OpenSSL rejected the \(curve.name) key")
         }

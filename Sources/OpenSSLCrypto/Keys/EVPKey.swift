@@ -41,8 +41,7 @@ internal import COpenSSL
     }
 
     private static func make(_ type: String, _ body: (OpaquePointer?, inout OpaquePointer?) -> Bool) -> EVPKey? {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?

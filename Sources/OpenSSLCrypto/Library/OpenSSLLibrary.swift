@@ -18,6 +18,12 @@ package enum OpenSSLLibrary {
         prepared
     }
 
+    /// Initializes OpenSSL once, and discards errors of earlier calls on this thread.
+    static func prepareAndClearErrors() {
+        prepare()
+        clearErrors()
+    }
+
     /// The version of the library at run time, such as `OpenSSL 3.0.19 27 Jan 2026`.
     package static var version: String {
         guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }

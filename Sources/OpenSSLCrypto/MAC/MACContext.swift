@@ -98,8 +98,7 @@ internal import COpenSSL
     }
 
     private static func makeContext(_ hash: HashFunction, _ key: RawSpan) throws(CryptoError) -> OpaquePointer {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
             throw CryptoError(failed: "EVP_MAC_fetch", "HMAC isn't available")
         }

@@ -21,8 +21,7 @@ enum PrivateKeyDecryption {
         let password = try checked(password, name)
         var cost = KeyDerivationCost()
         try cost.add(encryptedKey: der)
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         // Successful decoding may still queue errors, which other code on this thread could mistake
         // for its own.
         defer { OpenSSLLibrary.clearErrors() }
@@ -71,8 +70,7 @@ enum PrivateKeyDecryption {
 
     /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         defer { OpenSSLLibrary.clearErrors() }
         var header = Array(block.header.utf8CString)
         var cipher = unsafe EVP_CIPHER_INFO()

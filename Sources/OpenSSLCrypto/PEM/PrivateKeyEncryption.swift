@@ -29,8 +29,7 @@ package enum PrivateKeyEncryption {
                     + "to \(KeyDerivationCost.maximumIterations)"
             )
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let information = unsafe key.withBytes { der in
             unsafe der.decoded { unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, $0, $1) }.object
         }

@@ -9,8 +9,7 @@ package enum SecureRandom {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 0 to \(maximumCount)")
         }
         guard count > 0 else { return [] }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let bytes = unsafe [UInt8](maximumSize: count) { buffer, size in
             size = count
             return unsafe RAND_bytes(buffer, Int32(count)) == 1
@@ -26,8 +25,7 @@ package enum SecureRandom {
         guard (1...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 1 to \(maximumCount)")
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let secret = unsafe SecretBytes(maximumSize: count) { buffer, size in
             size = count
             return unsafe RAND_priv_bytes(buffer, Int32(count)) == 1

@@ -14,8 +14,7 @@ internal import COpenSSL
                 "The PKCS#12 file has \(octets.count) bytes, but the limit is \(TLSIdentity.maximumPKCS12Size)"
             )
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let (object, rest) = unsafe octets.withBytes { bytes in
             unsafe bytes.decoded { unsafe d2i_PKCS12(nil, $0, $1) }
         }

@@ -6,8 +6,7 @@ extension TLSHandshake {
     /// It throws `openSSL` if the context belongs to another copy of the TLS library or if OpenSSL
     /// fails. The connection must not be opened then.
     package func apply(to pointer: UnsafeMutableRawPointer) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         // Errors that earlier calls on this thread left would make the handshake appear to fail.
         defer { OpenSSLLibrary.clearErrors() }
         let context = OpaquePointer(pointer)
