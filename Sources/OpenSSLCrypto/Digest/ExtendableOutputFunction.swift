@@ -22,7 +22,6 @@ package enum ExtendableOutputFunction {
                     && EVP_DigestFinalXOF(context, buffer, count) == 1
             }
         }
-        guard let hash else { throw CryptoError(failed: "EVP_DigestFinalXOF", "SHAKE256 hash") }
-        return hash
+        return try hash.orThrow(failed: "EVP_DigestFinalXOF", "SHAKE256 hash")
     }
 }

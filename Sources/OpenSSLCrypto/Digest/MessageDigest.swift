@@ -41,8 +41,7 @@ internal import COpenSSL
             size = Int(written)
             return status == 1 && size == function.digestSize
         }
-        guard let hash else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
-        return hash
+        return try hash.orThrow(failed: "EVP_Digest", "\(function.openSSLName) hash")
     }
 
     /// Calls a closure with the pointer, which is valid only during the call.

@@ -92,9 +92,8 @@ internal import COpenSSL
             size = unsafe EC_POINT_point2oct(pointer, point, form, buffer, expectedSize, nil)
             return size == expectedSize
         }
-        guard let octets else {
-            throw CryptoError(failed: "EC_POINT_point2oct", "Can't encode the public point")
-        }
-        return CurvePoint(uncompressed: octets)
+        return try CurvePoint(
+            uncompressed: octets.orThrow(failed: "EC_POINT_point2oct", "Can't encode the public point")
+        )
     }
 }

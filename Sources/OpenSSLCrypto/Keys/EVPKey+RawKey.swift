@@ -29,10 +29,7 @@ extension EVPKey {
             var list = unsafe [COpenSSL_seed_param(octets, seed.count), OSSL_PARAM_construct_end()]
             return unsafe make(parameters.name, COpenSSL_selection_keypair(), &list)
         }
-        guard let key else {
-            throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(parameters.name) seed")
-        }
-        return key
+        return try key.orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(parameters.name) seed")
     }
 
     /// Creates a public key from its bytes, which the caller must check: OpenSSL doesn't.
@@ -50,10 +47,7 @@ extension EVPKey {
         let octets = unsafe [UInt8](maximumSize: curve.keySize) { buffer, size in
             unsafe withPointer { unsafe EVP_PKEY_get_raw_public_key($0, buffer, &size) } == 1 && size == curve.keySize
         }
-        guard let octets else {
-            throw CryptoError(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
-        }
-        return octets
+        return try octets.orThrow(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
     }
 
     /// Returns the private key bytes.
@@ -62,9 +56,6 @@ extension EVPKey {
         let seed = unsafe SecretBytes(maximumSize: expectedSize) { buffer, size in
             unsafe withPointer { unsafe EVP_PKEY_get_raw_private_key($0, buffer, &size) } == 1 && size == expectedSize
         }
-        guard let seed else {
-            throw CryptoError(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
-        }
-        return seed
+        return try seed.orThrow(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
     }
 }

@@ -88,6 +88,19 @@ extension [UInt8] {
     }
 }
 
+extension Optional {
+    /// Returns the value, or throws the error of the OpenSSL function that failed to make it.
+    @inline(__always)
+    func orThrow(
+        _ code: CryptoError.Code = .openSSL,
+        failed function: StaticString,
+        _ message: @autoclosure () -> String
+    ) throws(CryptoError) -> Wrapped {
+        guard let self else { throw CryptoError(code, failed: function, message()) }
+        return self
+    }
+}
+
 extension OutputSpan<UInt8> {
     /// Appends bytes that an OpenSSL function writes to an empty buffer.
     @inline(__always)

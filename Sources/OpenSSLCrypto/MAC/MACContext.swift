@@ -36,8 +36,7 @@ internal import COpenSSL
         } else {
             unsafe EVP_MAC_CTX_free(context)
         }
-        guard let code else { throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)") }
-        return code
+        return try code.orThrow(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
     }
 
     /// Computes the code of a message in four parts, with a key that's used only once.

@@ -14,10 +14,7 @@ package enum SecureRandom {
             size = count
             return unsafe RAND_bytes(buffer, Int32(count)) == 1
         }
-        guard let bytes else {
-            throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
-        }
-        return bytes
+        return try bytes.orThrow(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
     }
 
     /// Returns a random key of 1 byte to 1 MiB; any other count is an `invalidArgument`.
@@ -30,10 +27,7 @@ package enum SecureRandom {
             size = count
             return unsafe RAND_priv_bytes(buffer, Int32(count)) == 1
         }
-        guard let secret else {
-            throw CryptoError(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
-        }
-        return secret
+        return try secret.orThrow(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
     }
 
     /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.
