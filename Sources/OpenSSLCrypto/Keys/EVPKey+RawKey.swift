@@ -12,10 +12,8 @@ extension EVPKey {
         let key = unsafe seed.withOctets { seed in
             unsafe EVP_PKEY_new_raw_private_key_ex(nil, curve.name, nil, seed.baseAddress, seed.count)
         }
-        guard let key = unsafe key else {
-            throw CryptoError(failed: "EVP_PKEY_new_raw_private_key_ex", "OpenSSL rejected the \(curve.name) key")
-        }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        return try unsafe key.map { unsafe EVPKey(takingOwnershipOf: $0) }
+            .orThrow(failed: "EVP_PKEY_new_raw_private_key_ex", "OpenSSL rejected the \(curve.name) key")
     }
 
     /// Creates an ML-DSA key pair from its seed, which must have the right size.

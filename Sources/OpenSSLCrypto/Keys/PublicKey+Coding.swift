@@ -1,14 +1,13 @@
 extension PublicKey {
-    /// Reads a key from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+    /// Reads the key in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most 64
+    /// KiB, with exactly one block.
     ///
+    /// Lines before the block are ignored; lines after it are rejected.
     /// The supported formats are SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and
     /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified.
     ///
-    /// - Parameter pem: Text with exactly one block, at most 64 KiB. Lines before it are ignored;
-    ///   lines after it are rejected.
-    /// - Throws: ``CryptoError`` with the code `malformedKey`, `malformedCertificate`,
-    ///   `wrongKeyType` (a private key or an unsupported kind), `unsupportedCurve`,
-    ///   `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
+    /// It throws `malformedKey`, `malformedCertificate`, `wrongKeyType` (a private key or an
+    /// unsupported kind), `unsupportedCurve`, `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
     package init(pem: String) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem)
         guard let format = Self.formats[block.label] else {
