@@ -67,9 +67,7 @@ public struct TLSConfiguration: Sendable {
         self.serverTrustEvaluator = serverTrustEvaluator
         self.maximumConnectionAge = maximumConnectionAge
     }
-}
 
-extension TLSConfiguration {
     /// A Boolean value that indicates whether all settings are the defaults, which any TLS library
     /// supports.
     var isOrdinary: Bool {

@@ -70,9 +70,7 @@ package struct ECPrivateKey: Sendable {
             try ECDSASignature.raw(fromDER: bytes, coordinateSize: curve.coordinateSize)
         }
     }
-}
 
-extension ECPrivateKey {
     /// Creates a key pair after checking the numbers that were read.
     init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key doesn't contain a private key") }

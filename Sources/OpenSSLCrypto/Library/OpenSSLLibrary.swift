@@ -29,9 +29,7 @@ package enum OpenSSLLibrary {
         guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }
         return unsafe String(cString: text)
     }
-}
 
-extension OpenSSLLibrary {
     /// The name of a function whose address identifies the loaded copy of the library.
     package static let tellingFunction = "SSL_CTX_new"
 
