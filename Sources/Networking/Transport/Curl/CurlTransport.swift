@@ -57,7 +57,7 @@ public final class CurlTransport: HTTPTransport {
     ///     the configuration needs, or if libcurl doesn't use this process's OpenSSL and so can't
     ///     enforce ``Configuration/tls``.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
-        let library = try CurlLibrary.load()
+        let library = try CurlLibrary.loaded.get()
         try configuration.validate()
         var configuration = configuration
         try configuration.prepareTLS(with: library)

@@ -73,7 +73,7 @@ final class CurlLoop {
             // Must come before new requests start: none may start on a connection that received
             // data since its last request.
             events.removeAll { connections.wake(by: $0) }
-            connections.closeEnded()
+            connections.close(where: \.isOver)
             mailbox.collect(&messages)
             for message in messages { obey(message) }
             if let closing, transfers.isEmpty || closing <= loopState.now { break }

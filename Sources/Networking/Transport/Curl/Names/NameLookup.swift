@@ -99,11 +99,6 @@ extension CurlTransfer {
         }
     }
 
-    /// The deadline for establishing a connection while the transfer waits for a name.
-    var nameDeadline: ContinuousClock.Instant? {
-        nameLookup.begun.map { $0 + (configuration.connectTimeout - nameLookup.spent) }
-    }
-
     /// Returns the error for a failed lookup.
     func failure(of name: NameLookup.Name, _ failure: NameResolver.Failure) -> NetworkError {
         switch failure {
