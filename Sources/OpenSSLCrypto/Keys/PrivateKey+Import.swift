@@ -1,17 +1,19 @@
 extension PrivateKey {
-    /// Reads the key pair in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at
-    /// most 64 KiB.
+    /// Reads the only key pair in a PEM text
+    /// ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most 64 KiB.
     ///
-    /// Lines before the key are ignored; lines after it are rejected. The password of an encrypted
-    /// key has at most 1024 bytes, and is ignored for other keys. OpenSSL never prompts for one. The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8
+    /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8
     /// (`ENCRYPTED PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`,
     /// optionally after an `EC PARAMETERS` block, which is ignored). The last two may be encrypted
-    /// with OpenSSL's legacy method.
+    /// with OpenSSL's legacy method. Lines before the key are ignored; lines after it are rejected.
+    ///
+    /// The password of an encrypted key has at most 1024 bytes, and is ignored for other keys.
+    /// OpenSSL never prompts for one.
     ///
     /// It throws `malformedKey`, `wrongKeyType` (a public key or an unsupported kind),
     /// `unsupportedCurve`, `pointNotOnCurve`, `invalidScalar`, `keyMismatch`, `weakKey`,
-    /// `keyTooLarge`, `passwordRequired`, `incorrectPassword`, `invalidArgument` (password too long)
-    /// or `openSSL` (unknown encryption).
+    /// `keyTooLarge`, `passwordRequired`, `incorrectPassword`, `invalidArgument` (password too
+    /// long) or `openSSL` (unknown encryption).
     package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
         guard let format = Self.formats[block.label] else {

@@ -1,10 +1,10 @@
 extension PublicKey {
-    /// Reads the key in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most 64
-    /// KiB, with exactly one block.
+    /// Reads the key in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most
+    /// 64 KiB, with exactly one block.
     ///
-    /// Lines before the block are ignored; lines after it are rejected.
     /// The supported formats are SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and
-    /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified.
+    /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified. Lines before the
+    /// block are ignored; lines after it are rejected.
     ///
     /// It throws `malformedKey`, `malformedCertificate`, `wrongKeyType` (a private key or an
     /// unsupported kind), `unsupportedCurve`, `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
