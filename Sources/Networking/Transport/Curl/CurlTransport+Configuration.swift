@@ -87,7 +87,7 @@ extension CurlTransport {
         /// ``NetworkError/Code/cannotConnect``. Before Linux 5.7, an interface requires the
         /// capability `CAP_NET_RAW`.
         public var localAddress: String?
-        /// The path of a Unix-domain socket to connect to; with `nil`, the default, the URL's host.
+        /// The path of a Unix-domain socket to connect to; the default, `nil`, uses the URL's host.
         ///
         /// The URL still determines TLS and the `Host` field. No proxy is used.
         public var unixSocketPath: String?
