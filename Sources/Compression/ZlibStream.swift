@@ -18,16 +18,10 @@ package enum ZlibStream {
     /// zlib keeps the preceding 32 KiB itself, so the size affects only the number of calls.
     private static let partSize = 64 << 10
 
-    /// Decompresses one zlib stream.
+    /// Decompresses one zlib stream, with nothing after it, to at most `maximumSize` bytes.
     ///
     /// Memory is allocated only for data that was decompressed, so a small input that expands a
     /// thousandfold, the most that DEFLATE allows, costs at most the maximum size.
-    ///
-    /// - Parameters:
-    ///   - input: The stream, with nothing after it.
-    ///   - maximumSize: The maximum size of the decompressed data in bytes.
-    /// - Returns: The decompressed data.
-    /// - Throws: ``Failure``.
     package static func decompress(_ input: [UInt8], maximumSize: Int) throws(Failure) -> [UInt8] {
         let decompressor = try Decompressor()
         var output: [UInt8] = []
@@ -52,11 +46,7 @@ package enum ZlibStream {
     }
 
     /// Compresses data as one zlib stream, as small as zlib can, with the same result for the same
-    /// data.
-    ///
-    /// - Parameter input: The data.
-    /// - Returns: The stream.
-    /// - Throws: ``Failure`` with the case `unavailable`.
+    /// data; the only failure is ``Failure/unavailable``.
     package static func compress(_ input: [UInt8]) throws(Failure) -> [UInt8] {
         var output = [UInt8](repeating: 0, count: czlib_compressed_bound(input.count))
         let count = unsafe input.withUnsafeBufferPointer { input in

@@ -8,9 +8,7 @@ package final class EventPoller: Sendable {
     private let queue: Int32
     private let signalCounter: Int32
 
-    /// Creates a poller.
-    ///
-    /// - Throws: ``SystemFailure`` if the system has run out of descriptors.
+    /// Creates a poller; this fails if the system has run out of descriptors.
     package init() throws(SystemFailure) {
         queue = epoll_create1(Int32(EPOLL_CLOEXEC))
         signalCounter = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))

@@ -23,8 +23,6 @@ package struct Socket: ~Copyable {
     }
 
     /// Creates a socket that listens on 127.0.0.1, on a port that the kernel chooses by default.
-    ///
-    /// - Throws: ``SystemFailure`` with the name of the system call that failed.
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }

@@ -26,13 +26,9 @@ package final class WorkerThread: Sendable {
     /// The thread, until it's joined or detached.
     private let thread: Mutex<pthread_t?>
 
-    /// Starts a thread.
+    /// Starts a thread with a name of at most 15 bytes, which tools such as `top` show.
     ///
-    /// - Parameters:
-    ///   - name: The name that tools such as `top` show, at most 15 bytes.
-    ///   - body: The closure to run on the thread.
-    ///   - atEnd: A closure to run on the thread after `body` and its captures are released.
-    /// - Throws: ``SystemFailure`` if the system can't start a thread.
+    /// `atEnd` runs on the thread after `body` and its captures are released.
     package init(
         named name: String,
         body: sending @escaping () -> Void,

@@ -69,12 +69,7 @@ public struct ConnectionPoolState: Sendable, Equatable {
 struct ConnectionPoolStates: AsyncSequence, AsyncIteratorProtocol {
     let interval: Duration
     weak let transport: CurlTransport?
-    private var isFirst = true
-
-    init(interval: Duration, transport: CurlTransport) {
-        self.interval = interval
-        self.transport = transport
-    }
+    private(set) var isFirst = true
 
     func makeAsyncIterator() -> Self { self }
 

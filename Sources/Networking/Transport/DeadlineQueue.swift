@@ -38,14 +38,10 @@ struct DeadlineQueue {
     /// Removes and returns a request whose deadline has passed; it may have ended.
     mutating func popExpired(at now: ContinuousClock.Instant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
-        removeFirst()
-        return first.identifier
-    }
-
-    private mutating func removeFirst() {
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()
         siftDown(0)
+        return first.identifier
     }
 
     private mutating func siftUp(_ start: Int) {

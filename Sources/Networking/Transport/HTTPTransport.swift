@@ -94,9 +94,7 @@ public struct HTTPTransportLimits: Sendable {
     /// limits; others reject the request.
     public var maximumUploadRate: Int?
     /// A Boolean value that indicates whether to return the response as soon as its header arrives,
-    /// with ``HTTPTransportResponse/stream``.
-    ///
-    /// The default is `false`.
+    /// with ``HTTPTransportResponse/stream``; the default is `false`.
     public var streamsBody = false
     /// A Boolean value that indicates whether the deadline applies only until the response's header
     /// arrives, as for a streamed body that may last for hours.
@@ -139,9 +137,7 @@ public struct HTTPTransportLimits: Sendable {
     /// A Boolean value that indicates whether the bandwidth is limited.
     var hasRates: Bool { maximumDownloadRate != nil || maximumUploadRate != nil }
 
-    /// Checks the limits of the bandwidth.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the limit.
+    /// Checks the limits of the bandwidth; an `invalidRequest` error names the limit.
     func validateRates() throws(NetworkError) {
         let rates = [("maximumDownloadRate", maximumDownloadRate), ("maximumUploadRate", maximumUploadRate)]
         for case (let name, let rate?) in rates where rate < 1024 {

@@ -1,13 +1,11 @@
 import Foundation
 
 extension HTTPTransportRequest {
-    /// Checks for anything that could make a peer read a different request.
+    /// Checks for anything that could make a peer read a different request, and returns the URL's
+    /// origin.
     ///
-    /// Every transport calls this before it sends a byte.
-    ///
-    /// - Returns: The origin of the URL.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or field's
-    ///   defect.
+    /// Every transport calls this before it sends a byte. An `invalidRequest` error names the
+    /// defect.
     @discardableResult
     package func validate() throws(NetworkError) -> HTTPOrigin {
         let origin = try validatedOrigin()
@@ -81,10 +79,8 @@ extension HTTPTransportRequest {
 
 extension HTTPHeaders.Field {
     /// Checks that the field can be sent unchanged
-    /// ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)).
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the name isn't a token or the
-    ///   value contains a control character.
+    /// ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)): the name must be a token,
+    /// and the value without control characters.
     package func validate() throws(NetworkError) {
         try NetworkError.require(
             HTTPSyntax.isToken(name),
@@ -99,9 +95,7 @@ extension HTTPHeaders.Field {
 }
 
 extension NetworkError {
-    /// Checks a requirement on a request or a configuration.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it isn't met.
+    /// Throws an `invalidRequest` error unless a requirement on a request or configuration is met.
     static func require(_ isMet: Bool, _ message: @autoclosure () -> String) throws(NetworkError) {
         guard isMet else { throw NetworkError(.invalidRequest, message()) }
     }

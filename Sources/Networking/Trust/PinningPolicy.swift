@@ -98,15 +98,8 @@ public struct PinningPolicy: Sendable {
 extension PinningPolicy: Hashable {
     /// Returns a Boolean value that indicates whether two policies are for the same domain,
     /// regardless of their pins.
-    ///
-    /// - Parameters:
-    ///   - left: A policy.
-    ///   - right: Another policy.
-    /// - Returns: `true` if the domains are equal.
     public static func == (left: Self, right: Self) -> Bool { left.host == right.host }
 
     /// Hashes the domain.
-    ///
-    /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) { hasher.combine(host) }
 }

@@ -23,9 +23,7 @@ package enum ServerCertificates {
     }
 
     /// Returns the verified chain of a server, starting with its own certificate, without sending a
-    /// request.
-    ///
-    /// - Throws: ``NetworkError``, `invalidRequest` if the address isn't an `https` URL.
+    /// request; an address other than an `https` URL is an `invalidRequest`.
     package static func chain(
         of address: String,
         tls: TLSConfiguration = TLSConfiguration(),
@@ -58,19 +56,13 @@ package enum ServerCertificates {
     }
 
     /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
-    ///
-    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
-        var items: [Item] = []
-        for certificate in try TrustFile.certificates(in: octets, from: nil) {
-            items.append(Item(certificate, pin: try PublicKeyPin(certificate)))
+        try TrustFile.certificates(in: octets, from: nil).map { certificate throws(TrustConfigurationError) in
+            Item(certificate, pin: try PublicKeyPin(certificate))
         }
-        return items
     }
 
     /// Returns trust roots that consist of exactly the certificates in a file's contents.
-    ///
-    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
     package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
         TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
     }

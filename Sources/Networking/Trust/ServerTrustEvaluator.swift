@@ -87,15 +87,9 @@ public struct ServerTrustEvaluator: Sendable {
     /// Evaluates a server during a handshake.
     func check(_ peer: TLSPeer) throws(TLSFailure) {
         let chain = peer.chain.map { PublicKeyPin(octets: $0.publicKeyHash) }
+        let isEnforced = configuration.enforcement == .enforced
         func report(_ finding: Report.Finding) {
-            configuration.report?(
-                Report(
-                    host: peer.host,
-                    finding: finding,
-                    chain: chain,
-                    isEnforced: configuration.enforcement == .enforced
-                )
-            )
+            configuration.report?(Report(host: peer.host, finding: finding, chain: chain, isEnforced: isEnforced))
         }
         do throws(TLSFailure) {
             let acceptance = try evaluate(host: peer.host, chain: chain)
@@ -105,7 +99,7 @@ public struct ServerTrustEvaluator: Sendable {
             if pins.isSubset(of: chain) { report(.noPinInReserve) }
         } catch {
             report(.refused(error))
-            if configuration.enforcement == .enforced { throw error }
+            if isEnforced { throw error }
         }
     }
 }

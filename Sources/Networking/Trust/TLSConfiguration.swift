@@ -67,9 +67,7 @@ public struct TLSConfiguration: Sendable {
         self.serverTrustEvaluator = serverTrustEvaluator
         self.maximumConnectionAge = maximumConnectionAge
     }
-}
 
-extension TLSConfiguration {
     /// A Boolean value that indicates whether all settings are the defaults, which any TLS library
     /// supports.
     var isOrdinary: Bool {
@@ -77,10 +75,8 @@ extension TLSConfiguration {
             && maximumVersion == nil && clientIdentity == nil && serverTrustEvaluator == nil && inspection == nil
     }
 
-    /// Returns the configuration as an OpenSSL policy.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if the configuration rules
-    ///   out every connection.
+    /// Returns the configuration as an OpenSSL policy, or throws `transportUnavailable` if it rules
+    /// out every connection.
     func policy() throws(NetworkError) -> TLSClientPolicy {
         if let maximumVersion, maximumVersion < minimumVersion {
             throw NetworkError(

@@ -64,17 +64,10 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Encrypts a message.
+    /// Encrypts a message, and authenticates it with a context that the result doesn't contain.
     ///
-    /// - Parameters:
-    ///   - plaintext: The message.
-    ///   - context: Additional data to authenticate. The result doesn't contain it.
-    ///   - key: The key, ``keySize`` bytes.
-    ///   - vector: An initialization vector that must be unique for the key. The default is `nil`,
-    ///     for a random one.
-    /// - Returns: The encrypted message.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a key of another size or a message of 2
-    ///   GiB or more, ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.
+    /// The initialization vector must be unique for the key; by default, it's random. A key that
+    /// doesn't have ``keySize`` bytes, and a message of 2 GiB or more, are an `invalidArgument`.
     package func seal(
         _ plaintext: RawSpan,
         authenticating context: RawSpan,
@@ -124,19 +117,11 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Decrypts a message.
+    /// Decrypts a message, or returns `nil` if the ciphertext, the tag, the context or the key
+    /// differs, or if the initialization vector or the tag has another size.
     ///
     /// The tag is compared before anything else is derived from the ciphertext's contents, and no
-    /// part of the plaintext survives a failure.
-    ///
-    /// - Parameters:
-    ///   - sealed: The encrypted message.
-    ///   - context: The additional data that was authenticated.
-    ///   - key: The key, ``keySize`` bytes.
-    /// - Returns: The message; `nil` if the ciphertext, the tag, the context or the key differs, or
-    ///   if the initialization vector or the tag has another size.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a key of another size,
-    ///   ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// part of the plaintext survives a failure. A key of another size is an `invalidArgument`.
     package func open(
         _ sealed: Sealed,
         authenticating context: RawSpan,

@@ -5,9 +5,7 @@
 /// half of the HMAC over the context, the initialization vector, the ciphertext and the size of the
 /// context.
 enum CBCWithHMAC {
-    /// Appends the ciphertext to the output.
-    ///
-    /// - Returns: The tag.
+    /// Appends the ciphertext to the output and returns the tag.
     @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
@@ -33,10 +31,8 @@ enum CBCWithHMAC {
         return try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
     }
 
-    /// Decrypts a text in place.
-    ///
-    /// - Returns: The size of the plaintext, or `nil` if the tag isn't valid. Nothing has been
-    ///   decrypted in that case, so that the padding can't reveal anything.
+    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
+    /// valid; nothing has been decrypted then, so that the padding can't reveal anything.
     @_lifetime(text: copy text)
     static func open(
         _ text: inout MutableSpan<UInt8>,

@@ -28,8 +28,7 @@ internal import COpenSSL
     private static let ciphers = FetchedValues(Name.allCases) { name throws(CryptoError) in try Cipher(name) }
 
     private init(_ name: Name) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe EVP_CIPHER_fetch(nil, name.rawValue, nil) else {
             throw CryptoError(failed: "EVP_CIPHER_fetch", "\(name.rawValue) isn't available")
         }

@@ -4,9 +4,7 @@
 enum GaloisCounterMode {
     private static let tagSize = 16
 
-    /// Appends the ciphertext to the output.
-    ///
-    /// - Returns: The tag.
+    /// Appends the ciphertext to the output and returns the tag.
     @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
@@ -25,10 +23,8 @@ enum GaloisCounterMode {
         return tag
     }
 
-    /// Decrypts a text in place.
-    ///
-    /// - Returns: The size of the plaintext, or `nil` if the tag isn't valid. The caller must clear
-    ///   the text in that case: OpenSSL writes the plaintext before it compares the tag.
+    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
+    /// valid; the caller must then clear the text, because OpenSSL writes it before comparing tags.
     @_lifetime(text: copy text)
     static func open(
         _ text: inout MutableSpan<UInt8>,

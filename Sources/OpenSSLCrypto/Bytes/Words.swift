@@ -1,17 +1,5 @@
 // Access to eight bytes at a time.
 
-extension Span<UInt8> {
-    /// Returns the eight bytes at an offset as one big-endian number; all of them must be within
-    /// the span.
-    @inlinable
-    @inline(__always)
-    package func bigEndianWord(at offset: Int) -> UInt64 {
-        // The bounds are checked, and any eight bytes are a valid number. Only the type parameter
-        // makes it unsafe.
-        UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
-}
-
 extension MutableSpan<UInt8> {
     /// Stores a number as eight big-endian bytes at an offset; all of them must be within the span.
     @inlinable
@@ -23,9 +11,7 @@ extension MutableSpan<UInt8> {
             unsafe octets.storeBytes(of: word.bigEndian, toByteOffset: offset, as: UInt64.self)
         }
     }
-}
 
-extension MutableSpan<UInt8> {
     /// Copies bytes to an offset; they must fit in the span.
     @inlinable
     @_lifetime(self: copy self)
@@ -40,6 +26,16 @@ extension MutableSpan<UInt8> {
 }
 
 extension Span<UInt8> {
+    /// Returns the eight bytes at an offset as one big-endian number; all of them must be within
+    /// the span.
+    @inlinable
+    @inline(__always)
+    package func bigEndianWord(at offset: Int) -> UInt64 {
+        // The bounds are checked, and any eight bytes are a valid number. Only the type parameter
+        // makes it unsafe.
+        UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
     /// Returns whether two spans have the same bytes; the duration reveals where they differ.
     @inlinable
     package func isEqual(to other: Span<UInt8>) -> Bool {
@@ -55,9 +51,7 @@ extension Span<UInt8> {
         }
         return true
     }
-}
 
-extension Span<UInt8> {
     /// Returns the offset of the first occurrence of a byte at or after `start`, or `nil`.
     @inlinable
     package func firstOffset(of octet: UInt8, from start: Int) -> Int? {

@@ -26,31 +26,23 @@ package struct Certificate: Sendable {
         try self.init(der: [UInt8](capacity: der.byteCount) { $0.append(der) })
     }
 
-    /// Reads a certificate from PEM.
+    /// Reads a certificate from PEM: exactly one `CERTIFICATE` block, after any other lines.
     ///
-    /// - Parameter pem: Text with exactly one `CERTIFICATE` block. Lines before it are ignored.
-    /// - Throws: ``CryptoError/Code/malformedCertificate``, ``CryptoError/Code/malformedKey`` if
-    ///   the text isn't PEM, ``CryptoError/Code/wrongKeyType`` for a block with another label.
+    /// A block with another label is a `wrongKeyType`, and a text that isn't PEM a `malformedKey`.
     package init(pem: String) throws(CryptoError) {
         try self.init(PEMBlock.only(in: pem))
     }
 
-    /// Reads all certificates in a PEM text, such as a chain or a bundle of roots.
+    /// Reads all certificates in a PEM text of at most 2 MiB, such as a chain or a bundle of roots.
     ///
-    /// - Parameter pem: Text with at least one `CERTIFICATE` block, at most 2 MiB. Lines around the
-    ///   blocks are ignored.
-    /// - Returns: The certificates, in order.
-    /// - Throws: The same errors as ``init(pem:)``.
+    /// At least one is required. Lines around the blocks are ignored, and the errors are those of
+    /// ``init(pem:)``.
     package static func list(pem: String) throws(CryptoError) -> [Certificate] {
         let blocks = try PEMBlock.all(in: pem, maximumSize: maximumListSize)
         guard !blocks.isEmpty else {
             throw CryptoError(.malformedCertificate, "The text has no PEM block with the label “CERTIFICATE”")
         }
-        var certificates: [Certificate] = []
-        for block in blocks {
-            certificates.append(try Certificate(block))
-        }
-        return certificates
+        return try blocks.map { block throws(CryptoError) in try Certificate(block) }
     }
 
     /// Reads the public key, and throws like ``PublicKey/init(der:)`` for an unsupported kind of

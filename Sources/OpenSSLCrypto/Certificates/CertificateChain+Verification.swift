@@ -36,18 +36,15 @@ extension CertificateChain {
         found stack: OpaquePointer?,
         among certificates: [Certificate]
     ) throws(CryptoError) -> [Certificate] {
-        var path: [Certificate] = []
-        for index in 0..<max(unsafe OPENSSL_sk_num(stack), 0) {
-            let pointer = unsafe OPENSSL_sk_value(stack, index).map { OpaquePointer($0) }
+        try unsafe OpenSSLLibrary.elements(of: stack).map { pointer throws(CryptoError) in
             let match = certificates.first { certificate in
-                unsafe certificate.x509.withPointer { unsafe $0 == pointer }
+                unsafe certificate.x509.withPointer { $0 == pointer }
             }
             guard let match else {
                 throw CryptoError(.openSSL, "The verified chain contains an unknown certificate")
             }
-            path.append(match)
+            return match
         }
-        return path
     }
 
     private static func failure(_ context: OpaquePointer?) -> CryptoError {

@@ -18,20 +18,15 @@ package struct CertificateChain: Sendable {
         self.certificates = certificates
     }
 
-    /// Verifies that the leaf was issued under one of the roots and may create signatures.
+    /// Verifies that the leaf was issued under one of the self-signed roots, may create signatures
+    /// and is valid at a time in seconds since 1970, and returns the path from the leaf to a root.
     ///
     /// Only the given roots are trusted, not those of the system, and nothing is downloaded. The
     /// verification covers signatures (at least 112 bits of security, so no SHA-1 and no RSA keys
     /// below 2048 bits), validity periods, basic constraints, path lengths, name constraints and
     /// unknown critical extensions. If the leaf states its key usage, it must include digital
-    /// signatures. The caller must check extended key usages, names and revocation.
-    ///
-    /// - Parameters:
-    ///   - roots: The trusted certificates. They must be self-signed.
-    ///   - time: The time at which the certificates must be valid, in seconds since 1970.
-    /// - Returns: The path from the leaf to a root.
-    /// - Throws: ``CryptoError/Code/certificateNotTrusted``,
-    ///   ``CryptoError/Code/certificateNotValid``, ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// signatures. The caller must check extended key usages, names and revocation. It throws
+    /// `certificateNotTrusted` or `certificateNotValid`.
     package func verified(roots: [Certificate], at time: Int64) throws(CryptoError) -> [Certificate] {
         let leaf = certificates[0]
         let path = try path(to: roots, at: time)

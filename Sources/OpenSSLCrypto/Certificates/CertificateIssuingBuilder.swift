@@ -10,8 +10,7 @@ internal import COpenSSL
     ///
     /// TLS 1.2 may use RSA keys for key encipherment.
     init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe X509_new() else { throw CryptoError(failed: "X509_new", "No memory") }
         unsafe self.pointer = pointer
         self.template = template

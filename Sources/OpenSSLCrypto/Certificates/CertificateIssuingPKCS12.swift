@@ -34,9 +34,7 @@ package enum CertificateIssuingPKCS12 {
             throw CryptoError(failed: "PKCS12_create", "Can't encode the certificate and its key")
         }
         defer { unsafe PKCS12_free(archive) }
-        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(archive, $0) }) else {
-            throw CryptoError(failed: "i2d_PKCS12", "Can't encode the certificate and its key")
-        }
-        return der
+        return try unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(archive, $0) })
+            .orThrow(failed: "i2d_PKCS12", "Can't encode the certificate and its key")
     }
 }

@@ -27,3 +27,12 @@ internal import COpenSSL
         try unsafe body(pointer)
     }
 }
+
+extension OpenSSLLibrary {
+    /// Returns the elements of a stack, which still owns them.
+    static func elements(of stack: OpaquePointer?) -> [OpaquePointer] {
+        unsafe (0..<max(OPENSSL_sk_num(stack), 0)).compactMap { index in
+            unsafe OPENSSL_sk_value(stack, index).map { OpaquePointer($0) }
+        }
+    }
+}

@@ -8,22 +8,15 @@ internal import COpenSSL
 @safe package final class TrustStore: @unchecked Sendable {
     private let store: OpaquePointer
 
-    /// Creates a store of trusted certificates.
+    /// Creates a store of trusted certificates, optionally with the system's.
     ///
-    /// - Parameters:
-    ///   - roots: The trusted certificates.
-    ///   - includesSystemRoots: A Boolean value that indicates whether to also trust the system's
-    ///     certificates. The default is `false`.
-    ///   - trustsIntermediates: A Boolean value that indicates whether a listed certificate is
-    ///     trusted as an issuer even if it isn't self-signed. The default is `true`.
-    /// - Throws: ``CryptoError/Code/openSSL`` if OpenSSL fails.
+    /// By default, a listed certificate is trusted as an issuer even if it isn't self-signed.
     package init(
         roots: [Certificate],
         includesSystemRoots: Bool = false,
         trustsIntermediates: Bool = true
     ) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let store = unsafe X509_STORE_new() else { throw CryptoError(failed: "X509_STORE_new", "No memory") }
         unsafe self.store = store
         // Without this flag, a chain must end in a self-signed certificate.

@@ -7,8 +7,7 @@ internal import COpenSSL
     private let pointer: OpaquePointer
 
     init(decoding der: RawSpan) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let (object, rest) = unsafe der.decoded { unsafe d2i_X509(nil, $0, $1) }
         guard let pointer = unsafe object else {
             throw CryptoError(.malformedCertificate, failed: "d2i_X509", "Can't decode the certificate")

@@ -20,9 +20,7 @@ struct DERReader {
     private var position: Int
     private let end: Int
 
-    /// - Parameters:
-    ///   - range: The range of bytes to read.
-    ///   - code: The error code for malformed input.
+    /// Creates a reader for a range of bytes; `code` is the error code for malformed input.
     init(_ range: Range<Int>, code: CryptoError.Code) {
         position = range.lowerBound
         end = range.upperBound

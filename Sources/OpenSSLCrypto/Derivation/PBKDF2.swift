@@ -44,8 +44,7 @@ package enum PBKDF2 {
                 }
             }
         }
-        guard let key else { throw CryptoError(failed: "PKCS5_PBKDF2_HMAC", "The key derivation failed") }
-        return key
+        return try key.orThrow(failed: "PKCS5_PBKDF2_HMAC", "The key derivation failed")
     }
 
     /// The maximum number of iterations, 10,000,000.

@@ -7,8 +7,7 @@ package enum ExtendableOutputFunction {
     /// `invalidArgument`.
     package static func shake256(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
         guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let function = unsafe EVP_MD_fetch(nil, "SHAKE256", nil) else {
             throw CryptoError(failed: "EVP_MD_fetch", "The hash function SHAKE256 isn't available")
         }
@@ -23,7 +22,6 @@ package enum ExtendableOutputFunction {
                     && EVP_DigestFinalXOF(context, buffer, count) == 1
             }
         }
-        guard let hash else { throw CryptoError(failed: "EVP_DigestFinalXOF", "SHAKE256 hash") }
-        return hash
+        return try hash.orThrow(failed: "EVP_DigestFinalXOF", "SHAKE256 hash")
     }
 }

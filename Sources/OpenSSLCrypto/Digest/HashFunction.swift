@@ -29,9 +29,7 @@ package enum HashFunction: Sendable, Hashable {
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try MessageDigest.fetched(for: self).hash(bytes)
     }
-}
 
-extension HashFunction {
     /// A Boolean value that indicates whether the function is suitable for signatures and message
     /// authentication codes.
     var isCollisionResistant: Bool {

@@ -36,7 +36,6 @@ internal import COpenSSL
             size = Int(written)
             return status == 1 && size == function.digestSize
         }
-        guard let hash else { throw CryptoError(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash") }
-        return hash
+        return try hash.orThrow(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash")
     }
 }

@@ -41,8 +41,7 @@ internal import COpenSSL
             size = Int(written)
             return status == 1 && size == function.digestSize
         }
-        guard let hash else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
-        return hash
+        return try hash.orThrow(failed: "EVP_Digest", "\(function.openSSLName) hash")
     }
 
     /// Calls a closure with the pointer, which is valid only during the call.
@@ -51,8 +50,7 @@ internal import COpenSSL
     }
 
     private init(_ function: HashFunction) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe EVP_MD_fetch(nil, function.openSSLName, nil) else {
             throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) isn't available")
         }

@@ -15,8 +15,7 @@ internal import COpenSSL
     private static let groups = FetchedValues(EllipticCurve.all) { curve throws(CryptoError) in try CurveGroup(curve) }
 
     private init(_ curve: EllipticCurve) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe EC_GROUP_new_by_curve_name(curve.openSSLNumber) else {
             throw CryptoError(failed: "EC_GROUP_new_by_curve_name", "The curve \(curve.name) isn't available")
         }
@@ -93,9 +92,8 @@ internal import COpenSSL
             size = unsafe EC_POINT_point2oct(pointer, point, form, buffer, expectedSize, nil)
             return size == expectedSize
         }
-        guard let octets else {
-            throw CryptoError(failed: "EC_POINT_point2oct", "Can't encode the public point")
-        }
-        return CurvePoint(uncompressed: octets)
+        return try CurvePoint(
+            uncompressed: octets.orThrow(failed: "EC_POINT_point2oct", "Can't encode the public point")
+        )
     }
 }

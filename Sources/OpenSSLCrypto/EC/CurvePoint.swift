@@ -1,10 +1,10 @@
-/// A public point: the byte 4, then the coordinates x and y (SEC 1 §2.3.3).
+/// A public point: the byte 4, then the coordinates x and y, each padded to the curve's coordinate
+/// size (SEC 1 §2.3.3).
 struct CurvePoint: Hashable {
     static let uncompressedForm: UInt8 = 4
 
     let uncompressed: [UInt8]
 
-    /// - Parameter uncompressed: The byte 4, x and y, each padded to the curve's coordinate size.
     init(uncompressed: [UInt8]) {
         self.uncompressed = uncompressed
     }

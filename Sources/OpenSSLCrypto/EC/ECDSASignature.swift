@@ -21,12 +21,8 @@ package enum ECDSASignature {
         let rSize = integerSize(r, in: raw)
         let sSize = integerSize(s, in: raw)
         let size = 2 + rSize + 2 + sSize
-        return [UInt8](capacity: 3 + size) { output in
-            output.append(DERReader.Tag.sequence)
-            if size >= 0x80 {
-                output.append(0x81)
-            }
-            output.append(UInt8(size))
+        return [UInt8](capacity: DERWriter.size(ofElementWith: size)) { output in
+            DERWriter.appendHeader(DERReader.Tag.sequence, size: size, to: &output)
             appendInteger(r, size: rSize, of: raw, to: &output)
             appendInteger(s, size: sSize, of: raw, to: &output)
         }
@@ -88,8 +84,7 @@ package enum ECDSASignature {
         of raw: RawSpan,
         to output: inout OutputSpan<UInt8>
     ) {
-        output.append(DERReader.Tag.integer)
-        output.append(UInt8(size))
+        DERWriter.appendHeader(DERReader.Tag.integer, size: size, to: &output)
         if size > range.count {
             output.append(0)
         }

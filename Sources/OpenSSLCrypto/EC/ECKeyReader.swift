@@ -10,14 +10,15 @@ struct ECKeyReader {
     /// Reads the key of a SubjectPublicKeyInfo
     /// ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
     init(_ key: SubjectPublicKeyInfo, in bytes: RawSpan) throws(CryptoError) {
-        curve = try Self.algorithmCurve(key.parameters, in: bytes)
+        curve = try Self.namedCurve(key.parameters, "algorithm's curve", in: bytes)
         points = [key.key.map { bytes[$0] }]
     }
 
     /// Reads the key of a PrivateKeyInfo
     /// ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
     init(_ key: PrivateKeyInfo, in bytes: RawSpan) throws(CryptoError) {
-        try self.init(sec1: bytes, in: key.key, curve: Self.algorithmCurve(key.parameters, in: bytes))
+        let curve = try Self.namedCurve(key.parameters, "algorithm's curve", in: bytes)
+        try self.init(sec1: bytes, in: key.key, curve: curve)
         if let point = key.publicKey {
             points.append(point.map { bytes[$0] })
         }
@@ -46,17 +47,6 @@ struct ECKeyReader {
         try reader.finish("EC private key")
     }
 
-    /// Reads the parameters of an EC key's algorithm, which must name a curve.
-    private static func algorithmCurve(
-        _ parameters: DERReader,
-        in bytes: RawSpan
-    ) throws(CryptoError) -> EllipticCurve {
-        var parameters = parameters
-        let curve = try namedCurve(&parameters, in: bytes)
-        try parameters.finish("algorithm's curve")
-        return curve
-    }
-
     /// Reads the optional curve of an ECPrivateKey, which must match the outer curve; at least one
     /// must be present.
     private static func curve(
@@ -71,16 +61,20 @@ struct ECKeyReader {
             return outerCurve
         }
         let parameters = try reader.contents(DERReader.Tag.context(0), "curve", in: bytes)
-        var inner = DERReader(parameters, code: .malformedKey)
-        let curve = try namedCurve(&inner, in: bytes)
-        try inner.finish("curve")
+        let curve = try namedCurve(DERReader(parameters, code: .malformedKey), "curve", in: bytes)
         guard outerCurve == nil || outerCurve == curve else {
             throw CryptoError(.malformedKey, "The key names two curves, \(outerCurve?.name ?? "") and \(curve.name)")
         }
         return curve
     }
 
-    private static func namedCurve(_ reader: inout DERReader, in bytes: RawSpan) throws(CryptoError) -> EllipticCurve {
+    /// Reads the parameters of a key, called `name`, which must be the name of a curve.
+    private static func namedCurve(
+        _ parameters: DERReader,
+        _ name: StaticString,
+        in bytes: RawSpan
+    ) throws(CryptoError) -> EllipticCurve {
+        var reader = parameters
         switch reader.nextTag(in: bytes) {
         case DERReader.Tag.sequence:
             throw CryptoError(
@@ -102,6 +96,7 @@ struct ECKeyReader {
                 "The curve \(identifier) isn't supported; use P-256, P-384, P-521 or secp256k1"
             )
         }
+        try reader.finish(name)
         return curve
     }
 

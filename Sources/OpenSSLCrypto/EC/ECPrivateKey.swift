@@ -16,16 +16,11 @@ package struct ECPrivateKey: Sendable {
         return try ECPrivateKey(curve, point: key.point(on: curve), key: key)
     }
 
-    /// Creates a key pair from its numbers, which a JWK contains.
+    /// Creates a key pair from its big-endian numbers, which a JWK contains: the private scalar and
+    /// both coordinates of the public point, exactly ``EllipticCurve/coordinateSize`` bytes each.
     ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - scalar: The private scalar, big-endian, exactly ``EllipticCurve/coordinateSize`` bytes.
-    ///   - x: The first coordinate of the public point, with the same size.
-    ///   - y: The second coordinate, with the same size.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
-    ///   ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/invalidScalar``, and
-    ///   ``CryptoError/Code/keyMismatch`` if the point doesn't match the scalar.
+    /// It throws `malformedKey` for any other size, `pointNotOnCurve`, `invalidScalar`, and
+    /// `keyMismatch` if the point doesn't match the scalar.
     package init(
         curve: EllipticCurve,
         scalar: SecretBytes,
@@ -75,9 +70,7 @@ package struct ECPrivateKey: Sendable {
             try ECDSASignature.raw(fromDER: bytes, coordinateSize: curve.coordinateSize)
         }
     }
-}
 
-extension ECPrivateKey {
     /// Creates a key pair after checking the numbers that were read.
     init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key doesn't contain a private key") }

@@ -9,14 +9,10 @@ package struct ECPublicKey: Sendable {
 
     private let verification: Verification
 
-    /// Creates a key from coordinates, which a JWK contains.
+    /// Creates a key from coordinates, which a JWK contains, of exactly
+    /// ``EllipticCurve/coordinateSize`` bytes each.
     ///
-    /// - Parameters:
-    ///   - curve: The curve.
-    ///   - x: The first coordinate, exactly ``EllipticCurve/coordinateSize`` bytes.
-    ///   - y: The second coordinate, with the same size.
-    /// - Throws: ``CryptoError/Code/malformedKey`` for any other size,
-    ///   ``CryptoError/Code/pointNotOnCurve``.
+    /// It throws `malformedKey` for any other size, and `pointNotOnCurve`.
     package init(curve: EllipticCurve, x: [UInt8], y: [UInt8]) throws(CryptoError) {
         let size = curve.coordinateSize
         guard x.count == size, y.count == size else {

@@ -17,11 +17,10 @@ struct EdwardsPointCheck {
         prime = try Self.prime(of: curve).withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
     }
 
-    /// - Parameter encoded: The point, with the curve's size
-    ///   ([RFC 8032 §5.1.2 and §5.2.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
-    /// - Throws: ``CryptoError/Code/malformedKey`` for a non-canonical encoding,
-    ///   ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/weakKey`` for a point of small
-    ///   order.
+    /// Checks an encoded point of the curve's size
+    /// ([RFC 8032 §5.1.2 and §5.2.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
+    ///
+    /// A non-canonical encoding is `malformedKey`, and a point of small order `weakKey`.
     func check(_ encoded: [UInt8]) throws(CryptoError) {
         var bigEndian = Array(encoded.reversed())
         // The first bit is the sign of x. On Edwards448 it has a separate byte.

@@ -33,10 +33,8 @@ extension EVPKey {
 
     /// For each curve, a key that has only the curve's parameters.
     private static let parameters = FetchedValues(EllipticCurve.all) { curve throws(CryptoError) in
-        guard let key = unsafe fromData(curve, COpenSSL_selection_parameters(), []) else {
-            throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the parameters of \(curve.name)")
-        }
-        return key
+        try unsafe fromData(curve, COpenSSL_selection_parameters(), [])
+            .orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the parameters of \(curve.name)")
     }
 
     /// Creates a key pair from parts that the caller must check for consistency: OpenSSL doesn't.
@@ -59,10 +57,7 @@ extension EVPKey {
                 return unsafe fromData(curve, COpenSSL_selection_keypair(), parts)
             }
         }
-        guard let key else {
-            throw CryptoError(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(curve.name) key")
-        }
-        return key
+        return try key.orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(curve.name) key")
     }
 
     private static func fromData(_ curve: EllipticCurve, _ selection: Int32, _ parts: [OSSL_PARAM]) -> EVPKey? {
@@ -105,8 +100,7 @@ extension EVPKey {
             size = curve.coordinateSize
             return unsafe BN_bn2binpad(number, buffer, Int32(size)) == Int32(size)
         }
-        guard let scalar else { throw CryptoError(failed: "BN_bn2binpad", "Can't export the private scalar") }
-        return scalar
+        return try scalar.orThrow(failed: "BN_bn2binpad", "Can't export the private scalar")
     }
 }
 

@@ -18,8 +18,7 @@ extension EVPKey {
     /// Creates a key pair, or a public key without private numbers, from numbers that the caller
     /// must check: OpenSSL doesn't.
     static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let builder = unsafe OSSL_PARAM_BLD_new()
         defer { unsafe OSSL_PARAM_BLD_free(builder) }
         let selection = privateNumbers == nil ? COpenSSL_selection_public_key() : COpenSSL_selection_keypair()

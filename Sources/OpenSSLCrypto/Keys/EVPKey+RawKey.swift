@@ -8,21 +8,31 @@ extension EVPKey {
 
     /// Creates a key pair from its private key bytes, which must have the curve's size.
     static func make(_ curve: some RawKeyCurve, seed: SecretBytes) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let key = unsafe seed.withOctets { seed in
             unsafe EVP_PKEY_new_raw_private_key_ex(nil, curve.name, nil, seed.baseAddress, seed.count)
         }
-        guard let key = unsafe key else {
-            throw CryptoError(failed: "EVP_PKEY_new_raw_private_key_ex", "OpenSSL rejected the \(curve.name) key")
+        return try unsafe key.map { unsafe EVPKey(takingOwnershipOf: $0) }
+            .orThrow(failed: "EVP_PKEY_new_raw_private_key_ex", "OpenSSL rejected the \(curve.name) key")
+    }
+
+    /// Creates an ML-DSA key pair from its seed, which must have the right size.
+    static func make(
+        _ parameters: MLDSAParameters,
+        generatingFrom seed: SecretBytes
+    ) throws(CryptoError) -> EVPKey {
+        let key = unsafe seed.withOctets { seed in
+            // The parameter's type isn't const, but OpenSSL only reads it here.
+            let octets = unsafe UnsafeMutableRawPointer(mutating: seed.baseAddress)
+            var list = unsafe [COpenSSL_seed_param(octets, seed.count), OSSL_PARAM_construct_end()]
+            return unsafe make(parameters.name, COpenSSL_selection_keypair(), &list)
         }
-        return unsafe EVPKey(takingOwnershipOf: key)
+        return try key.orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(parameters.name) seed")
     }
 
     /// Creates a public key from its bytes, which the caller must check: OpenSSL doesn't.
     static func make(_ curve: some RawKeyCurve, point: [UInt8]) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let key = unsafe EVP_PKEY_new_raw_public_key_ex(nil, curve.name, nil, point, point.count) else {
             throw CryptoError(failed: "EVP_PKEY_new_raw_public_key_ex", "OpenSSL rejected the \(curve.name) key")
         }
@@ -35,10 +45,7 @@ extension EVPKey {
         let octets = unsafe [UInt8](maximumSize: curve.keySize) { buffer, size in
             unsafe withPointer { unsafe EVP_PKEY_get_raw_public_key($0, buffer, &size) } == 1 && size == curve.keySize
         }
-        guard let octets else {
-            throw CryptoError(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
-        }
-        return octets
+        return try octets.orThrow(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
     }
 
     /// Returns the private key bytes.
@@ -47,9 +54,6 @@ extension EVPKey {
         let seed = unsafe SecretBytes(maximumSize: expectedSize) { buffer, size in
             unsafe withPointer { unsafe EVP_PKEY_get_raw_private_key($0, buffer, &size) } == 1 && size == expectedSize
         }
-        guard let seed else {
-            throw CryptoError(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
-        }
-        return seed
+        return try seed.orThrow(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
     }
 }

@@ -24,8 +24,7 @@ internal import COpenSSL
         let key = unsafe make(type) { context, key in
             unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
         }
-        guard let key else { throw CryptoError(failed: "EVP_PKEY_generate", "Can't generate \(name)") }
-        return key
+        return try key.orThrow(failed: "EVP_PKEY_generate", "Can't generate \(name)")
     }
 
     /// Creates a key from parameters, or returns `nil` if OpenSSL rejects them.
@@ -41,8 +40,7 @@ internal import COpenSSL
     }
 
     private static func make(_ type: String, _ body: (OpaquePointer?, inout OpaquePointer?) -> Bool) -> EVPKey? {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?

@@ -33,8 +33,7 @@ internal import COpenSSL
         let signature = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
             unsafe message.withOctets { unsafe EVP_DigestSign(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
         }
-        guard let signature else { throw CryptoError(failed: "EVP_DigestSign", "Signing failed") }
-        return signature
+        return try signature.orThrow(failed: "EVP_DigestSign", "Signing failed")
     }
 
     /// Returns whether `signature` is valid for `message`.

@@ -1,27 +1,27 @@
 extension PrivateKey {
-    /// Reads a key pair from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+    /// Reads the only key pair in a PEM text
+    /// ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most 64 KiB.
     ///
     /// The supported formats are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8
     /// (`ENCRYPTED PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`,
     /// optionally after an `EC PARAMETERS` block, which is ignored). The last two may be encrypted
-    /// with OpenSSL's legacy method.
+    /// with OpenSSL's legacy method. Lines before the key are ignored; lines after it are rejected.
     ///
-    /// - Parameters:
-    ///   - pem: Text with exactly one key, at most 64 KiB. Lines before the key are ignored; lines
-    ///     after it are rejected.
-    ///   - password: The password of an encrypted key, at most 1024 bytes; ignored for other keys.
-    ///     OpenSSL never prompts for one.
-    /// - Throws: ``CryptoError`` with the code `malformedKey`, `wrongKeyType` (a public key or an
-    ///   unsupported kind), `unsupportedCurve`, `pointNotOnCurve`, `invalidScalar`, `keyMismatch`,
-    ///   `weakKey`, `keyTooLarge`, `passwordRequired`, `incorrectPassword`, `invalidArgument`
-    ///   (password too long) or `openSSL` (unknown encryption).
+    /// The password of an encrypted key has at most 1024 bytes, and is ignored for other keys.
+    /// OpenSSL never prompts for one.
+    ///
+    /// It throws `malformedKey`, `wrongKeyType` (a public key or an unsupported kind),
+    /// `unsupportedCurve`, `pointNotOnCurve`, `invalidScalar`, `keyMismatch`, `weakKey`,
+    /// `keyTooLarge`, `passwordRequired`, `incorrectPassword`, `invalidArgument` (password too
+    /// long) or `openSSL` (unknown encryption).
     package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
         guard let format = Self.formats[block.label] else {
             throw CryptoError(
                 .wrongKeyType,
                 "Line \(block.line) starts a “\(block.label)” block, but a private key requires “PRIVATE KEY”, "
-                    + "“ENCRYPTED PRIVATE KEY”, “EC PRIVATE KEY” or “RSA PRIVATE KEY”" + Self.advice(block.label)
+                    + "“ENCRYPTED PRIVATE KEY”, “EC PRIVATE KEY” or “RSA PRIVATE KEY”"
+                    + (block.label == "OPENSSH PRIVATE KEY" ? "; convert it with “ssh-keygen -p -m PKCS8”" : "")
             )
         }
         guard block.isEncrypted else {
@@ -54,11 +54,6 @@ extension PrivateKey {
     private static let formats: [String: KeyFormat] = [
         "PRIVATE KEY": .pkcs8, "ENCRYPTED PRIVATE KEY": .pkcs8, "EC PRIVATE KEY": .sec1, "RSA PRIVATE KEY": .pkcs1,
     ]
-
-    /// Returns the instruction for converting an unsupported private key, or an empty string.
-    private static func advice(_ label: String) -> String {
-        label == "OPENSSH PRIVATE KEY" ? "; convert it with “ssh-keygen -p -m PKCS8”" : ""
-    }
 
     private init(decrypted der: SecretBytes, in format: KeyFormat, _ name: String) throws(CryptoError) {
         do throws(CryptoError) {

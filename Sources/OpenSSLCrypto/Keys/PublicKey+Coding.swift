@@ -1,14 +1,13 @@
 extension PublicKey {
-    /// Reads a key from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+    /// Reads the key in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most
+    /// 64 KiB, with exactly one block.
     ///
     /// The supported formats are SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and
-    /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified.
+    /// X.509 certificates (`CERTIFICATE`). The certificate itself isn't verified. Lines before the
+    /// block are ignored; lines after it are rejected.
     ///
-    /// - Parameter pem: Text with exactly one block, at most 64 KiB. Lines before it are ignored;
-    ///   lines after it are rejected.
-    /// - Throws: ``CryptoError`` with the code `malformedKey`, `malformedCertificate`,
-    ///   `wrongKeyType` (a private key or an unsupported kind), `unsupportedCurve`,
-    ///   `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
+    /// It throws `malformedKey`, `malformedCertificate`, `wrongKeyType` (a private key or an
+    /// unsupported kind), `unsupportedCurve`, `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
     package init(pem: String) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem)
         guard let format = Self.formats[block.label] else {
@@ -34,18 +33,15 @@ extension PublicKey {
 
     /// Returns the SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
     package func spkiDER() -> [UInt8] {
-        switch self {
-        case .rsa(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: RSAKeyCoding.encoding(key))
-        case .ellipticCurve(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: ECKeyCoding.algorithm(of: key.curve), key: key.point.uncompressed)
-        case .edwards(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
-        case .montgomery(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.curve.identifier.element, key: key.octets)
-        case .mldsa(let key):
-            SubjectPublicKeyInfo.encoding(algorithm: key.parameters.identifier.element, key: key.octets)
-        }
+        let (algorithm, octets) =
+            switch self {
+            case .rsa(let key): (RSAKeyCoding.algorithm, RSAKeyCoding.encoding(key))
+            case .ellipticCurve(let key): (ECKeyCoding.algorithm(of: key.curve), key.point.uncompressed)
+            case .edwards(let key): (key.curve.identifier.element, key.octets)
+            case .montgomery(let key): (key.curve.identifier.element, key.octets)
+            case .mldsa(let key): (key.parameters.identifier.element, key.octets)
+            }
+        return SubjectPublicKeyInfo.encoding(algorithm: algorithm, key: octets)
     }
 
     /// Returns a PEM block with the label `PUBLIC KEY`.

@@ -18,10 +18,14 @@ enum RawKeyCoding {
         return key.key.map { bytes[$0] }
     }
 
-    /// Encodes a PrivateKeyInfo.
-    static func encoding(_ seed: SecretBytes, on curve: some RawKeyCurve) -> SecretBytes {
+    /// Encodes a PrivateKeyInfo with the private key bytes in an element.
+    static func encoding(
+        _ seed: SecretBytes,
+        tag: UInt8 = Tag.octetString,
+        on curve: some RawKeyCurve
+    ) -> SecretBytes {
         let octets = SecretBytes(capacity: DERWriter.size(ofElementWith: seed.count)) { output in
-            DERWriter.appendHeader(Tag.octetString, size: seed.count, to: &output)
+            DERWriter.appendHeader(tag, size: seed.count, to: &output)
             seed.withBytes { output.append($0) }
         }
         return PrivateKeyInfo.encoding(algorithm: curve.identifier.element, key: octets)

@@ -25,7 +25,26 @@ extension RawSpan {
     }
 }
 
-extension SecretBytes {
+/// Bytes that an OpenSSL function can write.
+protocol OpenSSLOutput {
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool)
+}
+
+extension OpenSSLOutput {
+    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
+    /// the function fails.
+    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
+        let maximumSize = Int(encode(nil))
+        guard maximumSize > 0 else { return nil }
+        unsafe self.init(maximumSize: maximumSize) { buffer, size in
+            var start = unsafe buffer
+            size = Int(unsafe encode(&start))
+            return size > 0 && size <= maximumSize
+        }
+    }
+}
+
+extension SecretBytes: OpenSSLOutput {
     /// Calls a closure with the bytes; the pointer is valid only during the call.
     func withOctets<Result, Failure: Error>(
         _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
@@ -50,21 +69,9 @@ extension SecretBytes {
         self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
         if !isWritten { return nil }
     }
-
-    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
-    /// the function fails.
-    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
-        let maximumSize = Int(encode(nil))
-        guard maximumSize > 0 else { return nil }
-        unsafe self.init(maximumSize: maximumSize) { buffer, size in
-            var start = unsafe buffer
-            size = Int(unsafe encode(&start))
-            return size > 0 && size <= maximumSize
-        }
-    }
 }
 
-extension [UInt8] {
+extension [UInt8]: OpenSSLOutput {
     /// Creates bytes that an OpenSSL function writes, or returns `nil` if the function fails.
     ///
     /// The closure calls the function with a buffer, sets the size and returns `true` for success.
@@ -74,17 +81,18 @@ extension [UInt8] {
         self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
         if !isWritten { return nil }
     }
+}
 
-    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
-    /// the function fails.
-    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
-        let maximumSize = Int(encode(nil))
-        guard maximumSize > 0 else { return nil }
-        unsafe self.init(maximumSize: maximumSize) { buffer, size in
-            var start = unsafe buffer
-            size = Int(unsafe encode(&start))
-            return size > 0 && size <= maximumSize
-        }
+extension Optional {
+    /// Returns the value, or throws the error of the OpenSSL function that failed to make it.
+    @inline(__always)
+    func orThrow(
+        _ code: CryptoError.Code = .openSSL,
+        failed function: StaticString,
+        _ message: @autoclosure () -> String
+    ) throws(CryptoError) -> Wrapped {
+        guard let self else { throw CryptoError(code, failed: function, message()) }
+        return self
     }
 }
 

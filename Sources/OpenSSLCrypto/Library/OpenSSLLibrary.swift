@@ -18,14 +18,18 @@ package enum OpenSSLLibrary {
         prepared
     }
 
+    /// Initializes OpenSSL once, and discards errors of earlier calls on this thread.
+    static func prepareAndClearErrors() {
+        prepare()
+        clearErrors()
+    }
+
     /// The version of the library at run time, such as `OpenSSL 3.0.19 27 Jan 2026`.
     package static var version: String {
         guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }
         return unsafe String(cString: text)
     }
-}
 
-extension OpenSSLLibrary {
     /// The name of a function whose address identifies the loaded copy of the library.
     package static let tellingFunction = "SSL_CTX_new"
 

@@ -36,8 +36,7 @@ internal import COpenSSL
         } else {
             unsafe EVP_MAC_CTX_free(context)
         }
-        guard let code else { throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)") }
-        return code
+        return try code.orThrow(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
     }
 
     /// Computes the code of a message in four parts, with a key that's used only once.
@@ -98,8 +97,7 @@ internal import COpenSSL
     }
 
     private static func makeContext(_ hash: HashFunction, _ key: RawSpan) throws(CryptoError) -> OpaquePointer {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
             throw CryptoError(failed: "EVP_MAC_fetch", "HMAC isn't available")
         }

@@ -43,10 +43,6 @@ enum MLDSAKeyCoding {
     static func encoding(_ key: MLDSAPrivateKey) throws(CryptoError) -> SecretBytes {
         let contents = try key.hasSeed ? key.seed() : key.expanded()
         let tag = key.hasSeed ? Tag.primitiveContext(0) : Tag.octetString
-        let octets = SecretBytes(capacity: DERWriter.size(ofElementWith: contents.count)) { output in
-            DERWriter.appendHeader(tag, size: contents.count, to: &output)
-            contents.withBytes { output.append($0) }
-        }
-        return PrivateKeyInfo.encoding(algorithm: key.parameters.identifier.element, key: octets)
+        return RawKeyCoding.encoding(contents, tag: tag, on: key.parameters)
     }
 }

@@ -51,7 +51,7 @@ package struct MLDSAParameters: RawKeyCurve {
         return Set(names)
     }()
 
-    /// - Throws: ``CryptoError/Code/unsupportedAlgorithm`` if OpenSSL doesn't offer the algorithm.
+    /// Throws `unsupportedAlgorithm` unless ``isAvailable`` is `true`.
     func checkAvailability() throws(CryptoError) {
         guard isAvailable else {
             throw CryptoError(

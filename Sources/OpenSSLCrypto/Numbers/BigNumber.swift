@@ -54,24 +54,20 @@ internal import COpenSSL
 
     /// Returns the number as big-endian bytes without leading zeros.
     func octets() throws(CryptoError) -> [UInt8] {
-        guard let octets = unsafe [UInt8](maximumSize: octetCount, writtenBy: write) else { throw Self.exportFailure }
-        return octets
+        try unsafe [UInt8](maximumSize: octetCount, writtenBy: write)
+            .orThrow(failed: "BN_bn2binpad", "Can't export a number")
     }
 
     /// Returns the number as secret big-endian bytes without leading zeros.
     func secretOctets() throws(CryptoError) -> SecretBytes {
-        guard let octets = unsafe SecretBytes(maximumSize: octetCount, writtenBy: write) else {
-            throw Self.exportFailure
-        }
-        return octets
+        try unsafe SecretBytes(maximumSize: octetCount, writtenBy: write)
+            .orThrow(failed: "BN_bn2binpad", "Can't export a number")
     }
 
     private func write(to buffer: UnsafeMutablePointer<UInt8>?, size: inout Int) -> Bool {
         size = octetCount
         return unsafe BN_bn2binpad(pointer, buffer, Int32(size)) == Int32(size)
     }
-
-    private static var exportFailure: CryptoError { CryptoError(failed: "BN_bn2binpad", "Can't export a number") }
 }
 
 extension BigNumber: Comparable {

@@ -3,6 +3,8 @@
 /// The counts come from the file. Without a limit, a forged file would keep a thread busy for days.
 /// All key derivations of a file share one budget.
 ///
+/// A malformed algorithm and a total beyond the limit are errors with the budget's code.
+///
 /// Iterations of different functions differ in cost. Therefore the unit is a quarter of an
 /// iteration of PBKDF2 with HMAC-SHA-256, about 0.1 µs.
 struct KeyDerivationCost {
@@ -30,22 +32,13 @@ struct KeyDerivationCost {
     }
 
     /// Adds the key derivation of an EncryptedPrivateKeyInfo.
-    ///
-    /// - Throws: An error with the budget's code if the key is malformed or the total exceeds the
-    ///   limit.
     mutating func add(encryptedKey bytes: RawSpan) throws(CryptoError) {
-        var whole = DERReader(bytes.byteOffsets, code: code)
-        let sequence = try whole.contents(DERReader.Tag.sequence, name, in: bytes)
-        try whole.finish(name)
-        var reader = DERReader(sequence, code: code)
+        var reader = try DERReader.sequence(name, in: bytes, code: code)
         let (identifier, parameters) = try algorithm(&reader, in: bytes)
         try add(identifier, parameters, in: bytes)
     }
 
     /// Adds the key derivation of an AlgorithmIdentifier.
-    ///
-    /// - Throws: An error with the budget's code if the algorithm is malformed or the total exceeds
-    ///   the limit.
     mutating func add(algorithm bytes: RawSpan) throws(CryptoError) {
         var whole = DERReader(bytes.byteOffsets, code: code)
         let (identifier, parameters) = try algorithm(&whole, in: bytes)
@@ -55,8 +48,6 @@ struct KeyDerivationCost {
 
     /// Adds the key derivation of a PKCS#12 file's MAC
     /// ([RFC 7292 §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
-    ///
-    /// - Throws: An error with the budget's code if the total exceeds the limit.
     mutating func add(iterations: Int, digest: ObjectIdentifier) throws(CryptoError) {
         let isFast = [.sha1, .sha256, .sha384, .sha512].contains(digest)
         try add(iterations, times: isFast ? Self.iteration : 2 * Self.iteration)

@@ -21,8 +21,7 @@ enum PrivateKeyDecryption {
         let password = try checked(password, name)
         var cost = KeyDerivationCost()
         try cost.add(encryptedKey: der)
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         // Successful decoding may still queue errors, which other code on this thread could mistake
         // for its own.
         defer { OpenSSLLibrary.clearErrors() }
@@ -34,14 +33,8 @@ enum PrivateKeyDecryption {
         let key = unsafe password.withPassword { unsafe PKCS8_decrypt(encrypted, $0, $1) }
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(key) }
         guard unsafe key != nil else { throw failure("PKCS8_decrypt") }
-        guard let contents = unsafe SecretBytes(encodedBy: { unsafe i2d_PKCS8_PRIV_KEY_INFO(key, $0) }) else {
-            throw CryptoError(
-                .malformedKey,
-                failed: "i2d_PKCS8_PRIV_KEY_INFO",
-                "Can't decode the decrypted private key"
-            )
-        }
-        return contents
+        return try unsafe SecretBytes(encodedBy: { unsafe i2d_PKCS8_PRIV_KEY_INFO(key, $0) })
+            .orThrow(.malformedKey, failed: "i2d_PKCS8_PRIV_KEY_INFO", "Can't decode the decrypted private key")
     }
 
     /// Returns the error for decrypted data that isn't a key; 1 in 256 wrong passwords gives valid
@@ -71,8 +64,7 @@ enum PrivateKeyDecryption {
 
     /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         defer { OpenSSLLibrary.clearErrors() }
         var header = Array(block.header.utf8CString)
         var cipher = unsafe EVP_CIPHER_INFO()

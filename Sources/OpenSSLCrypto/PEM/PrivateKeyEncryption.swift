@@ -29,8 +29,7 @@ package enum PrivateKeyEncryption {
                     + "to \(KeyDerivationCost.maximumIterations)"
             )
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let information = unsafe key.withBytes { der in
             unsafe der.decoded { unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, $0, $1) }.object
         }
@@ -46,10 +45,8 @@ package enum PrivateKeyEncryption {
             throw CryptoError(failed: "PKCS8_set0_pbe", "Can't encrypt the private key")
         }
         defer { unsafe X509_SIG_free(encrypted) }
-        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_X509_SIG(encrypted, $0) }) else {
-            throw CryptoError(failed: "i2d_X509_SIG", "Can't encode the encrypted private key")
-        }
-        return der
+        return try unsafe [UInt8](encodedBy: { unsafe i2d_X509_SIG(encrypted, $0) })
+            .orThrow(failed: "i2d_X509_SIG", "Can't encode the encrypted private key")
     }
 
     private static let saltSize = 16

@@ -8,10 +8,8 @@
 /// greatest common divisor with `n - 1`, it becomes a multiple of `(p - 1) · (q - 1)`, which is `n
 /// - (p + q - 1)`. A division by `n` then yields the sum of the primes.
 enum RSAFactorization {
-    /// Returns the primes, the larger one first.
-    ///
-    /// - Throws: ``CryptoError/Code/keyMismatch`` if the exponents don't lead to two factors. The
-    ///   factors aren't yet known to be prime.
+    /// Returns the factors, the larger one first, which aren't yet known to be prime; it throws
+    /// `keyMismatch` if the exponents don't lead to two factors.
     static func primes(
         of numbers: RSAPublicNumbers,
         _ d: BigNumber,

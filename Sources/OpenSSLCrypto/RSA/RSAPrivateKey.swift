@@ -5,14 +5,10 @@ package struct RSAPrivateKey: Sendable {
 
     let key: EVPKey
 
-    /// Generates a key pair with the public exponent 65537.
+    /// Generates a key pair with a modulus of 2048 to 8192 bits and the public exponent 65537.
     ///
-    /// - Parameter bitCount: The size of the modulus in bits, 2048 to 8192. The default is 2048.
-    ///   Generating 4096 bits takes about one second, 8192 bits about ten.
-    /// - Returns: The key pair.
-    /// - Throws: ``CryptoError/Code/weakKey`` or ``CryptoError/Code/keyTooLarge`` for any other
-    ///   size, ``CryptoError/Code/openSSL`` if OpenSSL fails, for example because no random numbers
-    ///   are available.
+    /// Generating 4096 bits takes about one second, 8192 bits about ten. It throws `weakKey` or
+    /// `keyTooLarge` for any other size.
     package static func generate(bitCount: Int = 2048) throws(CryptoError) -> RSAPrivateKey {
         let possible = RSAPublicNumbers.bitCounts
         guard possible.contains(bitCount) else {
@@ -27,17 +23,10 @@ package struct RSAPrivateKey: Sendable {
 
     /// Creates a key pair from its big-endian numbers, which a JWK contains.
     ///
-    /// The private numbers may have leading zeros, up to the size of the modulus.
-    ///
-    /// - Parameters:
-    ///   - modulus: The modulus, as for ``RSAPublicKey/init(modulus:exponent:)``.
-    ///   - exponent: The public exponent, as for ``RSAPublicKey/init(modulus:exponent:)``.
-    ///   - privateExponent: The private exponent.
-    ///   - factors: The numbers derived from the primes. The default is `nil`: they're computed.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (also for primes
-    ///   of different sizes and primes that are close to each other),
-    ///   ``CryptoError/Code/keyTooLarge``, and ``CryptoError/Code/keyMismatch`` if the numbers
-    ///   don't match.
+    /// The public numbers are as for ``RSAPublicKey/init(modulus:exponent:maximumBitCount:)``. The
+    /// private ones may have leading zeros, up to the size of the modulus. Missing factors are
+    /// computed. It throws `malformedKey`, `weakKey` (also for primes of different sizes and primes
+    /// that are close to each other), `keyTooLarge`, and `keyMismatch` if the numbers don't match.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],

@@ -9,19 +9,13 @@ package struct RSAPublicKey: Sendable {
 
     let key: EVPKey
 
-    /// Creates a key from its numbers, which a JWK contains.
+    /// Creates a key from its big-endian numbers, which a JWK contains.
     ///
-    /// - Parameters:
-    ///   - modulus: The modulus, big-endian, 2048 to 8192 bits and odd. One leading zero byte,
-    ///     which some writers copy from DER, is ignored.
-    ///   - exponent: The public exponent, big-endian, odd, at least 3 and less than 2⁶⁴. One
-    ///     leading zero byte is ignored.
-    ///   - maximumBitCount: The maximum size of the modulus in bits. The default is
-    ///     ``maximumBitCount``, which is also the upper limit.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (for a modulus
-    ///   below 2048 bits, from a library with the vulnerability CVE-2017-15361, with a small factor
-    ///   or with primes that are close to each other, and for the exponent 1),
-    ///   ``CryptoError/Code/keyTooLarge``.
+    /// The modulus is odd and has 2048 bits to `maximumBitCount`, at most 8192. The exponent is
+    /// odd, at least 3 and less than 2⁶⁴. One leading zero byte, which some writers copy from DER,
+    /// is ignored. It throws `malformedKey`, `keyTooLarge` and `weakKey`: for a modulus that's too
+    /// short, from a library with the vulnerability CVE-2017-15361, with a small factor or with
+    /// primes that are close to each other, and for the exponent 1.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],

@@ -13,9 +13,6 @@ struct RSAPublicNumbers {
     static let maximumExponentSize = 8
 
     /// Creates the numbers from big-endian bytes after checking them, starting with their sizes.
-    ///
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` or
-    ///   ``CryptoError/Code/keyTooLarge``, also above `maximumBitCount`.
     init(modulus: [UInt8], exponent: [UInt8], maximumBitCount: Int = bitCounts.upperBound) throws(CryptoError) {
         let modulus = try Self.significant(modulus, "modulus")
         let exponent = try Self.significant(exponent, "public exponent")

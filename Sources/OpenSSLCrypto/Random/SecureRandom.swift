@@ -9,16 +9,12 @@ package enum SecureRandom {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 0 to \(maximumCount)")
         }
         guard count > 0 else { return [] }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let bytes = unsafe [UInt8](maximumSize: count) { buffer, size in
             size = count
             return unsafe RAND_bytes(buffer, Int32(count)) == 1
         }
-        guard let bytes else {
-            throw CryptoError(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
-        }
-        return bytes
+        return try bytes.orThrow(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
     }
 
     /// Returns a random key of 1 byte to 1 MiB; any other count is an `invalidArgument`.
@@ -26,16 +22,12 @@ package enum SecureRandom {
         guard (1...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 1 to \(maximumCount)")
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let secret = unsafe SecretBytes(maximumSize: count) { buffer, size in
             size = count
             return unsafe RAND_priv_bytes(buffer, Int32(count)) == 1
         }
-        guard let secret else {
-            throw CryptoError(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
-        }
-        return secret
+        return try secret.orThrow(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
     }
 
     /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.

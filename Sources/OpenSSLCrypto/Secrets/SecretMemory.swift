@@ -18,10 +18,8 @@ enum SecretMemory {
     /// The addresses of the free blocks of each size.
     private static let free = Mutex([[UInt]](repeating: [], count: largestClass + 1))
 
-    /// Allocates memory with undefined contents.
-    ///
-    /// - Parameter count: The number of bytes, at least 1.
-    /// - Returns: The memory, which the caller must pass to ``deallocate(_:)``.
+    /// Allocates at least 1 byte with undefined contents, which the caller must pass to
+    /// ``deallocate(_:)``.
     static func allocate(_ count: Int) -> UnsafeMutableBufferPointer<UInt8> {
         let address =
             if let sizeClass = sizeClass(of: count) {

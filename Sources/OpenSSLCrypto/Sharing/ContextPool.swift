@@ -13,7 +13,7 @@ internal import Synchronization
     private let places: InlineArray<16, Place>
     private let free: @Sendable (OpaquePointer) -> Void
 
-    /// - Parameter free: A closure that frees a context.
+    /// Creates an empty pool; the closure frees a context.
     init(free: @escaping @Sendable (OpaquePointer) -> Void) {
         places = InlineArray { _ in Place() }
         unsafe self.free = unsafe free

@@ -80,22 +80,13 @@ internal import COpenSSL
     private var keyCertificate: OpaquePointer? {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
-        for index in 0..<max(unsafe OPENSSL_sk_num(certificates), 0) {
-            let certificate = unsafe OPENSSL_sk_value(certificates, index).map { OpaquePointer($0) }
-            if let certificate = unsafe certificate, unsafe X509_check_private_key(certificate, key) == 1 {
-                return unsafe certificate
-            }
-        }
-        return nil
+        return unsafe OpenSSLLibrary.elements(of: certificates).first { unsafe X509_check_private_key($0, key) == 1 }
     }
 
     private func issuer(of certificate: OpaquePointer) -> OpaquePointer? {
-        for index in 0..<max(unsafe OPENSSL_sk_num(certificates), 0) {
-            guard let other = unsafe OPENSSL_sk_value(certificates, index).map({ OpaquePointer($0) }) else { continue }
+        unsafe OpenSSLLibrary.elements(of: certificates).first { other in
             // A root is its own issuer and ends the chain.
-            let isItself = unsafe X509_cmp(other, certificate) == 0
-            if !isItself, unsafe X509_check_issued(other, certificate) == X509_V_OK { return unsafe other }
+            unsafe X509_cmp(other, certificate) != 0 && X509_check_issued(other, certificate) == X509_V_OK
         }
-        return nil
     }
 }

@@ -14,8 +14,7 @@ internal import COpenSSL
                 "The PKCS#12 file has \(octets.count) bytes, but the limit is \(TLSIdentity.maximumPKCS12Size)"
             )
         }
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         let (object, rest) = unsafe octets.withBytes { bytes in
             unsafe bytes.decoded { unsafe d2i_PKCS12(nil, $0, $1) }
         }
@@ -34,8 +33,6 @@ internal import COpenSSL
     }
 
     /// Opens the file with a password that has a terminating zero, or none.
-    ///
-    /// - Throws: The same errors as ``TLSIdentity/init(pkcs12:password:)``.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
@@ -109,7 +106,14 @@ extension PKCS12File {
                 isGood = try unsafe isMAC(of: file)
             }
             guard isGood else {
-                throw Self.failure("PKCS12_verify_mac", hasPassword: hasPassword, isAboutPassword: true)
+                guard hasPassword else {
+                    throw CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
+                }
+                throw CryptoError(
+                    .incorrectPassword,
+                    failed: "PKCS12_verify_mac",
+                    "Can't open the PKCS#12 file; the password is wrong or the file is damaged"
+                )
             }
         }
 
@@ -137,9 +141,7 @@ extension PKCS12File {
             defer {
                 unsafe OPENSSL_sk_pop_free(parts) { unsafe PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) }
             }
-            guard unsafe parts != nil else {
-                throw Self.failure("PKCS12_unpack_authsafes", hasPassword: hasPassword)
-            }
+            guard unsafe parts != nil else { throw Self.failure("PKCS12_unpack_authsafes") }
             for index in 0..<max(unsafe OPENSSL_sk_num(parts), 0) {
                 try countOne()
                 try unsafe read(OPENSSL_sk_value(parts, index)?.assumingMemoryBound(to: PKCS7.self), into: &contents)
@@ -162,9 +164,7 @@ extension PKCS12File {
                 return
             }
             defer { unsafe OPENSSL_sk_pop_free(bags) { unsafe PKCS12_SAFEBAG_free(OpaquePointer($0)) } }
-            guard unsafe bags != nil else {
-                throw Self.failure("PKCS12_unpack_p7encdata", hasPassword: hasPassword)
-            }
+            guard unsafe bags != nil else { throw Self.failure("PKCS12_unpack_p7encdata") }
             try unsafe read(bags, depth: 1, into: &contents)
         }
 
@@ -205,9 +205,7 @@ extension PKCS12File {
             OpenSSLLibrary.clearErrors()
             let information = unsafe PKCS12_decrypt_skey(bag, password, password == nil ? 0 : -1)
             defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
-            guard unsafe information != nil else {
-                throw Self.failure("PKCS12_decrypt_skey", hasPassword: hasPassword)
-            }
+            guard unsafe information != nil else { throw Self.failure("PKCS12_decrypt_skey") }
             try unsafe contents.add(information)
         }
 
@@ -230,22 +228,8 @@ extension PKCS12File {
             }
         }
 
-        private static func failure(
-            _ function: StaticString,
-            hasPassword: Bool,
-            isAboutPassword: Bool = false
-        ) -> CryptoError {
+        private static func failure(_ function: StaticString) -> CryptoError {
             let errors = OpenSSLLibrary.drainedErrors()
-            if isAboutPassword {
-                return hasPassword
-                    ? CryptoError(
-                        .incorrectPassword,
-                        failed: function,
-                        "Can't open the PKCS#12 file; the password is wrong or the file is damaged",
-                        errors: errors
-                    )
-                    : CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
-            }
             guard errors.contains(where: \.isUnsupported) else {
                 return CryptoError(
                     .malformedCertificate,

@@ -1,14 +1,12 @@
 internal import COpenSSL
 
 extension TLSHandshake {
-    /// Applies the policy to the `SSL_CTX` of a new connection.
+    /// Applies the policy to the `SSL_CTX` of a new connection, which must not have an `SSL` yet.
     ///
-    /// - Parameter pointer: The `SSL_CTX`, which must not have an `SSL` yet.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the context belongs to another copy of the TLS
-    ///   library or if OpenSSL fails. The connection must not be opened then.
+    /// It throws `openSSL` if the context belongs to another copy of the TLS library or if OpenSSL
+    /// fails. The connection must not be opened then.
     package func apply(to pointer: UnsafeMutableRawPointer) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         // Errors that earlier calls on this thread left would make the handshake appear to fail.
         defer { OpenSSLLibrary.clearErrors() }
         let context = OpaquePointer(pointer)

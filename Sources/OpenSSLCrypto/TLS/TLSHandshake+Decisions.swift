@@ -72,12 +72,9 @@ extension TLSHandshake {
     }
 
     private static func chain(verifiedIn context: OpaquePointer) throws(CryptoError) -> [TLSPeer.ChainLink] {
-        let stack = unsafe X509_STORE_CTX_get0_chain(context)
-        var chain: [TLSPeer.ChainLink] = []
-        for index in 0..<max(unsafe OPENSSL_sk_num(stack), 0) {
-            guard let certificate = unsafe OPENSSL_sk_value(stack, index).map({ OpaquePointer($0) }) else { continue }
-            chain.append(try unsafe TLSPeer.ChainLink(borrowing: certificate))
+        let certificates = unsafe OpenSSLLibrary.elements(of: X509_STORE_CTX_get0_chain(context))
+        return try unsafe certificates.map { certificate throws(CryptoError) in
+            try unsafe TLSPeer.ChainLink(borrowing: certificate)
         }
-        return chain
     }
 }

@@ -16,13 +16,10 @@ extension TLSIdentity {
     /// OpenSSL uses it: first that of the MAC, then those of the encrypted contents and of the keys
     /// in them.
     ///
-    /// - Parameters:
-    ///   - pkcs12: The file's bytes.
-    ///   - password: The password, or `nil` for a file with no password or an empty one.
-    /// - Throws: ``CryptoError`` with the code `malformedCertificate` (not PKCS#12, no key or
-    ///   certificate, or too much work), `passwordRequired`, `incorrectPassword`, `openSSL` (an
-    ///   encryption that this OpenSSL doesn't support), and the errors of
-    ///   ``PrivateKey/init(der:password:)`` and ``init(certificates:privateKey:)``.
+    /// The password is `nil` for a file with none or an empty one. It throws `malformedCertificate`
+    /// (not PKCS#12, no key or certificate, or too much work), `passwordRequired`,
+    /// `incorrectPassword`, `openSSL` (an encryption that this OpenSSL doesn't support), and the
+    /// errors of ``PrivateKey/init(der:password:)`` and ``init(certificates:privateKey:)``.
     package init(pkcs12: [UInt8], password: SecretBytes?) throws(CryptoError) {
         let file = try PKCS12File(pkcs12)
         var terminated: SecretBytes?

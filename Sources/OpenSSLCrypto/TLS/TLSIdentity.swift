@@ -9,16 +9,12 @@ package struct TLSIdentity: Sendable {
 
     let key: EVPKey
 
-    /// Creates an identity.
+    /// Creates an identity from the client's certificate, followed by those of its issuers as sent
+    /// to the peer, and its private key.
     ///
-    /// - Parameters:
-    ///   - certificates: The client's certificate, then those of its issuers, as sent to the peer.
-    ///     At most ten; the root may be missing.
-    ///   - privateKey: The private key of the first certificate.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for no or too many certificates,
-    ///   ``CryptoError/Code/keyMismatch`` if the key doesn't belong to the first certificate,
-    ///   ``CryptoError/Code/wrongKeyType`` for a key that can't sign, and the errors of
-    ///   ``Certificate/publicKey()``.
+    /// It throws `invalidArgument` unless there are one to ten certificates; the root may be
+    /// missing. A key of another certificate is a `keyMismatch`, and one that can't sign a
+    /// `wrongKeyType`.
     package init(certificates: [Certificate], privateKey: PrivateKey) throws(CryptoError) {
         if case .montgomery = privateKey {
             throw CryptoError(.wrongKeyType, "\(privateKey.kind) keys can't sign, so TLS can't use them")

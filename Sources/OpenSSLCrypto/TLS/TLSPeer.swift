@@ -38,9 +38,7 @@ extension Certificate {
     /// Returns the original DER encoding.
     static func octets(of certificate: OpaquePointer) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
-        guard let der = unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) }) else {
-            throw CryptoError(failed: "i2d_X509", "Can't encode a certificate")
-        }
-        return der
+        return try unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) })
+            .orThrow(failed: "i2d_X509", "Can't encode a certificate")
     }
 }

@@ -14,8 +14,7 @@ internal import COpenSSL
     /// Versions in the wrong order and a certificate that this OpenSSL rejects for servers are an
     /// `invalidArgument`.
     package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
-        OpenSSLLibrary.prepare()
-        OpenSSLLibrary.clearErrors()
+        OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe SSL_CTX_new(TLS_server_method()) else {
             throw CryptoError(failed: "SSL_CTX_new", "Can't create a TLS context")
         }

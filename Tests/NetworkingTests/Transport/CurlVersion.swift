@@ -2,7 +2,7 @@
 
 extension CurlLibrary {
     /// The numbers of libcurl's version, such as `[8, 5, 0]`.
-    private static let numbers = (try? load().version)?.split(separator: ".").compactMap { Int($0) } ?? []
+    private static let numbers = (try? loaded.get().version)?.split(separator: ".").compactMap { Int($0) } ?? []
 
     /// A Boolean value that indicates whether libcurl begins with IPv6 even if an IPv4 address
     /// comes first.

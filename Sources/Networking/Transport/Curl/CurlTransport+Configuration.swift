@@ -50,28 +50,20 @@ extension CurlTransport {
         ///
         /// By default, a connection whose peer hasn't responded for 45 seconds fails.
         public var keepAlive: KeepAlive? = KeepAlive()
-        /// The proxy to use.
-        ///
-        /// The default is ``ProxySelection/environment``.
+        /// The proxy to use; the default is ``ProxySelection/environment``.
         public var proxy: ProxySelection
         /// The trusted servers, the requirements for TLS connections and this client's identity.
         public var tls: TLSConfiguration
-        /// The HTTP version to use.
-        ///
-        /// The default is ``ProtocolVersion/negotiated``.
+        /// The HTTP version to use; the default is ``ProtocolVersion/negotiated``.
         public var protocolVersion = ProtocolVersion.negotiated
-        /// The kinds of IP addresses to connect to.
-        ///
-        /// The default is ``AddressFamily/any``.
+        /// The kinds of IP addresses to connect to; the default is ``AddressFamily/any``.
         public var addressFamily = AddressFamily.any
         /// The head start of the first address family over the other, for a host with both
-        /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)).
-        ///
-        /// The default is 200 milliseconds.
+        /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)); the default is 200
+        /// milliseconds.
         public var happyEyeballsDelay = Duration.milliseconds(200)
-        /// The addresses to use instead of looking up names with the system's resolver.
-        ///
-        /// The default is an empty array.
+        /// The addresses to use instead of looking up names with the system's resolver; by default,
+        /// there are none.
         public var resolverEntries: [ResolverEntry] = []
         /// A Boolean value that indicates whether requests to addresses that aren't public fail,
         /// for URLs that another party chose.
@@ -95,10 +87,9 @@ extension CurlTransport {
         /// ``NetworkError/Code/cannotConnect``. Before Linux 5.7, an interface requires the
         /// capability `CAP_NET_RAW`.
         public var localAddress: String?
-        /// The path of a Unix-domain socket to connect to, or `nil` to use the URL's host.
+        /// The path of a Unix-domain socket to connect to; the default, `nil`, uses the URL's host.
         ///
-        /// The default is `nil`. The URL still determines TLS and the `Host` field. No proxy is
-        /// used.
+        /// The URL still determines TLS and the `Host` field. No proxy is used.
         public var unixSocketPath: String?
         /// The maximum number of bytes of a streamed request or response body to buffer in memory.
         ///

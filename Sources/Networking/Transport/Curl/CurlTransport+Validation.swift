@@ -3,10 +3,8 @@ import Foundation
 import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
-    /// Checks that the values are valid and that this version of libcurl supports them.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the value, or
-    ///   `transportUnavailable`.
+    /// Checks that the values are valid (otherwise `invalidRequest`) and that this version of
+    /// libcurl supports them (otherwise `transportUnavailable`).
     func validate() throws(NetworkError) {
         try NetworkError.require(connectTimeout > .zero, "connectTimeout must be greater than zero")
         try NetworkError.require(idleTimeout >= .zero, "idleTimeout can't be negative")
@@ -29,12 +27,10 @@ extension CurlTransport.Configuration {
         for entry in resolverEntries { try entry.validate() }
         try validateLocalAddress()
         try validateUnixSocket()
-        if reachesOnlyPublicAddresses {
-            try NetworkError.require(
-                proxy == .none && unixSocketPath == nil,
-                "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
-            )
-        }
+        try NetworkError.require(
+            !reachesOnlyPublicAddresses || proxy == .none && unixSocketPath == nil,
+            "reachesOnlyPublicAddresses can't be used with a proxy or a Unix-domain socket; set proxy to .none"
+        )
         if case .server(let server) = proxy.wrapped { try server.validate() }
         if protocolVersion == .http2PriorKnowledge {
             try CurlLibrary.require(CCURL_FEATURE_HTTP2, "speak HTTP/2")
@@ -53,9 +49,7 @@ extension CurlTransport.Configuration {
         }
         try CurlLibrary.require(CCURL_FEATURE_UNIX_SOCKETS, "connect to Unix-domain sockets")
     }
-}
 
-extension CurlTransport.Configuration {
     /// The kinds of addresses to connect to, considering the local address.
     var usedFamily: CurlTransport.AddressFamily {
         guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily }
@@ -77,16 +71,11 @@ extension CurlTransport.Configuration {
                 "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
             )
         }
-        switch addressFamily {
-        case .ipv4:
-            try NetworkError.require(address.isIPv4, "localAddress isn't an IPv4 address, which addressFamily requires")
-        case .ipv6:
-            try NetworkError.require(
-                !address.isIPv4,
-                "localAddress isn't an IPv6 address, which addressFamily requires"
-            )
-        case .any, .ipv4First, .ipv6First: break
-        }
+        let (other, name) = address.isIPv4 ? (.ipv6, "IPv6") : (CurlTransport.AddressFamily.ipv4, "IPv4")
+        try NetworkError.require(
+            addressFamily != other,
+            "localAddress isn't an \(name) address, which addressFamily requires"
+        )
     }
 }
 

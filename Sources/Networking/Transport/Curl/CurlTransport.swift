@@ -57,7 +57,7 @@ public final class CurlTransport: HTTPTransport {
     ///     the configuration needs, or if libcurl doesn't use this process's OpenSSL and so can't
     ///     enforce ``Configuration/tls``.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
-        let library = try CurlLibrary.load()
+        let library = try CurlLibrary.loaded.get()
         try configuration.validate()
         var configuration = configuration
         try configuration.prepareTLS(with: library)
@@ -75,10 +75,6 @@ public final class CurlTransport: HTTPTransport {
     /// has just read. The request keeps running until its body is read completely, cancelled or
     /// released, even if the transport itself is no longer referenced.
     ///
-    /// - Parameters:
-    ///   - request: The request to send.
-    ///   - limits: The deadline and the maximum body size. Both apply until the end of the body.
-    /// - Returns: The final response, whatever its status.
     /// - Throws: ``NetworkError`` with one of these codes:
     ///   - `invalidRequest` before anything is sent, or if the request's body can't be produced or
     ///     doesn't match its length.

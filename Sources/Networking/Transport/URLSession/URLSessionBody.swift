@@ -63,10 +63,8 @@ final class URLSessionBody: HTTPResponseBodySource {
 
     func append(_ part: Data) {
         let served = state.withLock { state in
-            guard state.end == nil else {
-                return nil as (CheckedContinuation<Data?, any Error>, Result<Data?, any Error>)?
-            }
-            state.held.append(part)
+            // After the end, no reader waits.
+            if state.end == nil { state.held.append(part) }
             return state.serve()
         }
         if let (reader, result) = served { reader.resume(with: result) }

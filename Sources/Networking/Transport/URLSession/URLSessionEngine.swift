@@ -101,8 +101,12 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    private func exchange(of task: Int) -> URLSessionExchange? {
-        identifiers[task].flatMap { exchanges[$0] }
+    /// Calls a closure on the queue with the request of a task, if there is one.
+    private func withExchange(of task: URLSessionTask, _ body: @escaping @Sendable (URLSessionExchange) -> Void) {
+        let task = task.taskIdentifier
+        queue.async { [self] in
+            if let exchange = identifiers[task].flatMap({ exchanges[$0] }) { body(exchange) }
+        }
     }
 }
 
@@ -113,16 +117,13 @@ extension URLSessionEngine: URLSessionDataDelegate {
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        let task = dataTask.taskIdentifier
-        queue.async { [self] in exchange(of: task)?.receive(response) }
+        withExchange(of: dataTask) { $0.receive(response) }
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        let task = dataTask.taskIdentifier
-        queue.async { [self] in
-            guard let exchange = exchange(of: task), let error = exchange.receive(data) else { return }
-            fail(exchange.submission.identifier, error)
+        withExchange(of: dataTask) { [self] exchange in
+            if let error = exchange.receive(data) { fail(exchange.submission.identifier, error) }
         }
     }
 
@@ -133,10 +134,9 @@ extension URLSessionEngine: URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        let task = task.taskIdentifier
-        queue.async { [self] in
+        withExchange(of: task) { exchange in
             // FoundationNetworking crashes if this is called after a cancellation.
-            if exchange(of: task)?.hasEnded == false { completionHandler(nil) }
+            if !exchange.hasEnded { completionHandler(nil) }
         }
     }
 
@@ -146,9 +146,8 @@ extension URLSessionEngine: URLSessionDataDelegate {
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let task = task.taskIdentifier
-        queue.async { [self] in
-            guard let exchange = exchange(of: task), !exchange.hasEnded else { return }
+        withExchange(of: task) { exchange in
+            guard !exchange.hasEnded else { return }
             exchange.hasRefusedChallenge = true
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
@@ -163,9 +162,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
         // FoundationNetworking wouldn't restart the body, and the peer would wait forever for the
         // rest.
         completionHandler(nil)
-        let task = task.taskIdentifier
-        queue.async { [self] in
-            guard let exchange = exchange(of: task) else { return }
+        withExchange(of: task) { [self] exchange in
             fail(exchange.submission.identifier, .repetitionImpossible(exchange.submission.origin))
         }
     }
@@ -177,8 +174,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        let task = task.taskIdentifier
-        queue.async { [self] in exchange(of: task)?.noteSent(Int(totalBytesSent)) }
+        withExchange(of: task) { $0.noteSent(Int(totalBytesSent)) }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -101,11 +101,6 @@ public final class URLSessionTransport: HTTPTransport {
     /// and then the request fails with ``NetworkError/Code/bodyTooLarge``. A body that's being
     /// received keeps the transport alive.
     ///
-    /// - Parameters:
-    ///   - request: The request to send.
-    ///   - limits: The deadline, the timeouts and the maximum body size. They apply until the end
-    ///     of the body.
-    /// - Returns: The response, whatever its status.
     /// - Throws: ``NetworkError`` with one of these codes:
     ///   - `invalidRequest` before anything is sent.
     ///   - `cannotResolveHost`, `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`,

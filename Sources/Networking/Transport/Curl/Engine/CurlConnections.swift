@@ -73,11 +73,6 @@ struct CurlConnections {
         return multis.allSatisfy { $0 == nil }
     }
 
-    /// Releases the connections of either kind if their peers have closed all of them.
-    mutating func closeEnded() {
-        close(where: \.isOver)
-    }
-
     /// Closes connections that have no transfer, by default all of them.
     mutating func close(where isOver: (CurlMulti) -> Bool = { _ in true }) {
         for index in multis.indices where multis[index].map(isOver) ?? false { multis[index] = nil }

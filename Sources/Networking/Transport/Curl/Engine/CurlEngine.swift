@@ -81,9 +81,8 @@ final class CurlEngine: Sendable {
     ///
     /// A mailbox in `ended` is that of a thread that has ended.
     ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
-    ///   after the thread started, or if the process is out of descriptors or threads. Call it
-    ///   again to retry.
+    /// It throws `transportUnavailable` in a process that was forked after the thread started, or
+    /// if the process is out of descriptors or threads. Call it again to retry.
     @discardableResult
     func start(
         replacing ended: Mailbox<CurlMessage>? = nil,

@@ -20,11 +20,12 @@ enum CurlLibrary {
     private static let advice =
         "install libcurl 7.75.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
 
-    /// The result of initializing libcurl once, before any handle exists.
+    /// The result of initializing libcurl once, before any handle exists; `transportUnavailable` if
+    /// it's missing, too old or fails.
     ///
     /// Before libcurl 7.84, this wasn't safe if FoundationNetworking initialized it at the same
     /// time on another thread.
-    private static let loaded: Result<Description, NetworkError> = {
+    static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
             return unavailable("libcurl is missing; \(advice)")
         }
@@ -62,17 +63,8 @@ enum CurlLibrary {
     /// the age of connections.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
-    /// Initializes the library.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
-    ///   fails.
-    static func load() throws(NetworkError) -> Description {
-        try loaded.get()
-    }
-
-    /// Checks for an optional feature of libcurl, named in the message by what it enables.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
+    /// Throws `transportUnavailable` unless libcurl has an optional feature, which the message
+    /// names by what it enables.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {
             throw NetworkError(.transportUnavailable, "this libcurl was built without the feature to \(ability)")

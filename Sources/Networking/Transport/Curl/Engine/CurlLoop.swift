@@ -73,7 +73,7 @@ final class CurlLoop {
             // Must come before new requests start: none may start on a connection that received
             // data since its last request.
             events.removeAll { connections.wake(by: $0) }
-            connections.closeEnded()
+            connections.close(where: \.isOver)
             mailbox.collect(&messages)
             for message in messages { obey(message) }
             if let closing, transfers.isEmpty || closing <= loopState.now { break }
@@ -435,6 +435,7 @@ final class CurlLoop {
 
 extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
+    static var transportClosed: Self { Self(.closed, "the transport was closed") }
 
     fileprivate static var cannotBegin: Self {
         // Since 8.20, libcurl opens a descriptor before the first request of each kind of traffic.

@@ -12,7 +12,3 @@ enum CurlMessage: Sendable {
     /// Stops the engine when all requests have ended, or at a time, then resumes the continuation.
     case close(at: ContinuousClock.Instant, CheckedContinuation<Void, Never>?)
 }
-
-extension NetworkError {
-    static var transportClosed: Self { Self(.closed, "the transport was closed") }
-}

@@ -22,7 +22,9 @@ extension CurlSettings {
         set(CCURL_LONG_SUPPRESS_CONNECT_HEADERS, 1)
         set(CCURL_LONG_CONNECTTIMEOUT_MS, configuration.connectTimeout.milliseconds)
         set(CCURL_LONG_HAPPY_EYEBALLS_TIMEOUT_MS, configuration.happyEyeballsDelay.milliseconds)
-        set(CCURL_LONG_DNS_CACHE_TIMEOUT, configuration.dnsCacheSeconds)
+        // libcurl compares whole seconds. With one second, addresses could expire between their
+        // lookup and their use.
+        set(CCURL_LONG_DNS_CACHE_TIMEOUT, max(2, (configuration.dnsCacheLifetime.milliseconds + 999) / 1000))
         if configuration.idleTimeout == .zero {
             set(CCURL_LONG_FORBID_REUSE, 1)
         } else {
@@ -80,14 +82,6 @@ extension CurlSettings {
         // Keeps the server's header fields from the proxy.
         set(CCURL_LONG_HEADEROPT, CCURL_HEADER_SEPARATE)
     }
-}
-
-extension CurlTransport.Configuration {
-    /// The lifetime of resolved addresses in libcurl's unit.
-    ///
-    /// libcurl compares whole seconds. With one second, addresses could expire between their lookup
-    /// and their use.
-    fileprivate var dnsCacheSeconds: Int { max(2, (dnsCacheLifetime.milliseconds + 999) / 1000) }
 }
 
 // HTTP/2 with prior knowledge on plain connections.

@@ -77,9 +77,8 @@ extension CurlTransport.ProxySelection {
 }
 
 extension CurlTransport.Configuration {
-    /// Derives the policy for TLS connections.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if libcurl can't apply it.
+    /// Derives the policy for TLS connections, or throws `transportUnavailable` if libcurl can't
+    /// apply it.
     mutating func prepareTLS(with library: CurlLibrary.Description) throws(NetworkError) {
         guard library.sharesTLSLibrary else {
             guard tls.isOrdinary else {

@@ -9,9 +9,8 @@ struct CurlSocketDefect: Error {
 
 // The options of a new socket that libcurl doesn't set.
 extension CurlTransport.Configuration {
-    /// Sets the options of a TCP socket that isn't connected.
-    ///
-    /// - Throws: The reason that the socket can't use the local address.
+    /// Sets the options of a TCP socket that isn't connected; this fails if it can't use the local
+    /// address.
     func apply(to socket: Int32, family: Int32) throws(CurlSocketDefect) {
         guard family == AF_INET || family == AF_INET6 else { return }
         if let keepAlive { setKeepAlive(keepAlive, socket) }

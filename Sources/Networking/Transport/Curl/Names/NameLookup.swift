@@ -75,17 +75,10 @@ extension CurlTransfer {
             return true
         }
         // Shortcut for the common cases that don't need a lookup.
-        if !mayUseProxy, origin.isLoopback || IPAddress(origin.plainHost) != nil { return true }
+        let usesNoProxy = configuration.proxy == .none || configuration.proxy == .environment && origin.isLoopback
+        if usesNoProxy, origin.isLoopback || IPAddress(origin.plainHost) != nil { return true }
         nameLookup.isWanted = true
         return false
-    }
-
-    private var mayUseProxy: Bool {
-        switch configuration.proxy.wrapped {
-        case .none: false
-        case .server: true
-        case .environment: !origin.isLoopback
-        }
     }
 
     /// Returns the name that libcurl was about to look up, or `nil` if it can't be determined.
@@ -104,11 +97,6 @@ extension CurlTransfer {
         case .environment:
             ProxyVariable.name(for: origin.scheme) { unsafe getenv($0).map { unsafe String(cString: $0) } }
         }
-    }
-
-    /// The deadline for establishing a connection while the transfer waits for a name.
-    var nameDeadline: ContinuousClock.Instant? {
-        nameLookup.begun.map { $0 + (configuration.connectTimeout - nameLookup.spent) }
     }
 
     /// Returns the error for a failed lookup.

@@ -80,9 +80,7 @@ extension NameResolver.Query {
             return text.utf8.contains(UInt8(ascii: "%")) ? nil : text
         }
     }
-}
 
-extension NameResolver.Query {
     /// Returns an answer in the order to try its addresses, which is otherwise the resolver's.
     func ordered(_ answer: NameResolver.Answer) -> NameResolver.Answer {
         switch family {

@@ -89,19 +89,16 @@ final class ContentDecoder {
     /// The maximum number of codings; more indicate an attack.
     private static let maximumStageCount = 5
 
-    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string.
-    static let acceptedCodings = [
+    private static let kinds = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
-    ].filter { ccoding_is_available($0.1) }.map(\.0).joined(separator: ", ")
+    ]
+
+    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string.
+    static let acceptedCodings = kinds.filter { ccoding_is_available($0.1) }.map(\.0).joined(separator: ", ")
 
     private static func kind(_ coding: String) -> ccoding_kind? {
-        switch coding.lowercased() {
-        case "gzip", "x-gzip": CCODING_GZIP
-        case "deflate": CCODING_DEFLATE
-        case "br": CCODING_BROTLI
-        case "zstd": CCODING_ZSTD
-        default: nil
-        }
+        let name = coding.lowercased()
+        return kinds.first { $0.0 == (name == "x-gzip" ? "gzip" : name) }?.1
     }
 
     /// A Boolean value that indicates whether the body is complete or empty.

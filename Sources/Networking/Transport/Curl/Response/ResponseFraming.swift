@@ -30,12 +30,16 @@ enum ResponseFraming {
         }
     }
 
-    /// Checks that the body has at most one length.
+    /// Checks that the body has no transfer coding except chunked, and at most one length.
     ///
-    /// The same length may be repeated. A transfer coding overrides the length
-    /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    /// The client requests no other codings
+    /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
+    /// pass them on undecoded. The same length may be repeated. A transfer coding overrides the
+    /// length ([§6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     static func check(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
-        try checkTransferCodings(fields)
+        guard codings("Transfer-Encoding", fields).allSatisfy({ $0.equalsIgnoringASCIICase("chunked") }) else {
+            throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
+        }
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
             // The common case.
@@ -50,17 +54,6 @@ enum ResponseFraming {
                 }
                 length = value
             }
-        }
-    }
-
-    /// Checks that the body has no transfer coding except chunked.
-    ///
-    /// The client requests no others
-    /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
-    /// pass them on undecoded.
-    private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
-        guard codings("Transfer-Encoding", fields).allSatisfy({ $0.equalsIgnoringASCIICase("chunked") }) else {
-            throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
         }
     }
 

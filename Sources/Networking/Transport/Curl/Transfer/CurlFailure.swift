@@ -130,9 +130,7 @@ struct CurlFailure {
     /// violation.
     private var isHTTP2Shutdown: Bool { words.contains("nghttp2 shuts down") && isHTTP2Violation }
     private var isHandshakeCut: Bool { words.contains("SSL_ERROR_SYSCALL") || words.contains("reset by peer") }
-}
 
-extension CurlFailure {
     /// Returns whether libcurl was about to look up the proxy's name, rather than the origin's,
     /// when it was told to fail.
     static func wantsProxy(code: Int32, text: String, proxy: NameLookup.Name?) -> Bool {

@@ -71,14 +71,13 @@ final class CurlObservation {
     private func metrics(_ handle: CurlHandle?) -> HTTPTransportMetrics {
         var metrics = HTTPTransportMetrics(totalTime: .now - exchange.begin)
         guard let started, let driven, let handle else { return metrics }
-        let queueTime = started - exchange.begin
         let offset = driven - exchange.begin
         /// A phase that didn't happen has no time, or the time of an earlier phase.
         func time(_ info: ccurl_info) -> Duration? {
             let microseconds = handle.number(info)
             return microseconds > 0 ? offset + .microseconds(microseconds) : nil
         }
-        metrics.queueTime = queueTime
+        metrics.queueTime = started - exchange.begin
         let isNew = handle.number(CCURL_INFO_NUM_CONNECTS) > 0
         if isNew {
             metrics.nameLookupTime = time(CCURL_INFO_NAMELOOKUP_TIME_T)

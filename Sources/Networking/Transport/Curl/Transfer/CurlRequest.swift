@@ -53,9 +53,7 @@ struct CurlRequest: Sendable {
     let hasBody: Bool
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
-    /// Prepares a request.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`.
+    /// Prepares a request, or throws `invalidRequest`.
     init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
         try limits.validateRates()
         origin = try request.validate()

@@ -64,10 +64,7 @@ extension CurlTransfer {
 
     private func reception(of octets: UnsafeBufferPointer<UInt8>) -> Reception {
         guard isDue(downloadPace), takesPart(octets.count) else { return .heldBack }
-        return unsafe isDecoded ? receive(coded: octets) : receive(plain: octets)
-    }
-
-    private func receive(plain octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        guard !isDecoded else { return unsafe receive(coded: octets) }
         let reception = unsafe take(octets)
         if case .taken = reception, observation != nil || isAnsweredEarly { loopState.touch(self) }
         return reception

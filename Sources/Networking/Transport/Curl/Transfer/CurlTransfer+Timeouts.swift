@@ -12,7 +12,9 @@ extension CurlTransfer {
     private func exchangeTimeout(
         at now: ContinuousClock.Instant
     ) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
-        if let end = nameDeadline {
+        // While the transfer waits for a name, the time to connect elapses.
+        if let begun = nameLookup.begun {
+            let end = begun + (configuration.connectTimeout - nameLookup.spent)
             guard end > now else { return (.connectTimedOut(configuration.connectTimeout, .name, origin), nil) }
             return (nil, end)
         }

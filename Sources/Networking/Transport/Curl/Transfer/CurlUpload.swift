@@ -206,9 +206,8 @@ extension CurlUpload {
         }
     }
 
-    /// Waits until the engine lets the producer continue, unless the closure returns whether to.
-    ///
-    /// - Throws: `CancellationError` if the rest of the body is no longer needed.
+    /// Waits until the engine lets the producer continue, unless the closure returns whether to;
+    /// throws `CancellationError` if the rest of the body is no longer needed.
     private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
             let (answer, isReady) = state.withLock { state -> (Bool?, Bool) in
