@@ -20,7 +20,7 @@ struct DocumentationCoverageTests {
         let products = Dictionary(grouping: graphs, by: \.module.name)
         #expect(products.count == 8)
         for (product, graphs) in products {
-            // Extension nodes aren't documented, and synthesized members have other modules' comments.
+            // Extension nodes aren't documented. Synthesized members have other modules' comments.
             let symbols = graphs.flatMap(\.symbols).filter { symbol in
                 symbol.kind.identifier != "swift.extension" && [nil, product].contains(symbol.docComment?.module)
             }

@@ -37,7 +37,8 @@ struct FaultTests {
                 if case .skewChanged(_, let skew) = event { skew } else { nil }
             }
             #expect(skews.count == 1)
-            #expect(abs(try #require(skews.first) / .seconds(1) - Double(seconds)) < 1)
+            let difference: Duration = try #require(skews.first) - .seconds(seconds)
+            #expect(difference > .seconds(-1) && difference < .seconds(1))
         }
     }
 
