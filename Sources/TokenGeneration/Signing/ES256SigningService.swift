@@ -49,8 +49,6 @@ public struct ES256SigningService: SigningService {
 
     /// Signs data with ES256.
     ///
-    /// - Parameter data: The JWS signing input.
-    /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
         try key.sign(data: data)

@@ -3,8 +3,6 @@ public import Foundation
 extension SigningKey: SigningService {
     /// Signs data with the key's algorithm.
     ///
-    /// - Parameter data: The JWS signing input.
-    /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
         Data(try signature(for: data.bytes))

@@ -4,9 +4,6 @@ extension JSONValue: Codable {
     /// Use a member of this type for parts of claims that aren't known in advance. The coders of
     /// this package preserve numbers as written and reject duplicate members. Foundation's coders
     /// do neither.
-    ///
-    /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value isn't a JSON value.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: JSONPathKey.self) {
             var object = JSONObject()
@@ -40,9 +37,6 @@ extension JSONValue: Codable {
     }
 
     /// Encodes the value.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let object):
@@ -79,9 +73,6 @@ extension JSONValue: Codable {
 
 extension JSONObject: Codable {
     /// Decodes an object.
-    ///
-    /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value isn't an object.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: JSONPathKey.self)
         self.init()
@@ -89,9 +80,6 @@ extension JSONObject: Codable {
     }
 
     /// Encodes the members.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: JSONPathKey.self)
         for member in self { try container.encode(member.value, forKey: JSONPathKey(stringValue: member.name)) }
