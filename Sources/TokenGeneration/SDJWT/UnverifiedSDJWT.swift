@@ -92,7 +92,7 @@ public struct UnverifiedSDJWT: Sendable {
             hash: try? NamedHash(in: payload),
             limits: limits
         )
-        finder.visit(payload)
+        finder.visit(.object(payload))
         disclosures = finder.disclosures
         undisclosedCount = finder.undisclosedCount
         do throws(TokenError) {
