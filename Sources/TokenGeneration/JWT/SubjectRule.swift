@@ -6,21 +6,17 @@
 ///
 /// Subjects are compared code point by code point. Every rule rejects an empty `sub`.
 public struct SubjectRule: Sendable, Hashable {
-    private enum Wrapped: Hashable {
-        case any
-        case exactly(String)
-    }
-
-    private let wrapped: Wrapped
+    /// The subject, or `nil` for any or none.
+    private let expected: String?
 
     /// `sub` may be absent or any subject.
-    public static let any = SubjectRule(wrapped: .any)
+    public static let any = SubjectRule(expected: nil)
 
     /// `sub` must be the given subject.
     ///
     /// - Parameter subject: The subject. An empty one rejects every token.
     /// - Returns: The rule.
-    public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(wrapped: .exactly(subject)) }
+    public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(expected: subject) }
 }
 
 extension SubjectRule: ExpressibleByStringLiteral {
@@ -43,11 +39,11 @@ extension SubjectRule {
         guard found?.isEmpty != true else {
             throw TokenError(.malformedClaim, "the claim “sub” is empty; it must name a subject")
         }
-        guard case .exactly(let subject) = wrapped else { return }
+        guard let expected else { return }
         guard let found else {
             throw TokenError(.missingClaim, "the claim “sub” is missing, but the policy expects it")
         }
-        guard found.isExactly(subject) else {
+        guard found.isExactly(expected) else {
             throw TokenError(.subjectMismatch, "the claim “sub” isn't the subject that the policy expects")
         }
     }

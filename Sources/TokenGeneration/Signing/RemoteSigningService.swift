@@ -80,20 +80,15 @@ extension RemoteSigningService {
 
 /// The form in which a remote signing service takes a message.
 public struct RemoteMessageForm: Hashable, Sendable {
-    private enum Wrapped { case signingInput, digest }
-    private let wrapped: Wrapped
-
-    private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+    let isDigest: Bool
 
     /// The JWS signing input, which the service hashes itself.
-    public static var signingInput: Self { Self(.signingInput) }
+    public static var signingInput: Self { Self(isDigest: false) }
 
     /// The digest of the signing input, for services that can't take large messages.
     ///
     /// HMAC and EdDSA don't sign a digest and can't be used with this form.
-    public static var digest: Self { Self(.digest) }
-
-    var isDigest: Bool { wrapped == .digest }
+    public static var digest: Self { Self(isDigest: true) }
 }
 
 /// A signature in the form that a remote service returns.
