@@ -19,19 +19,13 @@ indirect enum SigningMaterial: Sendable {
             case .hmac(let hash):
                 let secret = try SharedSecret(generatedFor: details)
                 self = .hmac(try HMAC(hash, key: secret.bytes), secret)
-            case .ecdsa(let hash):
-                guard let curve = details.curves.first.flatMap(EllipticCurve.init(name:)) else {
-                    throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
-                }
+            case .ecdsa(let curve, let hash):
                 self = .ec(try .generate(curve), hash)
             case .rsa(let padding, let hash):
                 let key = try RSAPrivateKey.generate(bitCount: rsaKeySize)
                 self = .rsa(key, try key.signer(padding, hash: hash))
-            case .edwards:
-                guard let curve = details.curves.first.flatMap(EdwardsCurve.init(name:)) else {
-                    throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
-                }
-                self = .edwards(try .generate(curve))
+            case .edwards(let curve):
+                self = .edwards(try .generate(curve ?? .ed25519))
             case .mldsa(let parameters):
                 self = .mldsa(try .generate(parameters))
             }
@@ -65,7 +59,7 @@ indirect enum SigningMaterial: Sendable {
     ///   key.
     init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
-        case (.ellipticCurve(let key), .ecdsa(let hash)):
+        case (.ellipticCurve(let key), .ecdsa(_, let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
             let signer = try TokenError.refusingKey(key.signer(padding, hash: hash))

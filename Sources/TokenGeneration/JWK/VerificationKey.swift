@@ -139,7 +139,7 @@ extension VerificationKey {
     /// A Boolean value that indicates whether the key is a secret shorter than its algorithm
     /// requires, from ``init(unsafeShortSecret:algorithm:)``.
     package var isShortSecret: Bool {
-        storage.material.secretSize.map { $0 < storage.choice.details.minimumKeySize / 8 } ?? false
+        storage.material.secretSize.map { $0 < storage.choice.details.minimumSecretSize } ?? false
     }
 
     /// Returns the same key with another ID in its JWK.

@@ -32,7 +32,7 @@ indirect enum VerificationMaterial: Sendable {
     ///   key.
     init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
-        case (.ellipticCurve(let key), .ecdsa(let hash)):
+        case (.ellipticCurve(let key), .ecdsa(_, let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
             let verifier = try TokenError.refusingKey(key.verifier(padding, hash: hash))
