@@ -111,7 +111,7 @@ extension JWEGenerator {
         try checkHeaders()
         let encryption = try contentEncryption()
         var protectedHeader = header
-        try Self.write("enc", encryption.rawValue, into: &protectedHeader)
+        try protectedHeader.state("enc", encryption.rawValue, by: "the encryption")
         let isOnly = recipients.count == 1
         var headers: [JSONObject] = []
         var wrapped: [WrappedContentKey] = []
@@ -123,7 +123,7 @@ extension JWEGenerator {
         for recipient in recipients {
             // An only recipient's parameters can all be protected.
             var parameters = isOnly ? protectedHeader : recipient.header
-            try Self.write("alg", recipient.key.algorithm.rawValue, into: &parameters)
+            try parameters.state("alg", recipient.key.algorithm.rawValue, by: "the encryption")
             try writeKeyID(of: recipient, into: &parameters)
             let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
             let key = try Self.encrypting(
@@ -215,10 +215,8 @@ extension JWEGenerator {
     /// Writes a key's ID, unless an unprotected header already has it.
     private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
         guard let keyID = recipient.key.keyID else { return }
-        for stated in [recipient.header["kid"], unprotectedHeader["kid"], header["kid"]] {
-            guard let stated else { continue }
-            guard stated == .string(keyID) else { throw Self.contradiction("kid", keyID) }
-            return
+        for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {
+            return try stated.state("kid", keyID, by: "the encryption")
         }
         parameters["kid"] = .string(keyID)
     }
@@ -246,18 +244,6 @@ extension JWEGenerator {
 
     private static func overlap(_ name: String) -> TokenError {
         TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
-    }
-
-    private static func contradiction(_ name: String, _ value: String) -> TokenError {
-        TokenError(
-            .algorithmMismatch,
-            "“\(name)” of the header contradicts the encryption, which has \(TokenError.shown(value)); omit it"
-        )
-    }
-
-    private static func write(_ name: String, _ value: String, into header: inout JSONObject) throws(TokenError) {
-        guard header[name] == nil || header[name] == .string(value) else { throw contradiction(name, value) }
-        header[name] = .string(value)
     }
 
     private static func encrypting<Output>(

@@ -103,7 +103,7 @@ public struct DecryptionKey: Sendable {
         var octets = Array(secret)
         defer { octets.clear() }
         guard algorithm.details.keyTypes == [.oct] else {
-            throw TokenError(mismatched: algorithm.rawValue, "a secret")
+            throw TokenError(mismatched: algorithm, "a secret")
         }
         try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption)
     }
@@ -159,7 +159,7 @@ public struct DecryptionKey: Sendable {
         from source: JWK?
     ) throws(TokenError) {
         guard let publicKey = material.keyPair?.publicKey else {
-            throw TokenError(mismatched: choice.algorithm.rawValue, "a secret")
+            throw TokenError(mismatched: choice.algorithm, "a secret")
         }
         self.material = material
         encryptionKey = try EncryptionKey(EncryptionMaterial(publicKey, choice.details), choice, from: source)

@@ -34,10 +34,6 @@ enum KeyPurpose {
 extension JWK {
     /// Returns the algorithm that the key is for, after checking that the JWK allows the purpose.
     ///
-    /// - Parameters:
-    ///   - purpose: The purpose of the key.
-    ///   - wanted: The algorithm that the caller names, or `nil`.
-    /// - Returns: The algorithm.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
     ///   `unsupportedAlgorithm`, `algorithmRequired`, `algorithmMismatch` or `keyMismatch`.
     func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
@@ -225,13 +221,8 @@ extension TokenError {
     }
 
     /// Creates the error for a key type that an algorithm can't use.
-    init(mismatched details: AlgorithmDescription, _ key: String) {
-        self.init(mismatched: details.algorithm.rawValue, key)
-    }
-
-    /// Creates the error for a key type that an algorithm can't use.
-    init(mismatched algorithm: String, _ key: String) {
-        self.init(.algorithmMismatch, "\(algorithm) can't use \(key)")
+    init(mismatched algorithm: some RawRepresentable<String>, _ key: String) {
+        self.init(.algorithmMismatch, "\(algorithm.rawValue) can't use \(key)")
     }
 
     /// Creates the error for a key that the cryptography layer rejected.

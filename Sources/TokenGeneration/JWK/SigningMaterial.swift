@@ -46,7 +46,7 @@ indirect enum SigningMaterial: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm doesn't use
     ///   secrets.
     init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
-        guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details, "a secret") }
+        guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details.algorithm, "a secret") }
         self = .hmac(
             try TokenError.refusingKey(HMAC(hash, key: secret.bytes)),
             secret
@@ -69,7 +69,7 @@ indirect enum SigningMaterial: Sendable {
         case (.mldsa(let key), .mldsa):
             self = .mldsa(key)
         default:
-            throw TokenError(mismatched: details, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 

@@ -42,7 +42,7 @@ indirect enum VerificationMaterial: Sendable {
         case (.mldsa(let key), .mldsa):
             self = .mldsa(key)
         default:
-            throw TokenError(mismatched: details, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 

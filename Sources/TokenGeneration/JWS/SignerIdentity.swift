@@ -18,7 +18,7 @@ struct SignerIdentity: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
     ///   value.
     func writeAlgorithm(into header: inout JSONObject) throws(TokenError) {
-        try Self.write("alg", algorithm.rawValue, into: &header)
+        try header.state("alg", algorithm.rawValue, by: "the signing service")
     }
 
     /// Writes `kid` into a header, if the signer has a key ID.
@@ -26,19 +26,22 @@ struct SignerIdentity: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
     ///   value.
     func writeKeyID(into header: inout JSONObject) throws(TokenError) {
-        if let keyID { try Self.write("kid", keyID, into: &header) }
+        if let keyID { try header.state("kid", keyID, by: "the signing service") }
     }
+}
 
-    private static func write(_ name: String, _ value: String, into header: inout JSONObject) throws(TokenError) {
-        guard let stated = header[name] else {
-            header[name] = .string(value)
-            return
-        }
-        guard stated == .string(value) else {
+extension JSONObject {
+    /// Sets a parameter of a header to the value that an owner has for it.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
+    mutating func state(_ name: String, _ value: String, by owner: String) throws(TokenError) {
+        guard self[name] == nil || self[name] == .string(value) else {
             throw TokenError(
                 .algorithmMismatch,
-                "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); omit it"
+                "“\(name)” of the header contradicts \(owner), which has \(TokenError.shown(value)); omit it"
             )
         }
+        self[name] = .string(value)
     }
 }
