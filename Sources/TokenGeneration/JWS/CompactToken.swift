@@ -88,8 +88,7 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
-        let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
-        return try JSONToken.object(in: payload, limits, "payload")
+        try limits.claims(in: payload)
     }
 
     /// Decodes the signature.

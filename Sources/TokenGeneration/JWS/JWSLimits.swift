@@ -41,6 +41,14 @@ extension JWSLimits {
     /// The limits for a JSON serialization.
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
+    /// Parses the claims in a payload of any size.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
+        let limits = JSONLimits(size: payload.count, depth: depth, members: memberCount)
+        return try JSONToken.object(in: payload, limits, "payload")
+    }
+
     /// Rejects a header by the length of its base64url text, before decoding it.
     func check(encodedHeaderSize size: Int) throws(TokenError) {
         guard size / 4 * 3 + size % 4 * 3 / 4 <= headerSize else {

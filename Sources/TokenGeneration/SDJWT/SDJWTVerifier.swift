@@ -229,8 +229,7 @@ extension SDJWTVerifier.Processed {
         _ jwsLimits: JWSLimits,
         _ limits: SDJWTLimits
     ) throws(TokenError) {
-        let json = JSONLimits(size: payload.count, depth: jwsLimits.depth, members: jwsLimits.memberCount)
-        let payload = try JSONToken.object(in: payload, json, "payload")
+        let payload = try jwsLimits.claims(in: payload)
         hash = try NamedHash(in: payload)
         var processor = try DisclosureProcessor(token.disclosures, hash: hash, limits: limits)
         claims = try processor.process(payload)

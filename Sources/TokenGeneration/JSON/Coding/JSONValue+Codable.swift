@@ -6,13 +6,9 @@ extension JSONValue: Codable {
     /// do neither.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: JSONPathKey.self) {
-            var object = JSONObject()
-            for key in container.allKeys { object[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
-            self = .object(object)
-        } else if var container = try? decoder.unkeyedContainer() {
-            var array: [JSONValue] = []
-            while !container.isAtEnd { array.append(try container.decode(JSONValue.self)) }
-            self = .array(array)
+            self = .object(try JSONObject(from: container))
+        } else if (try? decoder.unkeyedContainer()) != nil {
+            self = .array(try [JSONValue](from: decoder))
         } else {
             self = try JSONValue(from: decoder.singleValueContainer())
         }
@@ -39,32 +35,24 @@ extension JSONValue: Codable {
     /// Encodes the value.
     public func encode(to encoder: any Encoder) throws {
         switch self {
-        case .object(let object):
-            try object.encode(to: encoder)
-        case .array(let array):
-            var container = encoder.unkeyedContainer()
-            for element in array { try container.encode(element) }
+        case .object(let object): try object.encode(to: encoder)
+        case .array(let array): try array.encode(to: encoder)
         case .null:
             var container = encoder.singleValueContainer()
             try container.encodeNil()
-        case .bool(let bool):
-            var container = encoder.singleValueContainer()
-            try container.encode(bool)
-        case .string(let string):
-            var container = encoder.singleValueContainer()
-            try container.encode(string)
+        case .bool(let bool): try bool.encode(to: encoder)
+        case .string(let string): try string.encode(to: encoder)
         case .number(let number):
-            var container = encoder.singleValueContainer()
             if let integer = Int64(number.literal) {
-                try container.encode(integer)
+                try integer.encode(to: encoder)
             } else if let integer = UInt64(number.literal) {
-                try container.encode(integer)
+                try integer.encode(to: encoder)
             } else if let double = number.double {
-                try container.encode(double)
+                try double.encode(to: encoder)
             } else {
                 throw EncodingError.invalidValue(
                     number.literal,
-                    .init(codingPath: container.codingPath, debugDescription: "The number is too large.")
+                    .init(codingPath: encoder.codingPath, debugDescription: "The number is too large.")
                 )
             }
         }
@@ -74,7 +62,10 @@ extension JSONValue: Codable {
 extension JSONObject: Codable {
     /// Decodes an object.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: JSONPathKey.self)
+        try self.init(from: decoder.container(keyedBy: JSONPathKey.self))
+    }
+
+    fileprivate init(from container: KeyedDecodingContainer<JSONPathKey>) throws {
         self.init()
         for key in container.allKeys { self[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
     }
