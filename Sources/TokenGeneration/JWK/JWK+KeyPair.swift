@@ -3,8 +3,6 @@ internal import OpenSSLCrypto
 extension JWK {
     /// Reads and checks the members of a public key, and ignores private members.
     ///
-    /// - Parameter maximumRSAKeySize: The maximum RSA modulus size in bits.
-    /// - Returns: The key.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
     ///   `tooLarge`.
     func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
@@ -39,7 +37,6 @@ extension JWK {
 
     /// Reads and checks the members of a key pair.
     ///
-    /// - Returns: The key pair.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
     ///   `unsupportedKey` or `tooLarge`.
     func keyPair() throws(TokenError) -> PrivateKey {
@@ -153,6 +150,6 @@ extension PrivateKey {
 extension JSONValue {
     /// Returns the base64url text of a secret.
     static func base64URL(_ bytes: SecretBytes) -> JSONValue {
-        .string(bytes.withBytes { Base64URL.encode($0) })
+        .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
     }
 }

@@ -14,7 +14,7 @@ internal import OpenSSLCrypto
 ///
 /// The service doesn't accept a key for another algorithm. A ``SigningKey`` is a signing service
 /// for its own algorithm.
-public struct ES256SigningService: SigningService {
+public struct ES256SigningService: SigningService, LocalSigningService {
     package let key: SigningKey
 
     /// Creates a service that signs with a key.
@@ -54,5 +54,3 @@ public struct ES256SigningService: SigningService {
         try key.sign(data: data)
     }
 }
-
-extension ES256SigningService: LocalSigningService {}

@@ -48,9 +48,7 @@ extension RemoteSigningService {
     public var messageForm: RemoteMessageForm { .signingInput }
     /// The default public key, `nil`: signatures aren't verified.
     public var verificationKey: VerificationKey? { nil }
-}
 
-extension RemoteSigningService {
     /// Signs claims as a JWT.
     ///
     /// ```swift
