@@ -94,10 +94,8 @@ struct AlgorithmDescription: Sendable {
 
     /// Hashes bytes with the hash function of the algorithm's signatures.
     ///
-    /// - Parameters:
-    ///   - bytes: The bytes.
-    ///   - curve: The key's curve, if it's an Edwards curve. The name `EdDSA` doesn't determine it.
-    /// - Returns: The hash, or `nil` if the curve is needed but missing.
+    /// The result is `nil` if the curve is needed but missing. `EdDSA` doesn't determine it.
+    ///
     /// - Throws: ``CryptoError`` if OpenSSL doesn't support the hash function.
     func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
         switch scheme {

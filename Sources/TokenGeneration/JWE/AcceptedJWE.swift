@@ -76,10 +76,8 @@ struct AcceptedJWE: Sendable {
 
     /// Decrypts the content, in place.
     ///
-    /// - Parameters:
-    ///   - keyID: The ID of the key.
-    ///   - contentKey: A closure that returns the content key or a random one, never a reason.
-    /// - Returns: The content and the headers.
+    /// The closure returns the content key or a random one, never a reason.
+    ///
     /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
     consuming func decrypted(
         keyID: String?,

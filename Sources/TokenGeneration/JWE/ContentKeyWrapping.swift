@@ -15,14 +15,10 @@ extension EncryptionKey {
         if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
     }
 
-    /// Encrypts a content key for the recipient, or determines it.
+    /// Encrypts a content key for the recipient, unless the algorithm determines another one.
     ///
-    /// - Parameters:
-    ///   - contentKey: The content key. It's ignored if the algorithm determines another one.
-    ///   - encryption: The content encryption.
-    ///   - partyU: The information about the sender in a key agreement.
-    ///   - partyV: The information about the recipient in a key agreement.
-    /// - Returns: The content key and the parts for the recipient.
+    /// A key agreement uses the information about the sender (`partyU`) and recipient (`partyV`).
+    ///
     /// - Throws: ``CryptoError`` if OpenSSL fails or the recipient's key is unsuitable.
     func wrap(
         _ contentKey: SecretBytes,

@@ -61,9 +61,6 @@ struct RecipientSelection: Sendable {
     /// pair, those match in which the recipient or the key has no key ID. A single key always
     /// matches a single recipient with its algorithm.
     ///
-    /// - Parameters:
-    ///   - headers: The recipients' headers, with their indexes.
-    ///   - keys: The keys.
     /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unknownKey` or `ambiguousKey`.
     init(_ headers: [(index: Int, header: JWEHeader)], _ keys: [RecipientIdentity]) throws(TokenError) {
         var named: [RecipientSelection] = []

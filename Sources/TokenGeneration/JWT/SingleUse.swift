@@ -43,13 +43,9 @@ package final class SingleUse: Sendable {
 
     /// Reads what identifies a token.
     ///
-    /// - Parameters:
-    ///   - claims: The registered claims.
-    ///   - signer: The thumbprint of the key, or another name of the party that vouches for the
-    ///     token.
-    ///   - limit: The maximum time until `exp`, or `nil` for the default.
-    ///   - leeway: The policy's leeway.
-    ///   - date: The time of the verification.
+    /// The signer is the thumbprint of the key, or another name of the party that vouches for the
+    /// token. The limit is the maximum time until `exp`, or `nil` for the default.
+    ///
     /// - Throws: ``TokenError`` with the code `missingClaim`, `malformedClaim` or
     ///   `lifetimeTooLong`.
     package func read(
@@ -90,7 +86,6 @@ package final class SingleUse: Sendable {
 
     /// Remembers the token that the policy has accepted.
     ///
-    /// - Parameter cache: The store of used tokens.
     /// - Throws: ``TokenError`` with the code `replayed` if the token has been used before, or the
     ///   cache can't rule that out; `replayCacheFailed`, or the cache's own ``TokenError``;
     ///   `CancellationError`.

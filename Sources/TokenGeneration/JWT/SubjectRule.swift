@@ -29,9 +29,8 @@ extension SubjectRule: ExpressibleByStringLiteral {
 }
 
 extension SubjectRule {
-    /// Checks the claim `sub`.
+    /// Checks the claim `sub`, which is `nil` if it's absent.
     ///
-    /// - Parameter found: The claim's value, or `nil` if it's absent.
     /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or
     ///   `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {

@@ -90,13 +90,9 @@ extension SDJWT {
         )
     }
 
-    /// Takes the parts from a JSON serialization
+    /// Takes the parts from a JSON serialization, with one of its signatures for the compact form
     /// ([RFC 9901 §8.1](https://www.rfc-editor.org/rfc/rfc9901#section-8.1)).
     ///
-    /// - Parameters:
-    ///   - token: The JSON serialization.
-    ///   - index: The index of the signature for the compact form.
-    ///   - limits: The limits of disclosures.
     /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedDisclosure`,
     ///   `criticalHeaderUnsupported` or `tooLarge`.
     init(_ token: JSONToken, signature index: Int = 0, limits: SDJWTLimits) throws(TokenError) {

@@ -35,11 +35,9 @@ struct EntraTenants: Sendable {
     /// The GUIDs in lower case, or `nil` for every tenant.
     private let allowed: [String]?
 
-    /// Creates the list of tenants.
+    /// Creates the list of tenants, with `nil` for every tenant.
     ///
-    /// - Parameters:
-    ///   - tenants: The tenants, or `nil` for every tenant. Other texts than GUIDs are ignored.
-    ///   - version: The version of the tokens.
+    /// Other texts than GUIDs are ignored.
     init(_ tenants: [String]?, version: EntraTokenVersion) {
         self.version = version
         allowed = tenants?.map { $0.lowercased() }.filter(Self.isTenant)

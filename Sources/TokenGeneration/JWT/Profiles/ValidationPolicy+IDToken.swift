@@ -226,9 +226,9 @@ extension VerificationKey {
     /// ([OpenID Connect Core 1.0
     /// §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
     ///
-    /// - Parameter text: The value that comes with an ID token.
-    /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't
-    ///   have a known hash.
+    /// It's the value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't have a
+    /// known hash.
+    ///
     /// - Throws: `CryptoError` if OpenSSL doesn't support the hash function.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
