@@ -36,9 +36,7 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func header() throws(TokenError) -> ProtectedHeader {
-        try limits.check(encodedHeaderSize: headerEnd)
-        let json = try decode(0..<headerEnd, "header")
-        return try ProtectedHeader(JSONToken.object(in: json, limits.header, "header"))
+        try ProtectedHeader(limits.protectedHeader(in: bytes.span.extracting(first: headerEnd)))
     }
 
     /// The encoded header, as in the token.

@@ -49,10 +49,13 @@ extension JWSLimits {
         return try JSONToken.object(in: payload, limits, "payload")
     }
 
-    /// Rejects a header by the length of its base64url text, before decoding it.
-    func check(encodedHeaderSize size: Int) throws(TokenError) {
-        guard size / 4 * 3 + size % 4 * 3 / 4 <= headerSize else {
+    /// Parses a protected header in base64url; one that is too long isn't decoded.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    func protectedHeader(in text: Span<UInt8>) throws(TokenError) -> JSONObject {
+        guard text.count / 4 * 3 + text.count % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")
         }
+        return try JSONToken.object(in: Base64URL.decode(text, "header"), header, "header")
     }
 }
