@@ -39,9 +39,7 @@ extension EncryptionKey {
             return WrappedContentKey(
                 contentKey: contentKey,
                 encryptedKey: sealed.ciphertext,
-                parameters: [
-                    "iv": .string(Base64URL.encode(sealed.vector)), "tag": .string(Base64URL.encode(sealed.tag)),
-                ]
+                parameters: ["iv": .base64URL(sealed.vector), "tag": .base64URL(sealed.tag)]
             )
         case (.agreement(let wrapKeySize), .agreement(let publicKey)):
             let ephemeral = try PrivateKey.ephemeral(for: publicKey)
@@ -74,9 +72,7 @@ extension EncryptionKey {
             return WrappedContentKey(
                 contentKey: contentKey,
                 encryptedKey: try AESKeyWrap(key: derivation.key(from: password)).wrap(contentKey),
-                parameters: [
-                    "p2s": .string(Base64URL.encode(derivation.salt)), "p2c": .number(JSONNumber(iterations)),
-                ]
+                parameters: ["p2s": .base64URL(derivation.salt), "p2c": .number(JSONNumber(iterations))]
             )
         default:
             throw CryptoError(.wrongKeyType, "\(algorithm) can't use this key")

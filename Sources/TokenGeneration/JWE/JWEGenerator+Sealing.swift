@@ -54,14 +54,14 @@ struct PreparedJWE: Sendable {
         var object: JSONObject = ["protected": .string(String(decoding: protectedText, as: UTF8.self))]
         if !unprotectedHeader.isEmpty { object["unprotected"] = .object(unprotectedHeader) }
         object["aad"] = additionalText.map(JSONValue.string)
-        object["iv"] = .string(Base64URL.encode(vector))
+        object["iv"] = .base64URL(vector)
         var tag: [UInt8] = []
         let size = Base64URL.encodedSize(cipher.ciphertextSize(plaintext.count))
         let ciphertext = try String(utf8Capacity: size) { output throws(CryptoError) in
             tag = try appendContent(to: &output)
         }
         object["ciphertext"] = .string(ciphertext)
-        object["tag"] = .string(Base64URL.encode(tag))
+        object["tag"] = .base64URL(tag)
         return object
     }
 
@@ -88,9 +88,7 @@ struct PreparedJWE: Sendable {
     private static func members(of recipient: (header: JSONObject, encryptedKey: [UInt8])) -> JSONObject {
         var object: JSONObject = [:]
         if !recipient.header.isEmpty { object["header"] = .object(recipient.header) }
-        if !recipient.encryptedKey.isEmpty {
-            object["encrypted_key"] = .string(Base64URL.encode(recipient.encryptedKey))
-        }
+        if !recipient.encryptedKey.isEmpty { object["encrypted_key"] = .base64URL(recipient.encryptedKey) }
         return object
     }
 }

@@ -98,31 +98,11 @@ extension PublicKey {
     var jwkMembers: JSONObject {
         switch self {
         case .ellipticCurve(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.x)),
-                "y": .string(Base64URL.encode(key.y)),
-            ]
-        case .rsa(let key):
-            [
-                "n": .string(Base64URL.encode(key.modulus)),
-                "e": .string(Base64URL.encode(key.exponent)),
-            ]
-        case .edwards(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.octets)),
-            ]
-        case .montgomery(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.octets)),
-            ]
-        case .mldsa(let key):
-            [
-                "alg": .string(key.parameters.name),
-                "pub": .string(Base64URL.encode(key.octets)),
-            ]
+            ["crv": .string(key.curve.name), "x": .base64URL(key.x), "y": .base64URL(key.y)]
+        case .rsa(let key): ["n": .base64URL(key.modulus), "e": .base64URL(key.exponent)]
+        case .edwards(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .montgomery(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .mldsa(let key): ["alg": .string(key.parameters.name), "pub": .base64URL(key.octets)]
         }
     }
 }
@@ -148,6 +128,9 @@ extension PrivateKey {
 }
 
 extension JSONValue {
+    /// Returns the base64url text of bytes.
+    static func base64URL(_ bytes: [UInt8]) -> JSONValue { .string(Base64URL.encode(bytes)) }
+
     /// Returns the base64url text of a secret.
     static func base64URL(_ bytes: SecretBytes) -> JSONValue {
         .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
