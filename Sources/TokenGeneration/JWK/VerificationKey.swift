@@ -64,13 +64,9 @@ public struct VerificationKey: Sendable {
     /// that extent, use a key pair.
     ///
     /// - Parameters:
-    ///   - secret: The secret's bytes, such as a `Data`, an array, or the `utf8` of a string. It
-    ///     must be at least as long as the algorithm's hash: 32 bytes for HS256, 48 for HS384, 64
-    ///     for HS512. Trailing zeros don't count, because HMAC pads with them.
+    ///   - secret: The secret's bytes, as for ``SigningKey/init(secret:algorithm:)``.
     ///   - algorithm: The algorithm that the key is for.
-    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank,
-    ///   `malformedKey` if it's a PEM text, a certificate, a JWK or another form of a key,
-    ///   `algorithmMismatch` or `unsupportedAlgorithm` for an algorithm other than HMAC.
+    /// - Throws: ``TokenError`` as ``SigningKey/init(secret:algorithm:)`` does.
     public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
         self = try SigningKey(secret: secret, algorithm: algorithm).verificationKey
     }

@@ -105,8 +105,7 @@ extension TokenIssuer {
         _ algorithms: Set<JWSAlgorithm>,
         clientClaim: String
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .exactly(issuer))
-        policy.type = types
+        var policy = ValidationPolicy(issuer: .exactly(issuer), type: types)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
         var profile = TokenIssuer(policy, algorithms: algorithms)
         profile.metadataIssuer = issuer

@@ -15,8 +15,7 @@ extension TokenIssuer {
     ///   `orders@project.iam.gserviceaccount.com`. An empty array rejects every token.
     /// - Returns: The issuer.
     public static func googleServiceAccounts(_ emails: [String]) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .oneOf(IdentityProvider.googleIssuers))
-        policy.type = .absentOrJWT
+        var policy = ValidationPolicy(issuer: .oneOf(IdentityProvider.googleIssuers), type: .absentOrJWT)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "email", "email_verified"]
         policy.checks = [
             .claim("email", isOneOf: emails),

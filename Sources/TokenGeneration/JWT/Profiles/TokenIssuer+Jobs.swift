@@ -84,8 +84,7 @@ extension TokenIssuer {
         identities: [String],
         subjects: [String] = []
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .exactly(issuer))
-        policy.type = .absentOrJWT
+        var policy = ValidationPolicy(issuer: .exactly(issuer), type: .absentOrJWT)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "jti"]
         let subject = claims["sub"] ?? ""
         let isLimited =

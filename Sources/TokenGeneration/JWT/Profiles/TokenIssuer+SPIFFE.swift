@@ -33,8 +33,7 @@ extension TokenIssuer {
         bundleURL: URL? = nil,
         rsaAlgorithm: JWSAlgorithm = .rs256
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .skipIssuerCheck)
-        policy.type = .absentOrOneOf(["JWT", "JOSE"])
+        var policy = ValidationPolicy(issuer: .skipIssuerCheck, type: .absentOrOneOf(["JWT", "JOSE"]))
         policy.requiredClaims = ["sub", "aud", "exp"]
         policy.checks = [
             ClaimsCheck("JWT-SVID") { subject in

@@ -7,9 +7,7 @@ extension ValidationPolicy {
     ///   - audience: The value that `aud` must be or contain.
     /// - Returns: The policy; `typ` must be absent or `JWT`.
     public static func plain(issuer: String, audience: String) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience))
-        policy.type = .absentOrJWT
-        return policy
+        ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience), type: .absentOrJWT)
     }
 
     /// Returns the policy for an OAuth 2 access token of RFC 9068, as a resource server must apply
