@@ -31,7 +31,7 @@ public struct MessageSigner: Sendable {
         Base64URL.encode(try SecureRandom.bytes(count: 24))
     }
 
-    let key: MessageKey
+    let key: AnySigningService
 
     /// Creates a signer with a key in this process, such as a `SigningKey`.
     ///
@@ -67,7 +67,7 @@ public struct MessageSigner: Sendable {
         try self.init(.remote(key), keyID, profile)
     }
 
-    private init(_ key: MessageKey, _ keyID: String?, _ profile: SignatureProfile) throws(HTTPSignatureError) {
+    private init(_ key: AnySigningService, _ keyID: String?, _ profile: SignatureProfile) throws(HTTPSignatureError) {
         self.key = key
         self.profile = profile
         self.keyID =

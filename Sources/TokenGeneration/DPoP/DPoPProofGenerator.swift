@@ -51,7 +51,7 @@ public struct DPoPProofGenerator: Sendable {
         header = EncodedHeader.of(
             try JWTGenerator.header(
                 ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)],
-                signedBy: SignerIdentity(signingService)
+                signedBy: .local(signingService)
             )
         )
         thumbprint = publicKey.thumbprint

@@ -26,7 +26,7 @@ struct JWSPayload: Sendable {
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,
-        signedBy signer: SignerIdentity
+        signedBy signer: AnySigningService
     ) throws(TokenError) -> UnsignedPart {
         let protectedHeader = try protectedHeader(header, unprotectedHeader, of: signer)
         var text: [UInt8] = []
@@ -42,7 +42,7 @@ struct JWSPayload: Sendable {
     private func protectedHeader(
         _ header: JSONObject,
         _ unprotectedHeader: JSONObject,
-        of signer: SignerIdentity
+        of signer: AnySigningService
     ) throws(TokenError) -> JSONObject {
         var header = header
         try signer.writeAlgorithm(into: &header)

@@ -68,7 +68,7 @@ extension RemoteSigningService {
         let content = try JWTGenerator.content(header, claims).get()
         let header = try JWTGenerator.header(
             content.header ?? JWTGenerator.plainHeader,
-            signedBy: SignerIdentity(self)
+            signedBy: .remote(self)
         )
         var input = EncodedHeader.of(header)
         Base64URL.encode(content.payload.bytes.span, into: &input)
