@@ -36,11 +36,12 @@ public struct DecryptionKey: Sendable {
         let details = algorithm.details
         switch details.scheme {
         case .direct:
-            return try DecryptionKey(generated(encryption.cipher.keySize), details, encryption)
+            let secret = try generating(SecureRandom.secret(count: encryption.cipher.keySize))
+            return try DecryptionKey(secret, details, encryption)
         case .keyWrap(let size):
-            return try DecryptionKey(generated(size), details, nil)
+            return try DecryptionKey(generating(SecureRandom.secret(count: size)), details, nil)
         case .gcmKeyWrap(let cipher):
-            return try DecryptionKey(generated(cipher.keySize), details, nil)
+            return try DecryptionKey(generating(SecureRandom.secret(count: cipher.keySize)), details, nil)
         case .agreement:
             let pair: PrivateKey =
                 if let curve = MontgomeryCurve(name: curve.rawValue) {
@@ -170,24 +171,10 @@ public struct DecryptionKey: Sendable {
         self.encryptionKey = encryptionKey
     }
 
-    private static func generated(_ size: Int) throws(TokenError) -> SecretBytes {
-        try generating(SecureRandom.secret(count: size))
-    }
-
     private static func generating<Key>(
         _ makeKey: @autoclosure () throws(CryptoError) -> Key
     ) throws(TokenError) -> Key {
-        do throws(CryptoError) {
-            return try makeKey()
-        } catch {
-            let code: TokenError.Code =
-                switch error.code {
-                case .weakKey: .weakKey
-                case .keyTooLarge: .tooLarge
-                default: .encryptionFailed
-                }
-            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
-        }
+        try TokenError.generating(orFailWith: .encryptionFailed, makeKey)
     }
 }
 

@@ -8,7 +8,7 @@ extension JWK {
     func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
-            let curve = try ellipticCurve()
+            let curve = try supportedCurve(EllipticCurve.init(name:))
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
             return try TokenError.refusingKey(.ellipticCurve(ECPublicKey(curve: curve, x: x, y: y)))
@@ -23,7 +23,7 @@ extension JWK {
                 let octets = try octets(of: "x", count: curve.keySize)
                 return try TokenError.refusingKey(.montgomery(MontgomeryPublicKey(curve: curve, octets: octets)))
             }
-            let curve = try edwardsCurve()
+            let curve = try supportedCurve(EdwardsCurve.init(name:))
             let octets = try octets(of: "x", count: curve.keySize)
             return try TokenError.refusingKey(.edwards(EdwardsPublicKey(curve: curve, octets: octets)))
         case .akp:
@@ -42,7 +42,7 @@ extension JWK {
     func keyPair() throws(TokenError) -> PrivateKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
-            let curve = try ellipticCurve()
+            let curve = try supportedCurve(EllipticCurve.init(name:))
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
             let scalar = try secretOctets(of: "d", count: curve.coordinateSize)
@@ -70,7 +70,7 @@ extension JWK {
                     .montgomery(MontgomeryPrivateKey(curve: curve, seed: seed, expecting: octets))
                 )
             }
-            let curve = try edwardsCurve()
+            let curve = try supportedCurve(EdwardsCurve.init(name:))
             let octets = try octets(of: "x", count: curve.keySize)
             let seed = try secretOctets(of: "d", count: curve.keySize)
             return try TokenError.refusingKey(.edwards(EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets)))

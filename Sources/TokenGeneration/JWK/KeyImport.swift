@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 /// The purpose of a key.
-enum KeyPurpose {
+enum KeyPurpose: CaseIterable {
     case signing, verification, encryption, decryption
 
     /// The value of `use` that allows the purpose.
@@ -88,17 +88,9 @@ extension JWK {
         return (type, [.ec, .okp].contains(type) ? curve : nil)
     }
 
-    /// Returns the curve of an EC key.
-    func ellipticCurve() throws(TokenError) -> EllipticCurve {
-        guard let curve = curve.flatMap(EllipticCurve.init(name:)) else {
-            throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
-        }
-        return curve
-    }
-
-    /// Returns the curve of an OKP key.
-    func edwardsCurve() throws(TokenError) -> EdwardsCurve {
-        guard let curve = curve.flatMap(EdwardsCurve.init(name:)) else {
+    /// Returns the curve of an EC or OKP key, found by its name.
+    func supportedCurve<Curve>(_ find: (String) -> Curve?) throws(TokenError) -> Curve {
+        guard let curve = curve.flatMap(find) else {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
         }
         return curve
@@ -197,18 +189,33 @@ extension JWK {
             let names = purpose.operations.map { "“\($0)”" }.joined(separator: " or ")
             throw TokenError(.keyMismatch, "“key_ops” of the JWK doesn't allow \(names)")
         }
-        let known = purpose.use == "sig" ? ["sign", "verify"] : Self.encryptionOperations
+        let known = KeyPurpose.allCases.filter { $0.use == purpose.use }.flatMap(\.operations)
         guard use == nil || operations.allSatisfy({ operation in known.contains(where: operation.isExactly) }) else {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }
     }
-
-    private static let encryptionOperations = [
-        "encrypt", "decrypt", "wrapKey", "unwrapKey", "deriveKey", "deriveBits",
-    ]
 }
 
 extension TokenError {
+    /// Runs the generation of a key, whose error has a code if the system fails.
+    static func generating<Key>(
+        orFailWith code: Code,
+        _ makeKey: () throws(CryptoError) -> Key
+    ) throws(TokenError) -> Key {
+        do throws(CryptoError) {
+            return try makeKey()
+        } catch {
+            let code: Code =
+                switch error.code {
+                case .weakKey: .weakKey
+                case .keyTooLarge: .tooLarge
+                case .unsupportedAlgorithm: .unsupportedAlgorithm
+                default: code
+                }
+            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
+        }
+    }
+
     /// Runs an import and converts its error to a ``TokenError``.
     static func refusingKey<Key>(
         _ makeKey: @autoclosure () throws(CryptoError) -> Key

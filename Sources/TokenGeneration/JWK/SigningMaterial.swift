@@ -14,30 +14,18 @@ indirect enum SigningMaterial: Sendable {
     ///   `unsupportedAlgorithm` if OpenSSL doesn't offer the algorithm, `signingFailed` if the
     ///   system can't generate a key.
     init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
-        do throws(CryptoError) {
+        self = try TokenError.generating(orFailWith: .signingFailed) { () throws(CryptoError) in
             switch details.scheme {
             case .hmac(let hash):
                 let secret = try SharedSecret(generatedFor: details)
-                self = .hmac(try HMAC(hash, key: secret.bytes), secret)
-            case .ecdsa(let curve, let hash):
-                self = .ec(try .generate(curve), hash)
+                return .hmac(try HMAC(hash, key: secret.bytes), secret)
+            case .ecdsa(let curve, let hash): return .ec(try .generate(curve), hash)
             case .rsa(let padding, let hash):
                 let key = try RSAPrivateKey.generate(bitCount: rsaKeySize)
-                self = .rsa(key, try key.signer(padding, hash: hash))
-            case .edwards(let curve):
-                self = .edwards(try .generate(curve ?? .ed25519))
-            case .mldsa(let parameters):
-                self = .mldsa(try .generate(parameters))
+                return .rsa(key, try key.signer(padding, hash: hash))
+            case .edwards(let curve): return .edwards(try .generate(curve ?? .ed25519))
+            case .mldsa(let parameters): return .mldsa(try .generate(parameters))
             }
-        } catch {
-            let code: TokenError.Code =
-                switch error.code {
-                case .weakKey: .weakKey
-                case .keyTooLarge: .tooLarge
-                case .unsupportedAlgorithm: .unsupportedAlgorithm
-                default: .signingFailed
-                }
-            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
         }
     }
 
