@@ -27,7 +27,7 @@ package final class SingleUse: Sendable {
         let limit = policy.maximumLifetime
         var policy = policy
         policy.checks.append(
-            ClaimsCheck("jti") { [self] subject in
+            ClaimsCheck(throwing: "jti") { [self] subject in
                 try read(
                     subject.registered,
                     signer: subject.key?.thumbprint ?? "",
@@ -35,7 +35,6 @@ package final class SingleUse: Sendable {
                     leeway: subject.leeway,
                     at: subject.date
                 )
-                return true
             }
         )
         return policy

@@ -60,7 +60,7 @@ struct EntraTenants: Sendable {
     /// The check that `tid`, `iss` and the issuer of the signing key are the same tenant
     /// ([issuers](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens#validate-the-issuer)).
     var check: ClaimsCheck {
-        ClaimsCheck("tid") { [version] subject in
+        ClaimsCheck(throwing: "tid") { [version] subject in
             guard let tenant = try subject.claims.stringClaim("tid") else {
                 throw TokenError(.missingClaim, "the claim “tid” is missing, so the tenant is unknown")
             }
@@ -68,7 +68,7 @@ struct EntraTenants: Sendable {
                 throw TokenError(.malformedClaim, "the claim “tid” must be a GUID in lower case")
             }
             try IssuerRule.exactly(version.issuer(of: tenant)).check(subject.registered.issuer)
-            guard let issuer = subject.key?.jwk.members["issuer"] else { return true }
+            guard let issuer = subject.key?.jwk.members["issuer"] else { return }
             // The keys for version 1 state the issuer of version 2, or none.
             guard let issuer = issuer.string,
                 Self.filled(issuer, tenant).isExactly(EntraTokenVersion.v2.issuer(of: tenant))
@@ -76,7 +76,6 @@ struct EntraTenants: Sendable {
             else {
                 throw TokenError(.issuerMismatch, "the key that signed the token is for another tenant")
             }
-            return true
         }
     }
 

@@ -99,11 +99,10 @@ public struct IdentityProvider: Sendable {
         )
         provider.mayLackNonce = true
         provider.policy.checks = [
-            ClaimsCheck("flags") { subject in
+            ClaimsCheck(throwing: "flags") { subject in
                 for name in ["email_verified", "is_private_email", "nonce_supported"] {
                     _ = try subject.claims.flagClaim(name)
                 }
-                return true
             }
         ]
         return provider

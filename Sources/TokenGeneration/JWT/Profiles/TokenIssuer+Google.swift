@@ -19,11 +19,10 @@ extension TokenIssuer {
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "email", "email_verified"]
         policy.checks = [
             .claim("email", isOneOf: emails),
-            ClaimsCheck("email_verified") { subject in
+            ClaimsCheck(throwing: "email_verified") { subject in
                 guard try subject.claims.flagClaim("email_verified") == true else {
                     throw TokenError(.claimMismatch, "the claim “email_verified” isn't true")
                 }
-                return true
             },
         ]
         var profile = TokenIssuer(policy, algorithms: [.rs256])

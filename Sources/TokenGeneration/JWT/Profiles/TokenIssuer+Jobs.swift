@@ -108,7 +108,7 @@ extension ClaimsCheck {
     /// Rejects every token, because the policy would accept the jobs of strangers.
     fileprivate static func rejectingAll(without names: [String]) -> ClaimsCheck {
         let names = names.map { "“\($0)”" }.joined(separator: ", ")
-        return ClaimsCheck("identity") { _ in
+        return ClaimsCheck(throwing: "identity") { _ in
             throw TokenError(
                 .claimMismatch,
                 "the policy would accept jobs of everyone at this issuer; require a value for one of \(names)"

@@ -36,7 +36,7 @@ extension TokenIssuer {
         var policy = ValidationPolicy(issuer: .skipIssuerCheck, type: .absentOrOneOf(["JWT", "JOSE"]))
         policy.requiredClaims = ["sub", "aud", "exp"]
         policy.checks = [
-            ClaimsCheck("JWT-SVID") { subject in
+            ClaimsCheck(throwing: "JWT-SVID") { subject in
                 let names = ["alg", "kid", "typ"]
                 guard subject.header.allSatisfy({ member in names.contains(where: member.name.isExactly) }) else {
                     throw TokenError(.malformedToken, "the header of a JWT-SVID has only “alg”, “kid” and “typ”")
@@ -45,7 +45,6 @@ extension TokenIssuer {
                 guard workload.trustDomain.isExactly(trustDomain) else {
                     throw TokenError(.subjectMismatch, "the claim “sub” is of another SPIFFE trust domain")
                 }
-                return true
             }
         ]
         var profile = TokenIssuer(
