@@ -115,10 +115,10 @@ extension JSONObject {
     }
 
     /// Returns an optional member that must be a string.
-    func string(_ name: String) throws(TokenError) -> String? {
+    func string(_ name: String, _ place: String = "") throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }
         guard let string = value.string else {
-            throw TokenError(.malformedToken, "“\(name)” must be a string, not \(value.kind)")
+            throw TokenError(.malformedToken, "“\(name)”\(place) must be a string, not \(value.kind)")
         }
         return string
     }
