@@ -118,8 +118,8 @@ public struct MessageSigner: Sendable {
         if hasContent, let length, coversLength, message.headers["Content-Length"] == nil {
             fields.set("Content-Length", String(length))
         }
-        if profile.digests(message, hasContent: hasContent) || demands.contains(where: { $0.covers("content-digest") })
-        {
+        let coverage = profile.coverage(of: message, hasContent: hasContent)
+        if coverage.contains(where: \.coversContent) || demands.contains(where: { $0.covers("content-digest") }) {
             let digest = try await body.digestField(in: message.headers, profile.digestAlgorithm)
             fields.set("Content-Digest", digest)
         }
