@@ -54,8 +54,8 @@ public struct VerificationKey: Sendable {
             return
         }
         let jwk = jwk.publicPart
-        let material = try VerificationMaterial(jwk, choice.details, maximumRSAKeySize: maximumRSAKeySize)
-        try self.init(material, choice, from: jwk)
+        let key = try jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize)
+        try self.init(VerificationMaterial(key, choice.details), choice, from: jwk)
     }
 
     /// Creates a key from the secret of an HMAC algorithm.
@@ -97,7 +97,7 @@ public struct VerificationKey: Sendable {
         var members = source?.publicPart.members ?? JSONObject()
         members["kty"] = .string(choice.details.keyType.rawValue)
         if choice.synonyms.isEmpty { members["alg"] = .string(choice.details.algorithm.rawValue) }
-        for member in material.members { members[member.name] = member.value }
+        for member in material.publicKey?.jwkMembers ?? [:] { members[member.name] = member.value }
         let document = try JWK(members)
         var thumbprint = thumbprint
         if thumbprint == nil { thumbprint = try document.thumbprint }
