@@ -54,7 +54,9 @@ struct EncryptedToken: Sendable {
             try self.init(text, dots, limits)
         } catch {
             // With more segments, the ciphertext seems to contain a period.
-            guard Self.periodCount(text) == 4 else { throw Self.otherThing(Array(compact.utf8)) }
+            guard compact.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 else {
+                throw Self.otherThing(Array(compact.utf8))
+            }
             throw error
         }
     }
@@ -92,10 +94,6 @@ struct EncryptedToken: Sendable {
         var last = text.count - 1
         while last > dots[2], text[last] != UInt8(ascii: ".") { last -= 1 }
         return last > dots[2] ? dots + [last] : nil
-    }
-
-    private static func periodCount(_ text: Span<UInt8>) -> Int {
-        text.indices.count { text[$0] == UInt8(ascii: ".") }
     }
 
     /// Reads a general or flattened JSON serialization and ignores unknown members.
