@@ -148,7 +148,7 @@ public struct SDJWTHolder: Sendable {
         var presentation = try presentation(disclosing: paths + [KeyBindingJWT.holderKeyPath])
         let payload: JSONObject = [
             "aud": .string(audience),
-            "iat": JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))),
+            "iat": JSONValue(date: date.wholeSeconds),
             "nonce": .string(nonce),
             "sd_hash": .string(try processed.hash.digest(of: Array(presentation.boundText.utf8))),
         ]

@@ -64,5 +64,6 @@ extension JSONValue {
 }
 
 extension Date {
-    fileprivate var wholeSeconds: Date { Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down)) }
+    /// The time, rounded down to whole seconds, because some verifiers reject fractions.
+    var wholeSeconds: Date { Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down)) }
 }
