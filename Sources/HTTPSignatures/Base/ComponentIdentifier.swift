@@ -100,20 +100,13 @@ extension ComponentIdentifier: ExpressibleByStringLiteral {
 }
 
 extension ComponentIdentifier: Hashable {
-    /// Returns whether two identifiers stand for the same component.
-    ///
-    /// - Parameters:
-    ///   - left: An identifier.
-    ///   - right: Another identifier.
-    /// - Returns: `true` if the names and parameters are equal, in any order.
+    /// Returns whether two identifiers have the same name and, in any order, the same parameters.
     public static func == (left: Self, right: Self) -> Bool {
         left.name.utf8.count == right.name.utf8.count && left.name.utf8.elementsEqual(right.name.utf8)
             && (left.parameters == right.parameters || left.meaning == right.meaning)
     }
 
     /// Hashes the name and the parameters that select a part of the component.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         guard !parameters.isEmpty else { return }

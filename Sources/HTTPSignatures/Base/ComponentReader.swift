@@ -182,22 +182,7 @@ extension TargetURI {
         case "@request-target": return target ?? requestTarget
         case "@path": return path
         case "@query": return "?" + (query ?? "")
-        case "@query-param":
-            let found: String?
-            do { found = try QueryParameters.value(of: component.text(of: "name") ?? "", in: query ?? "") } catch {
-                throw component.invalid(
-                    error is QueryParameters.Repeated
-                        ? "occurs more than once in the query; cover “@query”"
-                        : "has a value that isn't UTF-8; cover “@query”"
-                )
-            }
-            guard let found else {
-                throw HTTPSignatureError(
-                    .missingComponent,
-                    "the query has no parameter for the component \(component.shown)"
-                )
-            }
-            return found
+        case "@query-param": return try QueryParameters.value(of: component, in: query ?? "")
         default: throw component.invalid("isn't a known derived component")
         }
     }

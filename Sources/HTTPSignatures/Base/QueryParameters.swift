@@ -6,28 +6,32 @@ import Networking
 /// The query is parsed as `application/x-www-form-urlencoded`, and names and values are encoded
 /// again ([URL Standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded)).
 enum QueryParameters {
-    /// Returns the encoded value of the only parameter with an encoded name.
+    /// Returns the encoded value of a component that is a parameter.
     ///
-    /// - Returns: The value, or `nil` if the query doesn't have the parameter.
-    /// - Throws: ``Repeated`` if the query has it more than once, ``NotUnicode`` if its value isn't
-    ///   UTF-8.
-    static func value(of name: String, in query: String) throws -> String? {
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent` if the parameter occurs
+    ///   more than once or its value isn't UTF-8, `missingComponent` if it doesn't occur.
+    static func value(of component: ComponentIdentifier, in query: String) throws(HTTPSignatureError) -> String {
+        let name = component.text(of: "name") ?? ""
         var value: [UInt8]?
         for sequence in query.utf8.split(separator: UInt8(ascii: "&")) {
             let end = sequence.firstIndex(of: UInt8(ascii: "=")) ?? sequence.endIndex
             let found = encoded(FormURLEncoded.decodeLeniently(sequence[..<end]))
             guard found.utf8.elementsEqual(name.utf8) else { continue }
-            guard value == nil else { throw Repeated() }
+            guard value == nil else { throw component.invalid("occurs more than once in the query; cover “@query”") }
             value = FormURLEncoded.decodeLeniently(sequence[end...].dropFirst())
         }
-        guard let value else { return nil }
+        guard let value else {
+            throw HTTPSignatureError(
+                .missingComponent,
+                "the query has no parameter for the component \(component.shown)"
+            )
+        }
         // The standard would replace invalid bytes, so that different values look the same.
-        guard String(validating: value, as: UTF8.self) != nil else { throw NotUnicode() }
+        guard String(validating: value, as: UTF8.self) != nil else {
+            throw component.invalid("has a value that isn't UTF-8; cover “@query”")
+        }
         return encoded(value)
     }
-
-    struct Repeated: Error {}
-    struct NotUnicode: Error {}
 
     /// Encodes all bytes except letters, digits and `*-._`.
     static func encoded(_ octets: [UInt8]) -> String {

@@ -40,11 +40,6 @@ extension SignatureProfile {
         return covered
     }
 
-    /// Returns whether a signer covers the digest of the content.
-    func digests(_ message: HTTPMessage, hasContent: Bool) -> Bool {
-        coverage(of: message, hasContent: hasContent).contains(where: \.coversContent)
-    }
-
     /// A Boolean value that indicates whether the profile requires anything of every message.
     var requiresComponents: Bool {
         components.contains { component in

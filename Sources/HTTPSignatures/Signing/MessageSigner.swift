@@ -31,7 +31,7 @@ public struct MessageSigner: Sendable {
         Base64URL.encode(try SecureRandom.bytes(count: 24))
     }
 
-    let key: MessageKey
+    let key: AnySigningService
 
     /// Creates a signer with a key in this process, such as a `SigningKey`.
     ///
@@ -67,7 +67,7 @@ public struct MessageSigner: Sendable {
         try self.init(.remote(key), keyID, profile)
     }
 
-    private init(_ key: MessageKey, _ keyID: String?, _ profile: SignatureProfile) throws(HTTPSignatureError) {
+    private init(_ key: AnySigningService, _ keyID: String?, _ profile: SignatureProfile) throws(HTTPSignatureError) {
         self.key = key
         self.profile = profile
         self.keyID =
@@ -118,8 +118,8 @@ public struct MessageSigner: Sendable {
         if hasContent, let length, coversLength, message.headers["Content-Length"] == nil {
             fields.set("Content-Length", String(length))
         }
-        if profile.digests(message, hasContent: hasContent) || demands.contains(where: { $0.covers("content-digest") })
-        {
+        let coverage = profile.coverage(of: message, hasContent: hasContent)
+        if coverage.contains(where: \.coversContent) || demands.contains(where: { $0.covers("content-digest") }) {
             let digest = try await body.digestField(in: message.headers, profile.digestAlgorithm)
             fields.set("Content-Digest", digest)
         }

@@ -42,22 +42,12 @@ public struct RequestSigner: URLRequestAuthenticator {
     }
 
     /// Does nothing; requests are signed when they are complete.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - context: The context of the operation.
-    /// - Returns: The same request.
     public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async -> URLRequest {
         request
     }
 
-    /// Signs a request on the wire.
+    /// Signs a request on the wire, unless it goes to another origin.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - redirects: The redirects that led to the request.
-    ///   - context: The context of the operation.
-    /// - Returns: The request with its signature, or unchanged if it goes to another origin.
     /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does, and with
     ///   the code `invalidProfile` if the origins are misconfigured.
     public func completeRequest(
@@ -75,13 +65,6 @@ public struct RequestSigner: URLRequestAuthenticator {
     }
 
     /// Asks for another attempt after a 401 with an acceptable `Accept-Signature`, once.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - response: The response.
-    ///   - error: The error that the attempt failed with.
-    ///   - context: The context of the operation.
-    /// - Returns: `retry` if the signature that the server asks for may help, otherwise `none`.
     public func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,

@@ -42,11 +42,6 @@ public struct ResponseVerifier: RequestInterceptor {
 
     /// Asks for content without a content coding.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - redirects: The redirects that led to the request.
-    ///   - context: The context of the operation.
-    /// - Returns: The request.
     /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the origins are
     ///   misconfigured.
     public func completeRequest(
@@ -60,13 +55,8 @@ public struct ResponseVerifier: RequestInterceptor {
         return request
     }
 
-    /// Verifies a response.
+    /// Verifies a response, whose streamed body then throws at its end if its digest is wrong.
     ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - request: The request as it was sent.
-    ///   - context: The context of the operation.
-    /// - Returns: The response, whose streamed body throws at its end if its digest is wrong.
     /// - Throws: ``HTTPSignatureError`` as `MessageVerifier.verify(_:body:)` does, and with the
     ///   codes `contentDecoded` and `invalidProfile`.
     public func receiveResponse(

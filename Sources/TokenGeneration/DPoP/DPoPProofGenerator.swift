@@ -51,7 +51,7 @@ public struct DPoPProofGenerator: Sendable {
         header = EncodedHeader.of(
             try JWTGenerator.header(
                 ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)],
-                signedBy: SignerIdentity(signingService)
+                signedBy: .local(signingService)
             )
         )
         thumbprint = publicKey.thumbprint
@@ -87,7 +87,7 @@ public struct DPoPProofGenerator: Sendable {
         claims += [
             ("htm", .string(method)),
             ("htu", .string(target)),
-            ("iat", JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down)))),
+            ("iat", JSONValue(date: date.wholeSeconds)),
             ("jti", .string(try RegisteredClaims.randomJWTID())),
         ]
         if let nonce { claims.append(("nonce", .string(nonce))) }

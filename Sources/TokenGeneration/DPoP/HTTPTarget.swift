@@ -230,11 +230,6 @@ extension UInt8 {
     }
 
     fileprivate var isPlainHostByte: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
+        isUnreserved && self == lowercased && self != UInt8(ascii: "_") && self != UInt8(ascii: "~")
     }
 }

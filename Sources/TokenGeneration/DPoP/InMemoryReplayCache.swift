@@ -68,13 +68,6 @@ public final class InMemoryReplayCache: ReplayCache {
 
     /// Remembers an identifier if it is certainly new.
     ///
-    /// - Parameters:
-    ///   - identifier: The identifier of the token.
-    ///   - thumbprint: The thumbprint of the key that signed the token.
-    ///   - expiration: The time until which the cache must remember the identifier.
-    ///   - now: The current time.
-    /// - Returns: `true` if the identifier is new; `false` if the cache knows it or may have
-    ///   forgotten it.
     /// - Throws: ``TokenError`` with the code `replayCacheFull` if the cache is full or the key has
     ///   used up its quota.
     public func remember(

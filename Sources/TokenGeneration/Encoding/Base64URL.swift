@@ -11,11 +11,6 @@ internal import OpenSSLCrypto
 /// The running time doesn't depend on the bytes, which can be a secret key's.
 package enum Base64URL {
     /// Encodes bytes.
-    package static func encode(_ bytes: RawSpan) -> String {
-        encode(Span<UInt8>(_bytes: bytes))
-    }
-
-    /// Encodes bytes.
     package static func encode(_ bytes: [UInt8]) -> String {
         encode(bytes.span)
     }
@@ -48,15 +43,8 @@ package enum Base64URL {
 
     /// Encodes bytes that a closure appends, and appends the text to a buffer with enough room.
     ///
-    /// The closure writes to the end of the text's room, and each part of the text replaces only
-    /// bytes that have been encoded. This avoids a second buffer.
-    ///
-    /// - Parameters:
-    ///   - count: The number of bytes.
-    ///   - output: The buffer.
-    ///   - body: A closure that appends the bytes, exactly `count`.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// The closure appends exactly `count` bytes to the end of the text's room, and each part of
+    /// the text replaces only bytes that have been encoded. This avoids a second buffer.
     static func encode<Result, Failure: Error>(
         count: Int,
         into output: inout OutputSpan<UInt8>,
@@ -88,14 +76,6 @@ package enum Base64URL {
     ///   the text.
     package static func decode(_ text: String) throws(TokenError) -> [UInt8] {
         try decode(text.utf8.span)
-    }
-
-    /// Decodes text that is given as ASCII bytes.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
-    ///   the text.
-    package static func decode(_ text: RawSpan) throws(TokenError) -> [UInt8] {
-        try decode(Span<UInt8>(_bytes: text))
     }
 
     /// Decodes text that is given as ASCII bytes.

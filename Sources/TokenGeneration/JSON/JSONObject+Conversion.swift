@@ -5,11 +5,7 @@ extension JSONObject {
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`. The message has the value's
     ///   path, starting with `path`.
-    init(converting dictionary: [String: Any], path: String) throws(TokenError) {
-        try self.init(converting: dictionary, path: path, depth: 1)
-    }
-
-    fileprivate init(converting dictionary: [String: Any], path: String, depth: Int) throws(TokenError) {
+    init(converting dictionary: [String: Any], path: String, depth: Int = 1) throws(TokenError) {
         try JSONValue.checkDepth(depth, path)
         self.init()
         for (name, value) in dictionary {

@@ -156,13 +156,7 @@ extension JSONObject: RandomAccessCollection {
 }
 
 extension JSONObject: Hashable {
-    /// Returns a Boolean value that indicates whether two objects have the same members, in any
-    /// order.
-    ///
-    /// - Parameters:
-    ///   - left: An object to compare.
-    ///   - right: Another object to compare.
-    /// - Returns: `true` if the objects are equal.
+    /// Returns whether two objects have the same members, in any order.
     public static func == (left: Self, right: Self) -> Bool {
         guard left.count == right.count else { return false }
         let index = JSONMemberIndex(right)
@@ -172,8 +166,6 @@ extension JSONObject: Hashable {
     }
 
     /// Hashes the members, independently of their order.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(
             members.reduce(0) { hash, member in

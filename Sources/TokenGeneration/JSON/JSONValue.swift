@@ -23,12 +23,7 @@ public enum JSONValue: Sendable, Hashable {
     /// An object.
     case object(JSONObject)
 
-    /// Returns a Boolean value that indicates whether two JSON values are equal.
-    ///
-    /// - Parameters:
-    ///   - left: A value to compare.
-    ///   - right: Another value to compare.
-    /// - Returns: `true` if the values are equal. The order of an object's members doesn't count.
+    /// Returns whether two JSON values are equal, regardless of the order of members in an object.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -42,8 +37,6 @@ public enum JSONValue: Sendable, Hashable {
     }
 
     /// Hashes the value.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(kind)
         switch self {

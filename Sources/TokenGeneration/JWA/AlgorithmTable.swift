@@ -7,102 +7,78 @@ struct AlgorithmDescription: Sendable {
     /// The signature scheme of an algorithm.
     enum Scheme: Sendable {
         case hmac(HashFunction)
-        case ecdsa(HashFunction)
+        case ecdsa(EllipticCurve, HashFunction)
+        /// RSA; the salt of PSS is as long as the hash
+        /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
         case rsa(RSASignaturePadding, HashFunction)
-        case edwards
+        /// EdDSA on a curve, or on that of the key.
+        case edwards(EdwardsCurve?)
         case mldsa(MLDSAParameters)
     }
 
     let algorithm: JWSAlgorithm
-    let keyType: KeyType
-    /// The allowed values of a key's `crv`, or of `alg` for the type `AKP`, or an empty array if
-    /// the key type has no curve.
-    let curves: [String]
     let scheme: Scheme
-    /// The minimum key size in bits, as defined for the key type.
-    let minimumKeySize: Int
-    /// The length of every signature in bytes, or `nil` if it depends on the key.
-    let signatureSize: Int?
-
-    private static func hmac(_ algorithm: JWSAlgorithm, _ hash: HashFunction) -> Self {
-        Self(
-            algorithm: algorithm,
-            keyType: .oct,
-            curves: [],
-            scheme: .hmac(hash),
-            minimumKeySize: hash.digestSize * 8,
-            signatureSize: hash.digestSize
-        )
-    }
-
-    private static func ecdsa(_ algorithm: JWSAlgorithm, _ curve: EllipticCurve, _ hash: HashFunction) -> Self {
-        Self(
-            algorithm: algorithm,
-            keyType: .ec,
-            curves: [curve.name],
-            scheme: .ecdsa(hash),
-            minimumKeySize: 256,
-            signatureSize: 2 * curve.coordinateSize
-        )
-    }
-
-    /// Creates a row for RSA; the salt of PSS is as long as the hash
-    /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
-    private static func rsa(_ algorithm: JWSAlgorithm, _ padding: RSASignaturePadding, _ hash: HashFunction) -> Self {
-        Self(
-            algorithm: algorithm,
-            keyType: .rsa,
-            curves: [],
-            scheme: .rsa(padding, hash),
-            minimumKeySize: 2048,
-            signatureSize: nil
-        )
-    }
-
-    private static func edwards(_ algorithm: JWSAlgorithm, _ curves: EdwardsCurve...) -> Self {
-        Self(
-            algorithm: algorithm,
-            keyType: .okp,
-            curves: curves.map(\.name),
-            scheme: .edwards,
-            minimumKeySize: 256,
-            signatureSize: curves.count == 1 ? curves[0].signatureSize : nil
-        )
-    }
-
-    private static func mldsa(_ algorithm: JWSAlgorithm, _ parameters: MLDSAParameters) -> Self {
-        Self(
-            algorithm: algorithm,
-            keyType: .akp,
-            curves: [parameters.name],
-            scheme: .mldsa(parameters),
-            minimumKeySize: parameters.keySize * 8,
-            signatureSize: parameters.signatureSize
-        )
-    }
 
     /// The rows, in display order.
     static let table: [AlgorithmDescription] = [
-        .hmac(.hs256, .sha256),
-        .hmac(.hs384, .sha384),
-        .hmac(.hs512, .sha512),
-        .rsa(.rs256, .pkcs1v15, .sha256),
-        .rsa(.rs384, .pkcs1v15, .sha384),
-        .rsa(.rs512, .pkcs1v15, .sha512),
-        .rsa(.ps256, .pss, .sha256),
-        .rsa(.ps384, .pss, .sha384),
-        .rsa(.ps512, .pss, .sha512),
-        .ecdsa(.es256, .p256, .sha256),
-        .ecdsa(.es384, .p384, .sha384),
-        .ecdsa(.es512, .p521, .sha512),
-        .ecdsa(.es256k, .secp256k1, .sha256),
-        .edwards(.ed25519, .ed25519),
-        .edwards(.ed448, .ed448),
-        .edwards(.edDSA, .ed25519, .ed448),
-        .mldsa(.mldsa44, .mldsa44),
-        .mldsa(.mldsa65, .mldsa65),
-        .mldsa(.mldsa87, .mldsa87),
+        Self(algorithm: .hs256, scheme: .hmac(.sha256)),
+        Self(algorithm: .hs384, scheme: .hmac(.sha384)),
+        Self(algorithm: .hs512, scheme: .hmac(.sha512)),
+        Self(algorithm: .rs256, scheme: .rsa(.pkcs1v15, .sha256)),
+        Self(algorithm: .rs384, scheme: .rsa(.pkcs1v15, .sha384)),
+        Self(algorithm: .rs512, scheme: .rsa(.pkcs1v15, .sha512)),
+        Self(algorithm: .ps256, scheme: .rsa(.pss, .sha256)),
+        Self(algorithm: .ps384, scheme: .rsa(.pss, .sha384)),
+        Self(algorithm: .ps512, scheme: .rsa(.pss, .sha512)),
+        Self(algorithm: .es256, scheme: .ecdsa(.p256, .sha256)),
+        Self(algorithm: .es384, scheme: .ecdsa(.p384, .sha384)),
+        Self(algorithm: .es512, scheme: .ecdsa(.p521, .sha512)),
+        Self(algorithm: .es256k, scheme: .ecdsa(.secp256k1, .sha256)),
+        Self(algorithm: .ed25519, scheme: .edwards(.ed25519)),
+        Self(algorithm: .ed448, scheme: .edwards(.ed448)),
+        Self(algorithm: .edDSA, scheme: .edwards(nil)),
+        Self(algorithm: .mldsa44, scheme: .mldsa(.mldsa44)),
+        Self(algorithm: .mldsa65, scheme: .mldsa(.mldsa65)),
+        Self(algorithm: .mldsa87, scheme: .mldsa(.mldsa87)),
     ]
+
+    var keyType: KeyType {
+        switch scheme {
+        case .hmac: .oct
+        case .ecdsa: .ec
+        case .rsa: .rsa
+        case .edwards: .okp
+        case .mldsa: .akp
+        }
+    }
+
+    /// The allowed values of a key's `crv`, or of `alg` for the type `AKP`, or an empty array if
+    /// the key type has no curve.
+    private var curves: [String] {
+        switch scheme {
+        case .hmac, .rsa: []
+        case .ecdsa(let curve, _): [curve.name]
+        case .edwards(let curve?): [curve.name]
+        case .edwards(nil): EdwardsCurve.all.map(\.name)
+        case .mldsa(let parameters): [parameters.name]
+        }
+    }
+
+    /// The minimum size of a secret in bytes, that of the hash; 0 for key pairs.
+    var minimumSecretSize: Int {
+        if case .hmac(let hash) = scheme { hash.digestSize } else { 0 }
+    }
+
+    /// The length of every signature in bytes, or `nil` if it depends on the key.
+    var signatureSize: Int? {
+        switch scheme {
+        case .hmac(let hash): hash.digestSize
+        case .ecdsa(let curve, _): 2 * curve.coordinateSize
+        case .rsa: nil
+        case .edwards(let curve): curve?.signatureSize
+        case .mldsa(let parameters): parameters.signatureSize
+        }
+    }
 
     /// A Boolean value that indicates whether the name alone determines the operation.
     ///
@@ -118,14 +94,12 @@ struct AlgorithmDescription: Sendable {
 
     /// Hashes bytes with the hash function of the algorithm's signatures.
     ///
-    /// - Parameters:
-    ///   - bytes: The bytes.
-    ///   - curve: The key's curve, if it's an Edwards curve. The name `EdDSA` doesn't determine it.
-    /// - Returns: The hash, or `nil` if the curve is needed but missing.
+    /// The result is `nil` if the curve is needed but missing. `EdDSA` doesn't determine it.
+    ///
     /// - Throws: ``CryptoError`` if OpenSSL doesn't support the hash function.
     func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
         switch scheme {
-        case .hmac(let hash), .ecdsa(let hash), .rsa(_, let hash): try hash.hash(bytes)
+        case .hmac(let hash), .ecdsa(_, let hash), .rsa(_, let hash): try hash.hash(bytes)
         case .edwards: try curve?.hash(bytes)
         // OpenID Connect doesn't define the hash yet.
         case .mldsa: nil

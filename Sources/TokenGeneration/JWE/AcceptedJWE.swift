@@ -18,8 +18,7 @@ struct AcceptedJWE: Sendable {
     /// - Throws: ``TokenError`` as ``JWEDecrypter/decrypt(compact:)`` does, except for
     ///   `decryptionFailed`.
     init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
-        var headers: [(index: Int, header: JWEHeader)] = []
-        var checked: [(details: JWEAlgorithmDescription, encryption: JWEEncryption)] = []
+        var accepted: [(recipient: Int, header: JWEHeader, JWEAlgorithmDescription, JWEEncryption)] = []
         var refusal: TokenError?
         var statedEncryption: String?
         for (index, recipient) in token.recipients.enumerated() {
@@ -37,21 +36,17 @@ struct AcceptedJWE: Sendable {
                 )
             }
             do throws(TokenError) {
-                checked.append(try policy.check(header))
-                headers.append((index, header))
+                let (details, encryption) = try policy.check(header)
+                accepted.append((index, header, details, encryption))
             } catch {
                 // Other recipients may use algorithms that this policy doesn't allow.
                 guard [.unsupportedAlgorithm, .algorithmMismatch].contains(error.code) else { throw error }
                 refusal = refusal ?? error
             }
         }
-        if headers.isEmpty, let refusal { throw refusal }
-        let selection = try RecipientSelection(headers, keys)
-        guard let place = headers.firstIndex(where: { $0.index == selection.recipient }) else {
-            throw TokenError(.unknownKey, "no key matches a recipient")
-        }
-        let header = headers[place].header
-        let (details, encryption) = checked[place]
+        if accepted.isEmpty, let refusal { throw refusal }
+        let selection = try RecipientSelection(accepted.map(\.header), keys)
+        let (recipient, header, details, encryption) = accepted[selection.header]
         let cipher = encryption.cipher
         guard token.vector.count == cipher.vectorSize, token.tag.count == cipher.tagSize else {
             throw TokenError(
@@ -62,13 +57,13 @@ struct AcceptedJWE: Sendable {
         }
         self.encryption = encryption
         keyIndex = selection.key
-        recipientIndex = selection.recipient
+        recipientIndex = recipient
         algorithm = details.algorithm
         management = try KeyManagement(
             details,
             encryption,
             header,
-            encryptedKey: token.recipients[selection.recipient].encryptedKey,
+            encryptedKey: token.recipients[recipient].encryptedKey,
             policy
         )
         self.token = token
@@ -76,10 +71,8 @@ struct AcceptedJWE: Sendable {
 
     /// Decrypts the content, in place.
     ///
-    /// - Parameters:
-    ///   - keyID: The ID of the key.
-    ///   - contentKey: A closure that returns the content key or a random one, never a reason.
-    /// - Returns: The content and the headers.
+    /// The closure returns the content key or a random one, never a reason.
+    ///
     /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
     consuming func decrypted(
         keyID: String?,

@@ -15,14 +15,10 @@ extension EncryptionKey {
         if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
     }
 
-    /// Encrypts a content key for the recipient, or determines it.
+    /// Encrypts a content key for the recipient, unless the algorithm determines another one.
     ///
-    /// - Parameters:
-    ///   - contentKey: The content key. It's ignored if the algorithm determines another one.
-    ///   - encryption: The content encryption.
-    ///   - partyU: The information about the sender in a key agreement.
-    ///   - partyV: The information about the recipient in a key agreement.
-    /// - Returns: The content key and the parts for the recipient.
+    /// A key agreement uses the information about the sender (`partyU`) and recipient (`partyV`).
+    ///
     /// - Throws: ``CryptoError`` if OpenSSL fails or the recipient's key is unsuitable.
     func wrap(
         _ contentKey: SecretBytes,
@@ -43,9 +39,7 @@ extension EncryptionKey {
             return WrappedContentKey(
                 contentKey: contentKey,
                 encryptedKey: sealed.ciphertext,
-                parameters: [
-                    "iv": .string(Base64URL.encode(sealed.vector)), "tag": .string(Base64URL.encode(sealed.tag)),
-                ]
+                parameters: ["iv": .base64URL(sealed.vector), "tag": .base64URL(sealed.tag)]
             )
         case (.agreement(let wrapKeySize), .agreement(let publicKey)):
             let ephemeral = try PrivateKey.ephemeral(for: publicKey)
@@ -78,9 +72,7 @@ extension EncryptionKey {
             return WrappedContentKey(
                 contentKey: contentKey,
                 encryptedKey: try AESKeyWrap(key: derivation.key(from: password)).wrap(contentKey),
-                parameters: [
-                    "p2s": .string(Base64URL.encode(derivation.salt)), "p2c": .number(JSONNumber(iterations)),
-                ]
+                parameters: ["p2s": .base64URL(derivation.salt), "p2c": .number(JSONNumber(iterations))]
             )
         default:
             throw CryptoError(.wrongKeyType, "\(algorithm) can't use this key")

@@ -54,13 +54,7 @@ public struct DecryptedJWE: Sendable {
                 "“cty” of the header is \(TokenError.shown(content)), so the content isn't a claims set"
             )
         }
-        let bytes = Array(plaintext)
-        let limits = policy.limits
-        let claims = try JSONToken.object(
-            in: bytes,
-            JSONLimits(size: limits.size, depth: limits.depth, members: limits.memberCount),
-            "content"
-        )
+        let claims = try JSONToken.object(in: Array(plaintext), policy.limits.document, "content")
         let header = try ProtectedHeader(header, algorithm: algorithm.rawValue)
         _ = try policy.check(header, claims, signedBy: nil, at: policy.currentDate())
         return claims

@@ -54,7 +54,9 @@ struct EncryptedToken: Sendable {
             try self.init(text, dots, limits)
         } catch {
             // With more segments, the ciphertext seems to contain a period.
-            guard Self.periodCount(text) == 4 else { throw Self.otherThing(Array(compact.utf8)) }
+            guard compact.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 else {
+                throw Self.otherThing(Array(compact.utf8))
+            }
             throw error
         }
     }
@@ -66,7 +68,7 @@ struct EncryptedToken: Sendable {
         _ limits: JWELimits
     ) throws(TokenError) {
         protectedText = (0..<dots[0]).map { text[$0] }
-        protectedHeader = try Self.protectedHeader(protectedText, limits)
+        protectedHeader = try limits.header.protectedHeader(in: protectedText.span)
         sharedHeader = [:]
         additionalData = nil
         let encryptedKey = text.extracting(dots[0] + 1..<dots[1])
@@ -94,10 +96,6 @@ struct EncryptedToken: Sendable {
         return last > dots[2] ? dots + [last] : nil
     }
 
-    private static func periodCount(_ text: Span<UInt8>) -> Int {
-        text.indices.count { text[$0] == UInt8(ascii: ".") }
-    }
-
     /// Reads a general or flattened JSON serialization and ignores unknown members.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
@@ -113,7 +111,7 @@ struct EncryptedToken: Sendable {
             throw TokenError(.malformedToken, "“protected” is empty; omit it if the JWE has no protected header")
         }
         protectedText = Array((protected ?? "").utf8)
-        protectedHeader = protected == nil ? [:] : try Self.protectedHeader(protectedText, limits)
+        protectedHeader = protected == nil ? [:] : try limits.header.protectedHeader(in: protectedText.span)
         sharedHeader = try members.header("unprotected")
         recipients = try Self.recipients(in: members, limits)
         if let text = try members.string("aad") {
@@ -130,36 +128,17 @@ struct EncryptedToken: Sendable {
         in members: JSONObject,
         _ limits: JWELimits
     ) throws(TokenError) -> [Recipient] {
-        guard let value = members["recipients"] else { return [try Recipient(members)] }
-        for name in ["encrypted_key", "header"] where members[name] != nil {
-            throw TokenError(
-                .malformedToken,
-                "the JSON has both “recipients” and “\(name)”; use either the general or the flattened form"
-            )
-        }
-        guard let elements = value.array, !elements.isEmpty else {
-            throw TokenError(.malformedToken, "“recipients” must be a non-empty array")
-        }
-        guard elements.count <= limits.recipientCount else {
-            throw TokenError(.tooLarge, "\(elements.count) recipients exceed the limit of \(limits.recipientCount)")
-        }
+        guard members["recipients"] != nil else { return [try Recipient(members)] }
+        let entries = try members.entries("recipient", insteadOf: ["encrypted_key", "header"], limits.recipientCount)
         var recipients: [Recipient] = []
-        for (index, element) in elements.enumerated() {
-            guard let object = element.object else {
-                throw TokenError(.malformedToken, "recipient \(index) must be an object, not \(element.kind)")
-            }
+        for (index, entry) in entries.enumerated() {
             do throws(TokenError) {
-                recipients.append(try Recipient(object))
+                recipients.append(try Recipient(entry))
             } catch {
                 throw TokenError(error.code, "in recipient \(index): \(error.message)", cause: error)
             }
         }
         return recipients
-    }
-
-    private static func protectedHeader(_ text: [UInt8], _ limits: JWELimits) throws(TokenError) -> JSONObject {
-        try limits.header.check(encodedHeaderSize: text.count)
-        return try JSONToken.object(in: Base64URL.decode(text.span, "header"), limits.header.header, "header")
     }
 
     fileprivate static func check(encryptedKeyText count: Int) throws(TokenError) {

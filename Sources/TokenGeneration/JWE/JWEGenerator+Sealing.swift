@@ -54,14 +54,14 @@ struct PreparedJWE: Sendable {
         var object: JSONObject = ["protected": .string(String(decoding: protectedText, as: UTF8.self))]
         if !unprotectedHeader.isEmpty { object["unprotected"] = .object(unprotectedHeader) }
         object["aad"] = additionalText.map(JSONValue.string)
-        object["iv"] = .string(Base64URL.encode(vector))
+        object["iv"] = .base64URL(vector)
         var tag: [UInt8] = []
         let size = Base64URL.encodedSize(cipher.ciphertextSize(plaintext.count))
         let ciphertext = try String(utf8Capacity: size) { output throws(CryptoError) in
             tag = try appendContent(to: &output)
         }
         object["ciphertext"] = .string(ciphertext)
-        object["tag"] = .string(Base64URL.encode(tag))
+        object["tag"] = .base64URL(tag)
         return object
     }
 
@@ -88,9 +88,7 @@ struct PreparedJWE: Sendable {
     private static func members(of recipient: (header: JSONObject, encryptedKey: [UInt8])) -> JSONObject {
         var object: JSONObject = [:]
         if !recipient.header.isEmpty { object["header"] = .object(recipient.header) }
-        if !recipient.encryptedKey.isEmpty {
-            object["encrypted_key"] = .string(Base64URL.encode(recipient.encryptedKey))
-        }
+        if !recipient.encryptedKey.isEmpty { object["encrypted_key"] = .base64URL(recipient.encryptedKey) }
         return object
     }
 }
@@ -111,7 +109,7 @@ extension JWEGenerator {
         try checkHeaders()
         let encryption = try contentEncryption()
         var protectedHeader = header
-        try Self.write("enc", encryption.rawValue, into: &protectedHeader)
+        try protectedHeader.state("enc", encryption.rawValue, by: "the encryption")
         let isOnly = recipients.count == 1
         var headers: [JSONObject] = []
         var wrapped: [WrappedContentKey] = []
@@ -123,7 +121,7 @@ extension JWEGenerator {
         for recipient in recipients {
             // An only recipient's parameters can all be protected.
             var parameters = isOnly ? protectedHeader : recipient.header
-            try Self.write("alg", recipient.key.algorithm.rawValue, into: &parameters)
+            try parameters.state("alg", recipient.key.algorithm.rawValue, by: "the encryption")
             try writeKeyID(of: recipient, into: &parameters)
             let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
             let key = try Self.encrypting(
@@ -215,10 +213,8 @@ extension JWEGenerator {
     /// Writes a key's ID, unless an unprotected header already has it.
     private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
         guard let keyID = recipient.key.keyID else { return }
-        for stated in [recipient.header["kid"], unprotectedHeader["kid"], header["kid"]] {
-            guard let stated else { continue }
-            guard stated == .string(keyID) else { throw Self.contradiction("kid", keyID) }
-            return
+        for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {
+            return try stated.state("kid", keyID, by: "the encryption")
         }
         parameters["kid"] = .string(keyID)
     }
@@ -246,18 +242,6 @@ extension JWEGenerator {
 
     private static func overlap(_ name: String) -> TokenError {
         TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
-    }
-
-    private static func contradiction(_ name: String, _ value: String) -> TokenError {
-        TokenError(
-            .algorithmMismatch,
-            "“\(name)” of the header contradicts the encryption, which has \(TokenError.shown(value)); omit it"
-        )
-    }
-
-    private static func write(_ name: String, _ value: String, into header: inout JSONObject) throws(TokenError) {
-        guard header[name] == nil || header[name] == .string(value) else { throw contradiction(name, value) }
-        header[name] = .string(value)
     }
 
     private static func encrypting<Output>(

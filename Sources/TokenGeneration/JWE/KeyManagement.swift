@@ -83,17 +83,13 @@ enum KeyManagement: Sendable {
 }
 
 extension KeyManagement {
-    /// Returns the content key.
+    /// Returns the content key, with the size that the content encryption requires.
     ///
     /// If the recipient's key doesn't fit, the result is a random key, so that the content fails to
     /// decrypt in the same way as for any other reason
     /// ([RFC 7516 §11.5](https://www.rfc-editor.org/rfc/rfc7516#section-11.5)). The random key is
     /// made in either case.
     ///
-    /// - Parameters:
-    ///   - material: The recipient's key.
-    ///   - encryption: The content encryption.
-    /// - Returns: A key with the size that the content encryption requires.
     /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     func contentKey(
         with material: DecryptionMaterial,

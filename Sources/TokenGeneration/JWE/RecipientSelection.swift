@@ -47,9 +47,9 @@ struct RecipientIdentity: Sendable {
     }
 }
 
-/// The recipient of a JWE and the key to decrypt with.
+/// The indexes of the header of a JWE's recipient and of the key to decrypt with.
 struct RecipientSelection: Sendable {
-    let recipient: Int
+    let header: Int
     let key: Int
 
     /// Finds the only recipient and key that match.
@@ -61,22 +61,19 @@ struct RecipientSelection: Sendable {
     /// pair, those match in which the recipient or the key has no key ID. A single key always
     /// matches a single recipient with its algorithm.
     ///
-    /// - Parameters:
-    ///   - headers: The recipients' headers, with their indexes.
-    ///   - keys: The keys.
     /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unknownKey` or `ambiguousKey`.
-    init(_ headers: [(index: Int, header: JWEHeader)], _ keys: [RecipientIdentity]) throws(TokenError) {
+    init(_ headers: [JWEHeader], _ keys: [RecipientIdentity]) throws(TokenError) {
         var named: [RecipientSelection] = []
         var unnamed: [RecipientSelection] = []
         var others: [RecipientSelection] = []
         var refusal: TokenError?
-        for (index, header) in headers {
+        for (index, header) in headers.enumerated() {
             for (place, key) in keys.enumerated() {
                 if let reason = key.refusal(header) {
                     refusal = refusal ?? reason
                     continue
                 }
-                let pair = RecipientSelection(recipient: index, key: place)
+                let pair = RecipientSelection(header: index, key: place)
                 switch (header.keyID, key.keyID) {
                 case (let stated?, let known?) where stated.isExactly(known): named.append(pair)
                 case (_?, _?): others.append(pair)
@@ -102,8 +99,8 @@ struct RecipientSelection: Sendable {
         self = match
     }
 
-    private init(recipient: Int, key: Int) {
-        self.recipient = recipient
+    private init(header: Int, key: Int) {
+        self.header = header
         self.key = key
     }
 }

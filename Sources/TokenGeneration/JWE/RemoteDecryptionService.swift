@@ -65,9 +65,7 @@ extension RemoteDecryptionService {
     public func agreeKey(with publicKey: JWK) async throws -> Data? {
         throw TokenError(.unsupportedAlgorithm, "the service for \(algorithm) doesn't implement agreeKey(with:)")
     }
-}
 
-extension RemoteDecryptionService {
     /// Decrypts a compact JWE.
     ///
     /// - Parameters:

@@ -36,11 +36,12 @@ public struct DecryptionKey: Sendable {
         let details = algorithm.details
         switch details.scheme {
         case .direct:
-            return try DecryptionKey(generated(encryption.cipher.keySize), details, encryption)
+            let secret = try generating(SecureRandom.secret(count: encryption.cipher.keySize))
+            return try DecryptionKey(secret, details, encryption)
         case .keyWrap(let size):
-            return try DecryptionKey(generated(size), details, nil)
+            return try DecryptionKey(generating(SecureRandom.secret(count: size)), details, nil)
         case .gcmKeyWrap(let cipher):
-            return try DecryptionKey(generated(cipher.keySize), details, nil)
+            return try DecryptionKey(generating(SecureRandom.secret(count: cipher.keySize)), details, nil)
         case .agreement:
             let pair: PrivateKey =
                 if let curve = MontgomeryCurve(name: curve.rawValue) {
@@ -103,7 +104,7 @@ public struct DecryptionKey: Sendable {
         var octets = Array(secret)
         defer { octets.clear() }
         guard algorithm.details.keyTypes == [.oct] else {
-            throw TokenError(mismatched: algorithm.rawValue, "a secret")
+            throw TokenError(mismatched: algorithm, "a secret")
         }
         try self.init(SecretBytes(copying: octets.span.octets), algorithm.details, encryption)
     }
@@ -159,7 +160,7 @@ public struct DecryptionKey: Sendable {
         from source: JWK?
     ) throws(TokenError) {
         guard let publicKey = material.keyPair?.publicKey else {
-            throw TokenError(mismatched: choice.algorithm.rawValue, "a secret")
+            throw TokenError(mismatched: choice.algorithm, "a secret")
         }
         self.material = material
         encryptionKey = try EncryptionKey(EncryptionMaterial(publicKey, choice.details), choice, from: source)
@@ -170,24 +171,10 @@ public struct DecryptionKey: Sendable {
         self.encryptionKey = encryptionKey
     }
 
-    private static func generated(_ size: Int) throws(TokenError) -> SecretBytes {
-        try generating(SecureRandom.secret(count: size))
-    }
-
     private static func generating<Key>(
         _ makeKey: @autoclosure () throws(CryptoError) -> Key
     ) throws(TokenError) -> Key {
-        do throws(CryptoError) {
-            return try makeKey()
-        } catch {
-            let code: TokenError.Code =
-                switch error.code {
-                case .weakKey: .weakKey
-                case .keyTooLarge: .tooLarge
-                default: .encryptionFailed
-                }
-            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
-        }
+        try TokenError.generating(orFailWith: .encryptionFailed, makeKey)
     }
 }
 

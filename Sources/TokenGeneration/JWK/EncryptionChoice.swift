@@ -13,16 +13,23 @@ struct EncryptionChoice: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmRequired`, `algorithmMismatch` or
     ///   `unsupportedKey`.
     init(for keyType: KeyType, curve: String?, named wanted: JWEAlgorithm?) throws(TokenError) {
-        details = try Self.details(for: keyType, curve: curve, named: wanted)
+        let key = KeyType.description(keyType, curve: curve)
+        guard let wanted else {
+            let fitting = JWEAlgorithmDescription.table.filter { $0.fits(keyType, curve: curve) }
+            let names = fitting.map(\.algorithm.rawValue).joined(separator: ", ")
+            guard !fitting.isEmpty else {
+                throw TokenError(.unsupportedKey, "no supported encryption algorithm uses \(key)")
+            }
+            throw TokenError(.algorithmRequired, "\(key) can be used with \(names); name the algorithm")
+        }
+        details = wanted.details
         encryption = nil
+        guard details.fits(keyType, curve: curve) else { throw TokenError(mismatched: wanted, key) }
     }
 
-    /// Creates the choice for a secret.
+    /// Creates the choice for a secret with a size in bytes, and the content encryption for `dir`:
+    /// the wanted one, or the only one with that key size.
     ///
-    /// - Parameters:
-    ///   - size: The size of the secret in bytes.
-    ///   - details: The algorithm.
-    ///   - wanted: The content encryption for `dir`; `nil` for the only one with that key size.
     /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey` for another size,
     ///   `algorithmRequired` or `algorithmMismatch`.
     init(size: Int, _ details: JWEAlgorithmDescription, _ wanted: JWEEncryption?) throws(TokenError) {
@@ -37,7 +44,7 @@ struct EncryptionChoice: Sendable {
         case .direct:
             encryption = try Self.encryption(size: size, wanted)
         case .agreement, .oaep, .password:
-            throw TokenError(mismatched: details.algorithm.rawValue, "a secret")
+            throw TokenError(mismatched: details.algorithm, "a secret")
         }
         guard wanted == nil || encryption == wanted else {
             throw TokenError(
@@ -53,30 +60,7 @@ struct EncryptionChoice: Sendable {
     init(password algorithm: JWEAlgorithm) throws(TokenError) {
         details = algorithm.details
         encryption = nil
-        guard details.usesPassword else { throw TokenError(mismatched: algorithm.rawValue, "a password") }
-    }
-
-    private static func details(
-        for keyType: KeyType,
-        curve: String?,
-        named wanted: JWEAlgorithm?
-    ) throws(TokenError) -> JWEAlgorithmDescription {
-        let key = KeyType.description(keyType, curve: curve)
-        guard let wanted else {
-            let fitting = JWEAlgorithmDescription.table.filter { $0.fits(keyType, curve: curve) }
-            let names = fitting.map(\.algorithm.rawValue)
-            guard !names.isEmpty else {
-                throw TokenError(.unsupportedKey, "no supported encryption algorithm uses \(key)")
-            }
-            throw TokenError(
-                .algorithmRequired,
-                "\(key) can be used with \(names.joined(separator: ", ")); name the algorithm"
-            )
-        }
-        guard wanted.details.fits(keyType, curve: curve) else {
-            throw TokenError(mismatched: wanted.rawValue, key)
-        }
-        return wanted.details
+        guard details.usesPassword else { throw TokenError(mismatched: algorithm, "a password") }
     }
 
     private static func encryption(size: Int, _ wanted: JWEEncryption?) throws(TokenError) -> JWEEncryption {

@@ -18,7 +18,7 @@ indirect enum EncryptionMaterial: Sendable {
         case (.ellipticCurve, .agreement), (.montgomery, .agreement):
             self = .agreement(key)
         default:
-            throw TokenError(mismatched: details.algorithm.rawValue, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 
@@ -51,7 +51,7 @@ indirect enum DecryptionMaterial: Sendable {
             let agreement = try TokenError.refusingKey(SecretAgreement(key))
             self = .agreement(key, agreement)
         default:
-            throw TokenError(mismatched: details.algorithm.rawValue, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 

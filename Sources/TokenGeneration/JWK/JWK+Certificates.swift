@@ -109,14 +109,11 @@ extension JWK {
 
     /// Returns a Boolean value that indicates whether the JWK represents a key.
     private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
-        guard keyType.isExactly(key.keyType.rawValue) else { return false }
-        let algorithms = AlgorithmDescription.table.filter { $0.fits(key.keyType, curve: key.curveName) }
-        guard key.curveName.map({ (key.keyType == .akp ? algorithm : curve)?.isExactly($0) ?? false }) ?? true,
-            let details = algorithms.first
-        else {
-            return false
-        }
-        return try VerificationMaterial(publicPart, details).publicKey == key
+        guard keyType.isExactly(key.keyType.rawValue),
+            key.curveName.map({ (key.keyType == .akp ? algorithm : curve)?.isExactly($0) ?? false }) ?? true,
+            AlgorithmDescription.table.contains(where: { $0.fits(key.keyType, curve: key.curveName) })
+        else { return false }
+        return try publicKey() == key
     }
 
     private func check(_ name: String, _ hash: HashFunction, _ certificate: Certificate) throws(TokenError) {

@@ -3,14 +3,12 @@ internal import OpenSSLCrypto
 extension JWK {
     /// Reads and checks the members of a public key, and ignores private members.
     ///
-    /// - Parameter maximumRSAKeySize: The maximum RSA modulus size in bits.
-    /// - Returns: The key.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
     ///   `tooLarge`.
     func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
-            let curve = try ellipticCurve()
+            let curve = try supportedCurve(EllipticCurve.init(name:))
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
             return try TokenError.refusingKey(.ellipticCurve(ECPublicKey(curve: curve, x: x, y: y)))
@@ -25,7 +23,7 @@ extension JWK {
                 let octets = try octets(of: "x", count: curve.keySize)
                 return try TokenError.refusingKey(.montgomery(MontgomeryPublicKey(curve: curve, octets: octets)))
             }
-            let curve = try edwardsCurve()
+            let curve = try supportedCurve(EdwardsCurve.init(name:))
             let octets = try octets(of: "x", count: curve.keySize)
             return try TokenError.refusingKey(.edwards(EdwardsPublicKey(curve: curve, octets: octets)))
         case .akp:
@@ -39,13 +37,12 @@ extension JWK {
 
     /// Reads and checks the members of a key pair.
     ///
-    /// - Returns: The key pair.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
     ///   `unsupportedKey` or `tooLarge`.
     func keyPair() throws(TokenError) -> PrivateKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
-            let curve = try ellipticCurve()
+            let curve = try supportedCurve(EllipticCurve.init(name:))
             let x = try octets(of: "x", count: curve.coordinateSize)
             let y = try octets(of: "y", count: curve.coordinateSize)
             let scalar = try secretOctets(of: "d", count: curve.coordinateSize)
@@ -73,7 +70,7 @@ extension JWK {
                     .montgomery(MontgomeryPrivateKey(curve: curve, seed: seed, expecting: octets))
                 )
             }
-            let curve = try edwardsCurve()
+            let curve = try supportedCurve(EdwardsCurve.init(name:))
             let octets = try octets(of: "x", count: curve.keySize)
             let seed = try secretOctets(of: "d", count: curve.keySize)
             return try TokenError.refusingKey(.edwards(EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets)))
@@ -101,31 +98,11 @@ extension PublicKey {
     var jwkMembers: JSONObject {
         switch self {
         case .ellipticCurve(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.x)),
-                "y": .string(Base64URL.encode(key.y)),
-            ]
-        case .rsa(let key):
-            [
-                "n": .string(Base64URL.encode(key.modulus)),
-                "e": .string(Base64URL.encode(key.exponent)),
-            ]
-        case .edwards(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.octets)),
-            ]
-        case .montgomery(let key):
-            [
-                "crv": .string(key.curve.name),
-                "x": .string(Base64URL.encode(key.octets)),
-            ]
-        case .mldsa(let key):
-            [
-                "alg": .string(key.parameters.name),
-                "pub": .string(Base64URL.encode(key.octets)),
-            ]
+            ["crv": .string(key.curve.name), "x": .base64URL(key.x), "y": .base64URL(key.y)]
+        case .rsa(let key): ["n": .base64URL(key.modulus), "e": .base64URL(key.exponent)]
+        case .edwards(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .montgomery(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .mldsa(let key): ["alg": .string(key.parameters.name), "pub": .base64URL(key.octets)]
         }
     }
 }
@@ -151,8 +128,11 @@ extension PrivateKey {
 }
 
 extension JSONValue {
+    /// Returns the base64url text of bytes.
+    static func base64URL(_ bytes: [UInt8]) -> JSONValue { .string(Base64URL.encode(bytes)) }
+
     /// Returns the base64url text of a secret.
     static func base64URL(_ bytes: SecretBytes) -> JSONValue {
-        .string(bytes.withBytes { Base64URL.encode($0) })
+        .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
     }
 }

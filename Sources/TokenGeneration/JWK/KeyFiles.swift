@@ -95,24 +95,16 @@ extension PublicKey {
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func exportedPEM(_ format: PublicKeyFormat) throws(TokenError) -> String {
-        switch format.wrapped {
-        case .spki: return spkiPEM()
-        case .traditional:
-            guard let pem = traditionalPEM() else { throw TokenError(noOlderForm: kind) }
-            return pem
-        }
+        guard let pem = format.isTraditional ? traditionalPEM() : spkiPEM() else { throw TokenError(noOlderForm: kind) }
+        return pem
     }
 
     /// Returns the key as DER.
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func exportedDER(_ format: PublicKeyFormat) throws(TokenError) -> Data {
-        switch format.wrapped {
-        case .spki: return Data(spkiDER())
-        case .traditional:
-            guard let der = traditionalDER() else { throw TokenError(noOlderForm: kind) }
-            return Data(der)
-        }
+        guard let der = format.isTraditional ? traditionalDER() : spkiDER() else { throw TokenError(noOlderForm: kind) }
+        return Data(der)
     }
 
     private static func isPrivateKey(_ der: [UInt8]) -> Bool {

@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 /// The purpose of a key.
-enum KeyPurpose {
+enum KeyPurpose: CaseIterable {
     case signing, verification, encryption, decryption
 
     /// The value of `use` that allows the purpose.
@@ -34,10 +34,6 @@ enum KeyPurpose {
 extension JWK {
     /// Returns the algorithm that the key is for, after checking that the JWK allows the purpose.
     ///
-    /// - Parameters:
-    ///   - purpose: The purpose of the key.
-    ///   - wanted: The algorithm that the caller names, or `nil`.
-    /// - Returns: The algorithm.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
     ///   `unsupportedAlgorithm`, `algorithmRequired`, `algorithmMismatch` or `keyMismatch`.
     func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
@@ -92,17 +88,9 @@ extension JWK {
         return (type, [.ec, .okp].contains(type) ? curve : nil)
     }
 
-    /// Returns the curve of an EC key.
-    func ellipticCurve() throws(TokenError) -> EllipticCurve {
-        guard let curve = curve.flatMap(EllipticCurve.init(name:)) else {
-            throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
-        }
-        return curve
-    }
-
-    /// Returns the curve of an OKP key.
-    func edwardsCurve() throws(TokenError) -> EdwardsCurve {
-        guard let curve = curve.flatMap(EdwardsCurve.init(name:)) else {
+    /// Returns the curve of an EC or OKP key, found by its name.
+    func supportedCurve<Curve>(_ find: (String) -> Curve?) throws(TokenError) -> Curve {
+        guard let curve = curve.flatMap(find) else {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
         }
         return curve
@@ -201,18 +189,33 @@ extension JWK {
             let names = purpose.operations.map { "“\($0)”" }.joined(separator: " or ")
             throw TokenError(.keyMismatch, "“key_ops” of the JWK doesn't allow \(names)")
         }
-        let known = purpose.use == "sig" ? ["sign", "verify"] : Self.encryptionOperations
+        let known = KeyPurpose.allCases.filter { $0.use == purpose.use }.flatMap(\.operations)
         guard use == nil || operations.allSatisfy({ operation in known.contains(where: operation.isExactly) }) else {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }
     }
-
-    private static let encryptionOperations = [
-        "encrypt", "decrypt", "wrapKey", "unwrapKey", "deriveKey", "deriveBits",
-    ]
 }
 
 extension TokenError {
+    /// Runs the generation of a key, whose error has a code if the system fails.
+    static func generating<Key>(
+        orFailWith code: Code,
+        _ makeKey: () throws(CryptoError) -> Key
+    ) throws(TokenError) -> Key {
+        do throws(CryptoError) {
+            return try makeKey()
+        } catch {
+            let code: Code =
+                switch error.code {
+                case .weakKey: .weakKey
+                case .keyTooLarge: .tooLarge
+                case .unsupportedAlgorithm: .unsupportedAlgorithm
+                default: code
+                }
+            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
+        }
+    }
+
     /// Runs an import and converts its error to a ``TokenError``.
     static func refusingKey<Key>(
         _ makeKey: @autoclosure () throws(CryptoError) -> Key
@@ -225,13 +228,8 @@ extension TokenError {
     }
 
     /// Creates the error for a key type that an algorithm can't use.
-    init(mismatched details: AlgorithmDescription, _ key: String) {
-        self.init(mismatched: details.algorithm.rawValue, key)
-    }
-
-    /// Creates the error for a key type that an algorithm can't use.
-    init(mismatched algorithm: String, _ key: String) {
-        self.init(.algorithmMismatch, "\(algorithm) can't use \(key)")
+    init(mismatched algorithm: some RawRepresentable<String>, _ key: String) {
+        self.init(.algorithmMismatch, "\(algorithm.rawValue) can't use \(key)")
     }
 
     /// Creates the error for a key that the cryptography layer rejected.

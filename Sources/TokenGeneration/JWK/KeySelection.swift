@@ -9,14 +9,11 @@
 public struct KeySelection: Sendable {
     /// The treatment of the symmetric keys (`oct`) in a set.
     public struct SymmetricKeys: Hashable, Sendable {
-        private enum Wrapped { case ignored, used }
-        private let wrapped: Wrapped
-
-        private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+        let areUsed: Bool
 
         /// Symmetric keys are ignored, so that a receiver that expects key pairs never verifies a
         /// token with a secret.
-        public static var ignored: Self { Self(.ignored) }
+        public static var ignored: Self { Self(areUsed: false) }
 
         /// Symmetric keys verify HMAC algorithms, if the set contains only symmetric keys.
         ///
@@ -25,9 +22,7 @@ public struct KeySelection: Sendable {
         ///
         /// - Warning: Everyone who knows a secret in the set can sign tokens. Never use this
         ///   setting for a set that another party publishes.
-        public static var unsafelyUsed: Self { Self(.used) }
-
-        var areUsed: Bool { wrapped == .used }
+        public static var unsafelyUsed: Self { Self(areUsed: true) }
     }
 
     /// The maximum number of keys that are tried for one token, from 1, the default, to 16.
@@ -36,10 +31,8 @@ public struct KeySelection: Sendable {
     /// keys without a `kid` or with the same `kid` for several keys. Each attempt costs one
     /// verification.
     public var maximumCandidates: Int {
-        get { allowedCandidates }
-        set { allowedCandidates = Self.limited(newValue) }
+        didSet { maximumCandidates = Self.limited(maximumCandidates) }
     }
-    private var allowedCandidates: Int
     /// The treatment of symmetric keys, which are ignored by default.
     public var symmetricKeys: SymmetricKeys
     /// The algorithms of keys that don't state `alg`.
@@ -66,7 +59,7 @@ public struct KeySelection: Sendable {
         symmetricKeys: SymmetricKeys = .ignored,
         assumedAlgorithms: [JWSAlgorithm] = []
     ) {
-        allowedCandidates = Self.limited(maximumCandidates)
+        self.maximumCandidates = Self.limited(maximumCandidates)
         self.symmetricKeys = symmetricKeys
         self.assumedAlgorithms = assumedAlgorithms
     }

@@ -24,10 +24,7 @@ final class KeySetEntry: Sendable {
         self.maximumRSAKeySize = maximumRSAKeySize
     }
 
-    /// Returns the prepared key, or the reason why it can't verify.
-    ///
-    /// - Parameter choice: The algorithm that the key is for.
-    /// - Returns: The key, or the reason.
+    /// Returns the prepared key for an algorithm, or the reason why it can't verify.
     func key(for choice: Result<AlgorithmChoice, TokenError>) -> Result<VerificationKey, TokenError> {
         choice.flatMap { choice in
             prepared.withLock { prepared in

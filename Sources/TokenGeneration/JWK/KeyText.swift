@@ -5,13 +5,9 @@
 /// bytes, and the encodings in which configurations contain keys: base64, hexadecimal, UTF-16 and
 /// JSON escapes.
 enum KeyText {
-    /// Returns the format of the key that the bytes contain, or `nil`.
-    static func format(of octets: [UInt8]) -> String? {
-        format(of: octets, encodings: 2)
-    }
-
-    /// Returns the format, after removing at most the given number of encodings.
-    private static func format(of octets: [UInt8], encodings: Int) -> String? {
+    /// Returns the format of the key that the bytes contain, or `nil`, after removing at most the
+    /// given number of encodings.
+    static func format(of octets: [UInt8], encodings: Int = 2) -> String? {
         if isStructure(octets) { return "a key in DER" }
         if isSSHBlob(octets) { return "an SSH public key" }
         // Without zeros, UTF-16 and UTF-32 in either byte order become plain text.

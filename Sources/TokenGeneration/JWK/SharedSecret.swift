@@ -35,7 +35,7 @@ struct SharedSecret {
             throw TokenError(.weakKey, "the secret is all zeros, so anyone could sign with it")
         }
         let size = HMAC.keySize(of: octets.span.octets)
-        let minimum = details.minimumKeySize / 8
+        let minimum = details.minimumSecretSize
         guard length == .any || size >= minimum else {
             let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
             throw TokenError(
@@ -50,7 +50,7 @@ struct SharedSecret {
     ///
     /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     init(generatedFor details: AlgorithmDescription) throws(CryptoError) {
-        bytes = try SecureRandom.bytes(count: details.minimumKeySize / 8).withBytes { SecretBytes(copying: $0) }
+        bytes = try SecureRandom.bytes(count: details.minimumSecretSize).withBytes { SecretBytes(copying: $0) }
     }
 
     private static let maximumSize = 65_536

@@ -150,13 +150,6 @@ extension SigningKey {
     /// Signs a message with the key's algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
-    func signature(for message: [UInt8]) throws(TokenError) -> [UInt8] {
-        try signature(for: message.span.octets)
-    }
-
-    /// Signs a message with the key's algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `signingFailed`.
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         do throws(CryptoError) {
             return try material.signature(for: message)

@@ -6,7 +6,7 @@ extension SigningMaterial {
     /// - Throws: ``TokenError`` if OpenSSL can't prepare it.
     func verification(_ details: AlgorithmDescription) throws(TokenError) -> VerificationMaterial {
         if case .hmac(let code, _) = self { return .hmac(code) }
-        guard let key = keyPair?.publicKey else { throw TokenError(mismatched: details, "a secret") }
+        guard let key = keyPair?.publicKey else { throw TokenError(mismatched: details.algorithm, "a secret") }
         return try VerificationMaterial(key, details)
     }
 

@@ -14,36 +14,18 @@ indirect enum SigningMaterial: Sendable {
     ///   `unsupportedAlgorithm` if OpenSSL doesn't offer the algorithm, `signingFailed` if the
     ///   system can't generate a key.
     init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
-        do throws(CryptoError) {
+        self = try TokenError.generating(orFailWith: .signingFailed) { () throws(CryptoError) in
             switch details.scheme {
             case .hmac(let hash):
                 let secret = try SharedSecret(generatedFor: details)
-                self = .hmac(try HMAC(hash, key: secret.bytes), secret)
-            case .ecdsa(let hash):
-                guard let curve = details.curves.first.flatMap(EllipticCurve.init(name:)) else {
-                    throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
-                }
-                self = .ec(try .generate(curve), hash)
+                return .hmac(try HMAC(hash, key: secret.bytes), secret)
+            case .ecdsa(let curve, let hash): return .ec(try .generate(curve), hash)
             case .rsa(let padding, let hash):
                 let key = try RSAPrivateKey.generate(bitCount: rsaKeySize)
-                self = .rsa(key, try key.signer(padding, hash: hash))
-            case .edwards:
-                guard let curve = details.curves.first.flatMap(EdwardsCurve.init(name:)) else {
-                    throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
-                }
-                self = .edwards(try .generate(curve))
-            case .mldsa(let parameters):
-                self = .mldsa(try .generate(parameters))
+                return .rsa(key, try key.signer(padding, hash: hash))
+            case .edwards(let curve): return .edwards(try .generate(curve ?? .ed25519))
+            case .mldsa(let parameters): return .mldsa(try .generate(parameters))
             }
-        } catch {
-            let code: TokenError.Code =
-                switch error.code {
-                case .weakKey: .weakKey
-                case .keyTooLarge: .tooLarge
-                case .unsupportedAlgorithm: .unsupportedAlgorithm
-                default: .signingFailed
-                }
-            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
         }
     }
 
@@ -52,7 +34,7 @@ indirect enum SigningMaterial: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm doesn't use
     ///   secrets.
     init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
-        guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details, "a secret") }
+        guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details.algorithm, "a secret") }
         self = .hmac(
             try TokenError.refusingKey(HMAC(hash, key: secret.bytes)),
             secret
@@ -65,7 +47,7 @@ indirect enum SigningMaterial: Sendable {
     ///   key.
     init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
-        case (.ellipticCurve(let key), .ecdsa(let hash)):
+        case (.ellipticCurve(let key), .ecdsa(_, let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
             let signer = try TokenError.refusingKey(key.signer(padding, hash: hash))
@@ -75,7 +57,7 @@ indirect enum SigningMaterial: Sendable {
         case (.mldsa(let key), .mldsa):
             self = .mldsa(key)
         default:
-            throw TokenError(mismatched: details, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 

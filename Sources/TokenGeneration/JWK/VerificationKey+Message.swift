@@ -21,8 +21,6 @@ extension VerificationKey {
     ///
     /// Receivers don't need the rest of the JWK.
     ///
-    /// - Parameter purpose: The purpose of the key, for messages.
-    /// - Returns: The members of the JWK.
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` for a shared secret.
     func jwkForMessages(of purpose: String) throws(TokenError) -> JSONObject {
         guard !algorithm.isSymmetric, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
@@ -33,10 +31,8 @@ extension VerificationKey {
 
     /// Creates the public key of a sender from a JWK that came with a message.
     ///
-    /// - Parameters:
-    ///   - members: The members of the JWK.
-    ///   - algorithm: The algorithm that the message's header states.
-    ///   - name: The name of the JWK for messages.
+    /// The algorithm is that of the message's header. Errors have the name of the JWK.
+    ///
     /// - Throws: ``TokenError`` with the code `publicKeyRequired` for a private or symmetric key,
     ///   `algorithmMismatch`, or the code for another problem with the key.
     init(sentAs members: JSONObject, for algorithm: JWSAlgorithm, _ name: String) throws(TokenError) {

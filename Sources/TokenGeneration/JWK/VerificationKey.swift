@@ -54,8 +54,8 @@ public struct VerificationKey: Sendable {
             return
         }
         let jwk = jwk.publicPart
-        let material = try VerificationMaterial(jwk, choice.details, maximumRSAKeySize: maximumRSAKeySize)
-        try self.init(material, choice, from: jwk)
+        let key = try jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize)
+        try self.init(VerificationMaterial(key, choice.details), choice, from: jwk)
     }
 
     /// Creates a key from the secret of an HMAC algorithm.
@@ -64,13 +64,9 @@ public struct VerificationKey: Sendable {
     /// that extent, use a key pair.
     ///
     /// - Parameters:
-    ///   - secret: The secret's bytes, such as a `Data`, an array, or the `utf8` of a string. It
-    ///     must be at least as long as the algorithm's hash: 32 bytes for HS256, 48 for HS384, 64
-    ///     for HS512. Trailing zeros don't count, because HMAC pads with them.
+    ///   - secret: The secret's bytes, as for ``SigningKey/init(secret:algorithm:)``.
     ///   - algorithm: The algorithm that the key is for.
-    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank,
-    ///   `malformedKey` if it's a PEM text, a certificate, a JWK or another form of a key,
-    ///   `algorithmMismatch` or `unsupportedAlgorithm` for an algorithm other than HMAC.
+    /// - Throws: ``TokenError`` as ``SigningKey/init(secret:algorithm:)`` does.
     public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
         self = try SigningKey(secret: secret, algorithm: algorithm).verificationKey
     }
@@ -101,7 +97,7 @@ public struct VerificationKey: Sendable {
         var members = source?.publicPart.members ?? JSONObject()
         members["kty"] = .string(choice.details.keyType.rawValue)
         if choice.synonyms.isEmpty { members["alg"] = .string(choice.details.algorithm.rawValue) }
-        for member in material.members { members[member.name] = member.value }
+        for member in material.publicKey?.jwkMembers ?? [:] { members[member.name] = member.value }
         let document = try JWK(members)
         var thumbprint = thumbprint
         if thumbprint == nil { thumbprint = try document.thumbprint }
@@ -139,7 +135,7 @@ extension VerificationKey {
     /// A Boolean value that indicates whether the key is a secret shorter than its algorithm
     /// requires, from ``init(unsafeShortSecret:algorithm:)``.
     package var isShortSecret: Bool {
-        storage.material.secretSize.map { $0 < storage.choice.details.minimumKeySize / 8 } ?? false
+        storage.material.secretSize.map { $0 < storage.choice.details.minimumSecretSize } ?? false
     }
 
     /// Returns the same key with another ID in its JWK.

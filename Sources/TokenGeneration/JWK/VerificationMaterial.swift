@@ -8,31 +8,13 @@ indirect enum VerificationMaterial: Sendable {
     case edwards(EdwardsPublicKey)
     case mldsa(MLDSAPublicKey)
 
-    /// Reads the members of a public JWK whose declarations have been checked against the
-    /// algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
-    ///   `tooLarge`.
-    init(
-        _ jwk: JWK,
-        _ details: AlgorithmDescription,
-        maximumRSAKeySize: Int = RSAKeyLimit.configuration
-    ) throws(TokenError) {
-        switch details.scheme {
-        case .hmac:
-            throw TokenError(.malformedKey, "the JWK must have “k”, the secret, as a base64url string")
-        case .ecdsa, .rsa, .edwards, .mldsa:
-            try self.init(jwk.publicKey(maximumRSAKeySize: maximumRSAKeySize), details)
-        }
-    }
-
     /// Prepares a key for an algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
     ///   key.
     init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
-        case (.ellipticCurve(let key), .ecdsa(let hash)):
+        case (.ellipticCurve(let key), .ecdsa(_, let hash)):
             self = .ec(key, hash)
         case (.rsa(let key), .rsa(let padding, let hash)):
             let verifier = try TokenError.refusingKey(key.verifier(padding, hash: hash))
@@ -42,7 +24,7 @@ indirect enum VerificationMaterial: Sendable {
         case (.mldsa(let key), .mldsa):
             self = .mldsa(key)
         default:
-            throw TokenError(mismatched: details, key.kind)
+            throw TokenError(mismatched: details.algorithm, key.kind)
         }
     }
 
@@ -56,9 +38,6 @@ indirect enum VerificationMaterial: Sendable {
         case .mldsa(let key): .mldsa(key)
         }
     }
-
-    /// The public members of a JWK that define the key.
-    var members: JSONObject { publicKey?.jwkMembers ?? [:] }
 
     /// The size of a secret in bytes, as HMAC counts it, or `nil` for a public key.
     var secretSize: Int? {

@@ -36,9 +36,7 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func header() throws(TokenError) -> ProtectedHeader {
-        try limits.check(encodedHeaderSize: headerEnd)
-        let json = try decode(0..<headerEnd, "header")
-        return try ProtectedHeader(JSONToken.object(in: json, limits.header, "header"))
+        try ProtectedHeader(limits.protectedHeader(in: bytes.span.extracting(first: headerEnd)))
     }
 
     /// The encoded header, as in the token.
@@ -88,8 +86,7 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
-        let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
-        return try JSONToken.object(in: payload, limits, "payload")
+        try limits.claims(in: payload)
     }
 
     /// Decodes the signature.

@@ -14,28 +14,22 @@ struct CriticalExtensions {
     /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)). Otherwise a verifier that
     /// doesn't know `b64` would decode a payload that isn't encoded.
     ///
-    /// - Parameters:
-    ///   - header: The members of the header.
-    ///   - others: Names that aren't extensions either, in addition to those of a JWS.
+    /// The names in `others` aren't extensions either, in addition to those of a JWS.
+    ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     init(of header: JSONObject, alsoRegistered others: [String] = []) throws(TokenError) {
-        guard let critical = header["crit"] else {
-            names = []
-            guard header["b64"] == nil else {
-                throw TokenError(.malformedToken, "the header has “b64” but doesn't name it in “crit”")
-            }
-            return
-        }
-        guard let elements = critical.array, !elements.isEmpty else {
-            throw TokenError(.malformedToken, "“crit” of the header must be a non-empty array")
-        }
         var names: [String] = []
-        for element in elements {
-            let name = try Self.name(element, in: header, others)
-            guard !names.contains(where: name.isExactly) else {
-                throw TokenError(.malformedToken, "“crit” of the header names \(TokenError.shown(name)) twice")
+        if let critical = header["crit"] {
+            guard let elements = critical.array, !elements.isEmpty else {
+                throw TokenError(.malformedToken, "“crit” of the header must be a non-empty array")
             }
-            names.append(name)
+            for element in elements {
+                let name = try Self.name(element, in: header, others)
+                guard !names.contains(where: name.isExactly) else {
+                    throw TokenError(.malformedToken, "“crit” of the header names \(TokenError.shown(name)) twice")
+                }
+                names.append(name)
+            }
         }
         self.names = names
         guard header["b64"] == nil || names.contains(where: "b64".isExactly) else {

@@ -25,7 +25,11 @@ struct JSONToken {
             throw TokenError(.malformedToken, "the JSON has “\(name)”, so it's a JWE; use JWEDecrypter")
         }
         payload = try members.string("payload")
-        let entries = try Self.entries(in: members, limits)
+        let entries = try members.entries(
+            "signature",
+            insteadOf: ["protected", "header", "signature"],
+            limits.signatureCount
+        )
         var signatures: [JSONTokenSignature] = []
         signatures.reserveCapacity(entries.count)
         for (index, entry) in entries.enumerated() {
@@ -36,9 +40,7 @@ struct JSONToken {
                 throw TokenError(error.code, "in signature \(index): \(error.message)", cause: error)
             }
         }
-        guard let encoding = signatures.first?.payloadEncoding else {
-            throw TokenError(.malformedToken, "“signatures” is empty")
-        }
+        let encoding = signatures[0].payloadEncoding
         guard signatures.allSatisfy({ $0.payloadEncoding == encoding }) else {
             throw TokenError(.malformedToken, "the signatures disagree on “b64”, the encoding of the payload")
         }
@@ -71,35 +73,38 @@ struct JSONToken {
             throw TokenError(code, "the \(part) isn't a valid JSON object: \(error.message)", cause: error)
         }
     }
-
-    /// Returns the objects that hold the signatures: the elements of `signatures`, or the whole
-    /// object in the flattened form.
-    private static func entries(in members: JSONObject, _ limits: JWSLimits) throws(TokenError) -> [JSONObject] {
-        guard let signatures = members["signatures"] else { return [members] }
-        for name in ["protected", "header", "signature"] where members[name] != nil {
-            throw TokenError(
-                .malformedToken,
-                "the JSON has both “signatures” and “\(name)”; use either the general or the flattened form"
-            )
-        }
-        guard let elements = signatures.array else {
-            throw TokenError(.malformedToken, "“signatures” must be an array, not \(signatures.kind)")
-        }
-        guard elements.count <= limits.signatureCount else {
-            throw TokenError(.tooLarge, "\(elements.count) signatures exceed the limit of \(limits.signatureCount)")
-        }
-        var entries: [JSONObject] = []
-        for (index, element) in elements.enumerated() {
-            guard let object = element.object else {
-                throw TokenError(.malformedToken, "signature \(index) must be an object, not \(element.kind)")
-            }
-            entries.append(object)
-        }
-        return entries
-    }
 }
 
 extension JSONObject {
+    /// Returns the objects that hold the signatures or recipients: the elements of an array, at
+    /// least one, or the whole object in the flattened form, which has other members instead.
+    func entries(
+        _ entry: String,
+        insteadOf others: [String],
+        _ limit: Int
+    ) throws(TokenError) -> [JSONObject] {
+        guard let value = self[entry + "s"] else { return [self] }
+        for name in others where self[name] != nil {
+            throw TokenError(
+                .malformedToken,
+                "the JSON has both “\(entry)s” and “\(name)”; use either the general or the flattened form"
+            )
+        }
+        guard let elements = value.array, !elements.isEmpty else {
+            let found = value.array == nil ? value.kind : "an empty one"
+            throw TokenError(.malformedToken, "“\(entry)s” must be a non-empty array, not \(found)")
+        }
+        guard elements.count <= limit else {
+            throw TokenError(.tooLarge, "\(elements.count) \(entry)s exceed the limit of \(limit)")
+        }
+        return try elements.enumerated().map { index, element throws(TokenError) in
+            guard let object = element.object else {
+                throw TokenError(.malformedToken, "\(entry) \(index) must be an object, not \(element.kind)")
+            }
+            return object
+        }
+    }
+
     /// Returns an optional member that must be an object.
     func header(_ name: String) throws(TokenError) -> JSONObject {
         guard let value = self[name] else { return [:] }
@@ -110,10 +115,10 @@ extension JSONObject {
     }
 
     /// Returns an optional member that must be a string.
-    func string(_ name: String) throws(TokenError) -> String? {
+    func string(_ name: String, _ place: String = "") throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }
         guard let string = value.string else {
-            throw TokenError(.malformedToken, "“\(name)” must be a string, not \(value.kind)")
+            throw TokenError(.malformedToken, "“\(name)”\(place) must be a string, not \(value.kind)")
         }
         return string
     }

@@ -18,8 +18,12 @@ struct JSONTokenSignature {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
-        protectedText = try entry.string("protected") ?? ""
-        protectedHeader = try Self.protectedHeader(in: entry, protectedText, limits)
+        let protected = try entry.string("protected")
+        guard protected != "" else {
+            throw TokenError(.malformedToken, "“protected” is empty; omit it if the JWS has no protected header")
+        }
+        protectedText = protected ?? ""
+        protectedHeader = protected == nil ? [:] : try limits.protectedHeader(in: protectedText.utf8.span)
         unprotectedHeader = try entry.header("header")
         payloadEncoding = try JWSPayloadEncoding(protectedHeader)
         guard let text = try entry.string("signature") else {
@@ -50,21 +54,5 @@ struct JSONTokenSignature {
         try header.checkCriticalMembers(understanding: extensions)
         guard header.keyID == nil else { return header }
         return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
-    }
-
-    private static func protectedHeader(
-        in entry: JSONObject,
-        _ text: String,
-        _ limits: JWSLimits
-    ) throws(TokenError) -> JSONObject {
-        guard entry["protected"] != nil else { return [:] }
-        guard !text.isEmpty else {
-            throw TokenError(
-                .malformedToken,
-                "“protected” is empty; omit it if the JWS has no protected header"
-            )
-        }
-        try limits.check(encodedHeaderSize: text.utf8.count)
-        return try JSONToken.object(in: Base64URL.decode(text.utf8.span, "header"), limits.header, "header")
     }
 }

@@ -34,7 +34,7 @@ extension JWSGenerator {
         let part = try payload.part(
             header: header,
             unprotectedHeader: [:],
-            signedBy: SignerIdentity(remoteSigningService)
+            signedBy: .remote(remoteSigningService)
         )
         return payload.compact(placement, part, try await remoteSigningService.checkedSignature(for: part.input))
     }
@@ -67,7 +67,7 @@ extension JWSGenerator {
         let part = try payload.part(
             header: header,
             unprotectedHeader: unprotectedHeader,
-            signedBy: SignerIdentity(remoteSigningService)
+            signedBy: .remote(remoteSigningService)
         )
         let signature = try await remoteSigningService.checkedSignature(for: part.input)
         return JWSPayload.flattenedJSON(member, part, signature)
@@ -101,13 +101,13 @@ extension JWSGenerator {
             try payload.part(
                 header: signer.header,
                 unprotectedHeader: signer.unprotectedHeader,
-                signedBy: signer.identity
+                signedBy: signer.service
             )
         }
         let signatures = try await withThrowingTaskGroup(of: (Int, [UInt8]).self) { group in
             for (index, signer) in signers.enumerated() {
                 let input = parts[index].input
-                group.addTask { (index, try await signer.checkedSignature(for: input)) }
+                group.addTask { (index, try await signer.service.checkedSignature(for: input)) }
             }
             var octets = [[UInt8]](repeating: [], count: parts.count)
             for try await (index, signature) in group { octets[index] = signature }

@@ -123,7 +123,7 @@ extension JWSGenerator {
         try payload.part(
             header: signer.header,
             unprotectedHeader: signer.unprotectedHeader,
-            signedBy: SignerIdentity(signer.signingService)
+            signedBy: .local(signer.signingService)
         )
     }
 }

@@ -16,11 +16,9 @@ public struct JWSLimits: Sendable, Hashable {
     /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth: Int {
-        get { allowedDepth }
-        set { allowedDepth = min(newValue, Self.maximumDepth) }
+    public var depth = 64 {
+        didSet { depth = min(depth, Self.maximumDepth) }
     }
-    private var allowedDepth = 64
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount = 1_000
 
@@ -43,10 +41,21 @@ extension JWSLimits {
     /// The limits for a JSON serialization.
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
-    /// Rejects a header by the length of its base64url text, before decoding it.
-    func check(encodedHeaderSize size: Int) throws(TokenError) {
-        guard size / 4 * 3 + size % 4 * 3 / 4 <= headerSize else {
+    /// Parses the claims in a payload of any size.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
+        let limits = JSONLimits(size: payload.count, depth: depth, members: memberCount)
+        return try JSONToken.object(in: payload, limits, "payload")
+    }
+
+    /// Parses a protected header in base64url; one that is too long isn't decoded.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    func protectedHeader(in text: Span<UInt8>) throws(TokenError) -> JSONObject {
+        guard text.count / 4 * 3 + text.count % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")
         }
+        return try JSONToken.object(in: Base64URL.decode(text, "header"), header, "header")
     }
 }

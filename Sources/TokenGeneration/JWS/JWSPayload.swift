@@ -26,7 +26,7 @@ struct JWSPayload: Sendable {
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,
-        signedBy signer: SignerIdentity
+        signedBy signer: AnySigningService
     ) throws(TokenError) -> UnsignedPart {
         let protectedHeader = try protectedHeader(header, unprotectedHeader, of: signer)
         var text: [UInt8] = []
@@ -42,7 +42,7 @@ struct JWSPayload: Sendable {
     private func protectedHeader(
         _ header: JSONObject,
         _ unprotectedHeader: JSONObject,
-        of signer: SignerIdentity
+        of signer: AnySigningService
     ) throws(TokenError) -> JSONObject {
         var header = header
         try signer.writeAlgorithm(into: &header)
@@ -103,7 +103,7 @@ extension JWSPayload {
     func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
         switch (placement, encoding) {
         case (.detached, _): return nil
-        case (.attached, .base64url): return .string(Base64URL.encode(octets))
+        case (.attached, .base64url): return .base64URL(octets)
         case (.attached, .unencoded):
             // RFC 7797 §5.3 requires assigned code points.
             guard let text = String(validating: octets, as: UTF8.self),
@@ -122,7 +122,7 @@ extension JWSPayload {
     static func flattenedJSON(_ payload: JSONValue?, _ part: UnsignedPart, _ signature: [UInt8]) -> JSONObject {
         var object: JSONObject = ["protected": .string(String(decoding: part.protectedText, as: UTF8.self))]
         if !part.unprotectedHeader.isEmpty { object["header"] = .object(part.unprotectedHeader) }
-        object["signature"] = .string(Base64URL.encode(signature))
+        object["signature"] = .base64URL(signature)
         object["payload"] = payload
         return object
     }

@@ -99,14 +99,13 @@ extension JWSVerifier {
                 cause: JWSVerificationFailure(verifiedIndices: verified.map(\.index), refusals: refusals)
             )
         }
-        guard let first = verified.first, isSatisfied(policy, required, by: verified, refusals) else {
+        guard !verified.isEmpty, isSatisfied(policy, required, by: verified, refusals) else {
             throw Self.failure(verified, refusals)
         }
         return VerifiedJWS(
             payload: payload,
             payloadEncoding: token.payloadEncoding,
-            first: first,
-            others: Array(verified.dropFirst()),
+            signatures: verified,
             refusals: refusals
         )
     }

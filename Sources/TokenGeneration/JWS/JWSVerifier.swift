@@ -86,7 +86,7 @@ public struct JWSVerifier: Sendable {
             unprotectedHeader: [:],
             key: key
         )
-        return VerifiedJWS(payload: payload, payloadEncoding: encoding, first: verified)
+        return VerifiedJWS(payload: payload, payloadEncoding: encoding, signatures: [verified])
     }
 }
 

@@ -53,10 +53,6 @@ struct ProtectedHeader {
     }
 
     static func string(_ name: String, in members: JSONObject) throws(TokenError) -> String? {
-        guard let value = members[name] else { return nil }
-        guard let string = value.string else {
-            throw TokenError(.malformedToken, "“\(name)” of the header must be a string, not \(value.kind)")
-        }
-        return string
+        try members.string(name, " of the header")
     }
 }

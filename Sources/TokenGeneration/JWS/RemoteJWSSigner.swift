@@ -4,12 +4,7 @@
 public struct RemoteJWSSigner: Sendable {
     let header: JSONObject
     let unprotectedHeader: JSONObject
-    private let service: Service
-
-    private enum Service: Sendable {
-        case remote(any RemoteSigningService)
-        case local(any SigningService)
-    }
+    let service: AnySigningService
 
     /// Creates a signer that uses a remote service.
     ///
@@ -34,26 +29,5 @@ public struct RemoteJWSSigner: Sendable {
         service = .local(signer.signingService)
         header = signer.header
         unprotectedHeader = signer.unprotectedHeader
-    }
-}
-
-extension RemoteJWSSigner {
-    /// The values of `alg` and `kid` for the headers.
-    var identity: SignerIdentity {
-        switch service {
-        case .remote(let service): SignerIdentity(service)
-        case .local(let service): SignerIdentity(service)
-        }
-    }
-
-    /// Signs an input and checks the signature as far as possible.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
-    ///   `signingFailed`, and the service's own errors.
-    func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
-        switch service {
-        case .remote(let service): try await service.checkedSignature(for: input)
-        case .local(let service): try service.checkedSignature(for: input)
-        }
     }
 }

@@ -38,14 +38,13 @@ public struct VerifiedJWS: Sendable {
     init(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding,
-        first: Signature,
-        others: [Signature] = [],
+        signatures: [Signature],
         refusals: [Refusal] = []
     ) {
         self.payload = payload
         self.payloadEncoding = payloadEncoding
-        header = first.protectedHeader
-        signatures = [first] + others
+        header = signatures[0].protectedHeader
+        self.signatures = signatures
         self.refusals = refusals
     }
 }

@@ -75,9 +75,8 @@ extension AudienceRule: ExpressibleByStringLiteral {
 }
 
 extension AudienceRule {
-    /// Checks the claim `aud`.
+    /// Checks the members of the claim `aud`, none if it's absent.
     ///
-    /// - Parameter found: The members of `aud`, or an empty array if the claim is absent.
     /// - Throws: ``TokenError`` with the code `audienceMismatch` or `missingClaim`.
     package func check(_ found: [String]) throws(TokenError) {
         switch wrapped {

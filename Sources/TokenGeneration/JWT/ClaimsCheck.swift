@@ -42,6 +42,14 @@ public struct ClaimsCheck: Sendable {
         self.isSatisfied = isSatisfied
     }
 
+    /// Creates a check that accepts a token unless a closure throws an error.
+    init(throwing name: String, _ verify: @escaping @Sendable (Subject) throws -> Void) {
+        self.init(name) { subject in
+            try verify(subject)
+            return true
+        }
+    }
+
     /// - Throws: ``TokenError`` with the code `checkFailed`, or the closure's own error.
     func check(_ subject: Subject) throws(TokenError) {
         let isGood: Bool

@@ -51,9 +51,8 @@ extension IssuerRule: ExpressibleByStringLiteral {
 }
 
 extension IssuerRule {
-    /// Checks the claim `iss`.
+    /// Checks the claim `iss`, which is `nil` if it's absent.
     ///
-    /// - Parameter found: The claim's value, or `nil` if it's absent.
     /// - Throws: ``TokenError`` with the code `issuerMismatch` or `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
         switch wrapped {

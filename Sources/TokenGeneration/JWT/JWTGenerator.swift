@@ -102,7 +102,7 @@ public struct JWTGenerator: Sendable {
         let content = try content.get()
         let header: [UInt8]? =
             if let header = content.header {
-                EncodedHeader.of(try Self.header(header, signedBy: SignerIdentity(signingService)))
+                EncodedHeader.of(try Self.header(header, signedBy: .local(signingService)))
             } else { nil }
         return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
     }
@@ -143,7 +143,7 @@ extension JWTGenerator {
     ///
     /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or
     ///   `unencodableContent`.
-    static func header(_ given: JSONObject, signedBy signer: SignerIdentity) throws(TokenError) -> JSONObject {
+    static func header(_ given: JSONObject, signedBy signer: AnySigningService) throws(TokenError) -> JSONObject {
         var header = given
         try signer.writeAlgorithm(into: &header)
         try signer.writeKeyID(into: &header)

@@ -47,12 +47,10 @@ struct KeySelector: Sendable {
 
     /// Prepares every key of the set.
     ///
-    /// Every key must have signed, so a set with more entries than signatures needn't be prepared.
-    /// Only a small set is prepared anyway, because its entries may repeat a key.
+    /// Every key must have signed, so a set with more entries than valid signatures needn't be
+    /// prepared. Only a set of up to 16 entries is prepared anyway, because they may repeat a key.
     ///
-    /// - Parameter signatureCount: The number of valid signatures.
-    /// - Returns: The keys; `nil` if an entry can't verify, or if the set has more entries than
-    ///   there are signatures and more than 16.
+    /// - Returns: The keys; `nil` if an entry can't verify, or if the set has too many entries.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.candidateLimit),
             candidates.allSatisfy({ $0.refusal == nil })

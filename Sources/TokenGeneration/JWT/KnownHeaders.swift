@@ -35,12 +35,7 @@ final class KnownHeaders: Sendable {
     private static let capacity = 4
     private let first = SetOnce<Entry>()
 
-    /// Passes the entry of a token's header to a closure, if there is one.
-    ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - body: A closure that borrows the entry.
-    /// - Returns: The result of `body`, or `nil` without an entry.
+    /// Lends the entry of a token's header to a closure, if there is one, and returns its result.
     func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
         first.withObject { $0.find(token, body) } ?? nil
     }

@@ -41,7 +41,6 @@ extension RegisteredClaims {
 extension JSONObject {
     /// Returns the registered claims of a claims set with their types.
     ///
-    /// - Returns: The claims. Absent claims are `nil`.
     /// - Throws: ``TokenError`` with the code `malformedClaim` if a claim has the wrong JSON type,
     ///   including `null`, or is a time outside the years 1 to 9999.
     package func registeredClaims() throws(TokenError) -> RegisteredClaims {

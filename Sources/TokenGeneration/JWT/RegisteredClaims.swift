@@ -70,11 +70,9 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         case jwtID = "jti"
     }
 
-    /// Decodes the claims.
+    /// Decodes the claims, regardless of the decoder's date strategy.
     ///
-    /// - Parameter decoder: The decoder to read from. Its date strategy is ignored.
-    /// - Throws: `DecodingError` if a claim has the wrong type, a time is outside the years 1 to
-    ///   9999, or `aud` is an empty array.
+    /// A time outside the years 1 to 9999 and an empty `aud` are errors.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func value<Value: Decodable>(_ key: CodingKeys, as type: Value.Type) throws -> Value? {
@@ -89,11 +87,9 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         jwtID = try value(.jwtID, as: String.self)
     }
 
-    /// Encodes the claims that aren't absent.
+    /// Encodes the claims that aren't absent, regardless of the encoder's date strategy.
     ///
-    /// - Parameter encoder: The encoder to write to. Its date strategy is ignored.
-    /// - Throws: `EncodingError` if the encoder doesn't accept a value, or a time is outside the
-    ///   years 1 to 9999.
+    /// A time outside the years 1 to 9999 is an error.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(issuer, forKey: .issuer)
@@ -107,19 +103,12 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
 }
 
 extension RegisteredClaims {
-    /// Returns a Boolean value that indicates whether two sets of claims are the same.
-    ///
-    /// - Parameters:
-    ///   - left: A set of claims to compare.
-    ///   - right: Another set of claims to compare.
-    /// - Returns: `true` if the times and the code points of the strings are equal.
+    /// Returns whether the times and the code points of the strings are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.strings == right.strings && left.times == right.times
     }
 
     /// Feeds the claims to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(strings)
         hasher.combine(times)

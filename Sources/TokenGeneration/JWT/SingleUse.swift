@@ -27,7 +27,7 @@ package final class SingleUse: Sendable {
         let limit = policy.maximumLifetime
         var policy = policy
         policy.checks.append(
-            ClaimsCheck("jti") { [self] subject in
+            ClaimsCheck(throwing: "jti") { [self] subject in
                 try read(
                     subject.registered,
                     signer: subject.key?.thumbprint ?? "",
@@ -35,7 +35,6 @@ package final class SingleUse: Sendable {
                     leeway: subject.leeway,
                     at: subject.date
                 )
-                return true
             }
         )
         return policy
@@ -43,13 +42,9 @@ package final class SingleUse: Sendable {
 
     /// Reads what identifies a token.
     ///
-    /// - Parameters:
-    ///   - claims: The registered claims.
-    ///   - signer: The thumbprint of the key, or another name of the party that vouches for the
-    ///     token.
-    ///   - limit: The maximum time until `exp`, or `nil` for the default.
-    ///   - leeway: The policy's leeway.
-    ///   - date: The time of the verification.
+    /// The signer is the thumbprint of the key, or another name of the party that vouches for the
+    /// token. The limit is the maximum time until `exp`, or `nil` for the default.
+    ///
     /// - Throws: ``TokenError`` with the code `missingClaim`, `malformedClaim` or
     ///   `lifetimeTooLong`.
     package func read(
@@ -90,7 +85,6 @@ package final class SingleUse: Sendable {
 
     /// Remembers the token that the policy has accepted.
     ///
-    /// - Parameter cache: The store of used tokens.
     /// - Throws: ``TokenError`` with the code `replayed` if the token has been used before, or the
     ///   cache can't rule that out; `replayCacheFailed`, or the cache's own ``TokenError``;
     ///   `CancellationError`.

@@ -6,21 +6,17 @@
 ///
 /// Subjects are compared code point by code point. Every rule rejects an empty `sub`.
 public struct SubjectRule: Sendable, Hashable {
-    private enum Wrapped: Hashable {
-        case any
-        case exactly(String)
-    }
-
-    private let wrapped: Wrapped
+    /// The subject, or `nil` for any or none.
+    private let expected: String?
 
     /// `sub` may be absent or any subject.
-    public static let any = SubjectRule(wrapped: .any)
+    public static let any = SubjectRule(expected: nil)
 
     /// `sub` must be the given subject.
     ///
     /// - Parameter subject: The subject. An empty one rejects every token.
     /// - Returns: The rule.
-    public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(wrapped: .exactly(subject)) }
+    public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(expected: subject) }
 }
 
 extension SubjectRule: ExpressibleByStringLiteral {
@@ -33,9 +29,8 @@ extension SubjectRule: ExpressibleByStringLiteral {
 }
 
 extension SubjectRule {
-    /// Checks the claim `sub`.
+    /// Checks the claim `sub`, which is `nil` if it's absent.
     ///
-    /// - Parameter found: The claim's value, or `nil` if it's absent.
     /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or
     ///   `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
@@ -43,11 +38,11 @@ extension SubjectRule {
         guard found?.isEmpty != true else {
             throw TokenError(.malformedClaim, "the claim “sub” is empty; it must name a subject")
         }
-        guard case .exactly(let subject) = wrapped else { return }
+        guard let expected else { return }
         guard let found else {
             throw TokenError(.missingClaim, "the claim “sub” is missing, but the policy expects it")
         }
-        guard found.isExactly(subject) else {
+        guard found.isExactly(expected) else {
             throw TokenError(.subjectMismatch, "the claim “sub” isn't the subject that the policy expects")
         }
     }

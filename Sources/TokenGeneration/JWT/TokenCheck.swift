@@ -23,13 +23,8 @@ final class TokenCheck: Sendable {
         TokenCheck(keys, policy, knownHeaders: knownHeaders)
     }
 
-    /// Verifies a token.
+    /// Verifies a token, whose result has the header, shared between threads, only if it's kept.
     ///
-    /// - Parameters:
-    ///   - text: The token.
-    ///   - keepsHeader: A Boolean value that indicates whether the result needs the header, which
-    ///     is shared between threads.
-    /// - Returns: The verified token.
     /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
     func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(text, limits: policy.limits)

@@ -1,14 +1,11 @@
 internal import Foundation
 
 extension ValidationPolicy {
-    /// Validates the content of a token whose signature has been verified.
+    /// Returns the registered claims of a token whose signature has been verified, after validating
+    /// its content.
     ///
-    /// - Parameters:
-    ///   - header: The token's header.
-    ///   - claims: The token's claims.
-    ///   - key: The key that verified the signature, or `nil` for a token that is only encrypted.
-    ///   - date: The reading of the clock that all checks of this token use.
-    /// - Returns: The registered claims.
+    /// The key is `nil` for a token that is only encrypted. All checks of a token use one date.
+    ///
     /// - Throws: ``TokenError`` with the code of the first check that fails.
     func check(
         _ header: ProtectedHeader,

@@ -112,14 +112,13 @@ public struct ValidationPolicy: Sendable {
 extension ValidationPolicy {
     /// The required presence of a claim.
     public struct Presence: Hashable, Sendable {
-        private enum Wrapped { case required, optional }
-        private let wrapped: Wrapped
+        private let isRequired: Bool
 
         /// The claim must be present.
-        public static let required = Presence(wrapped: .required)
+        public static let required = Presence(isRequired: true)
         /// The claim may be absent; if it's present, it's checked.
         ///
         /// - Warning: A token without `exp` is valid forever, until its key is replaced.
-        public static let optional = Presence(wrapped: .optional)
+        public static let optional = Presence(isRequired: false)
     }
 }

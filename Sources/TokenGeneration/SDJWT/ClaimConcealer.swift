@@ -25,31 +25,11 @@ struct ClaimConcealer {
     /// The source of random bytes.
     let random: @Sendable (Int) throws -> [UInt8]
 
-    private var digestCount = 0
+    private(set) var digestCount = 0
 
     /// The size of a salt in bytes: the recommended 128 bits
     /// ([RFC 9901 §9.3](https://www.rfc-editor.org/rfc/rfc9901#section-9.3)).
     private static let saltSize = 16
-
-    init(
-        hash: NamedHash,
-        decoys: ClosedRange<Int>,
-        limits: SDJWTLimits,
-        random: @escaping @Sendable (Int) throws -> [UInt8]
-    ) {
-        self.hash = hash
-        self.decoys = decoys
-        self.limits = limits
-        self.random = random
-    }
-
-    /// Returns the claims with digests in place of the chosen ones.
-    ///
-    /// - Throws: ``TokenError`` with the code `prohibitedClaim` for a reserved name, `tooLarge` or
-    ///   `signingFailed`.
-    mutating func conceal(_ claims: JSONObject, _ choice: Choice) throws(TokenError) -> JSONObject {
-        try concealed(claims, choice, depth: 1)
-    }
 }
 
 extension ClaimConcealer {
@@ -65,10 +45,14 @@ extension ClaimConcealer {
         }
     }
 
-    private mutating func concealed(
+    /// Returns the claims with digests in place of the chosen ones.
+    ///
+    /// - Throws: ``TokenError`` with the code `prohibitedClaim` for a reserved name, `tooLarge` or
+    ///   `signingFailed`.
+    mutating func concealed(
         _ object: JSONObject,
         _ choice: Choice?,
-        depth: Int
+        depth: Int = 1
     ) throws(TokenError) -> JSONObject {
         try limits.check(depth: depth)
         var members: [JSONObject.Member] = []

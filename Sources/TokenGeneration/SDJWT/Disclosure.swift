@@ -43,7 +43,7 @@ struct Disclosure {
 
     /// Encodes a claim, or an element of an array if `name` is `nil`.
     static func text(salt: [UInt8], name: String?, value: JSONValue) -> String {
-        var elements: [JSONValue] = [.string(Base64URL.encode(salt))]
+        var elements: [JSONValue] = [.base64URL(salt)]
         if let name { elements.append(.string(name)) }
         elements.append(value)
         var writer = JSONWriter()

@@ -16,10 +16,7 @@ struct DisclosureFinder {
     private var paths: [ClaimPath?]
     private var path: [ClaimPath.Element] = []
 
-    /// - Parameters:
-    ///   - disclosures: The texts of the disclosures.
-    ///   - hash: The hash algorithm, or `nil` if it isn't supported.
-    ///   - limits: The maximum size of the SD-JWT.
+    /// Starts a search with the texts of the disclosures; `hash` is `nil` if it isn't supported.
     init(_ disclosures: [String], hash: NamedHash?, limits: SDJWTLimits) {
         self.limits = limits
         digests = disclosures.map { text in try? hash?.digest(of: Array(text.utf8)) }
@@ -43,12 +40,8 @@ struct DisclosureFinder {
         }
     }
 
-    /// Visits the payload and the disclosures that it refers to.
-    mutating func visit(_ payload: JSONObject) {
-        visit(.object(payload))
-    }
-
-    private mutating func visit(_ value: JSONValue) {
+    /// Visits the payload, or a value in it, and the disclosures that it refers to.
+    mutating func visit(_ value: JSONValue) {
         guard path.count < limits.depth else { return }
         switch value {
         case .object(let object):
@@ -81,13 +74,12 @@ struct DisclosureFinder {
         path.removeLast()
     }
 
-    /// Visits the disclosure with a digest.
+    /// Visits the disclosure with a digest, which is `nil` if it isn't a string.
     ///
     /// - Parameters:
-    ///   - digest: The digest, or `nil` if it isn't a string.
-    ///   - element: A closure that returns the step to the claim, or `nil` if the disclosure has
-    ///     the wrong form.
-    /// - Returns: A Boolean value that indicates whether there's a disclosure of the right form.
+    ///   - digest: The digest.
+    ///   - element: A closure that returns the step to the claim, or `nil` for the wrong form.
+    /// - Returns: Whether there's a disclosure of the right form.
     @discardableResult
     private mutating func visit(digest: String?, _ element: (Disclosure) -> ClaimPath.Element?) -> Bool {
         guard let digest else { return false }

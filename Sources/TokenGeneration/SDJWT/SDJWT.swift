@@ -9,23 +9,11 @@ public struct SDJWT: Sendable {
     /// The issuer-signed JWT, a compact JWS.
     let issuerJWT: String
     /// The other members of the unprotected header, which only a JSON serialization has.
-    let unprotectedHeader: JSONObject
+    private(set) var unprotectedHeader: JSONObject = [:]
     /// The disclosures, as the issuer encoded them.
     let disclosures: [String]
     /// The key binding JWT, or `nil`.
-    let keyBindingJWT: String?
-
-    init(
-        issuerJWT: String,
-        unprotectedHeader: JSONObject = [:],
-        disclosures: [String],
-        keyBindingJWT: String? = nil
-    ) {
-        self.issuerJWT = issuerJWT
-        self.unprotectedHeader = unprotectedHeader
-        self.disclosures = disclosures
-        self.keyBindingJWT = keyBindingJWT
-    }
+    var keyBindingJWT: String?
 
     /// The compact serialization, which ends with `~` unless there is a key binding.
     public var compact: String { boundText + (keyBindingJWT ?? "") }
@@ -102,13 +90,9 @@ extension SDJWT {
         )
     }
 
-    /// Takes the parts from a JSON serialization
+    /// Takes the parts from a JSON serialization, with one of its signatures for the compact form
     /// ([RFC 9901 §8.1](https://www.rfc-editor.org/rfc/rfc9901#section-8.1)).
     ///
-    /// - Parameters:
-    ///   - token: The JSON serialization.
-    ///   - index: The index of the signature for the compact form.
-    ///   - limits: The limits of disclosures.
     /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedDisclosure`,
     ///   `criticalHeaderUnsupported` or `tooLarge`.
     init(_ token: JSONToken, signature index: Int = 0, limits: SDJWTLimits) throws(TokenError) {

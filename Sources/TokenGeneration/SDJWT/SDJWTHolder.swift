@@ -145,10 +145,10 @@ public struct SDJWTHolder: Sendable {
         date: Date = Date()
     ) throws -> SDJWT {
         _ = try KeyBindingJWT.holderKey(in: claims)
-        let presentation = try presentation(disclosing: paths + [KeyBindingJWT.holderKeyPath])
+        var presentation = try presentation(disclosing: paths + [KeyBindingJWT.holderKeyPath])
         let payload: JSONObject = [
             "aud": .string(audience),
-            "iat": JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))),
+            "iat": JSONValue(date: date.wholeSeconds),
             "nonce": .string(nonce),
             "sd_hash": .string(try processed.hash.digest(of: Array(presentation.boundText.utf8))),
         ]
@@ -165,12 +165,8 @@ public struct SDJWTHolder: Sendable {
             claims,
             algorithms: [signingService.algorithm]
         )
-        return SDJWT(
-            issuerJWT: presentation.issuerJWT,
-            unprotectedHeader: presentation.unprotectedHeader,
-            disclosures: presentation.disclosures,
-            keyBindingJWT: text
-        )
+        presentation.keyBindingJWT = text
+        return presentation
     }
 }
 

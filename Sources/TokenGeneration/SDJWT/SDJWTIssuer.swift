@@ -134,7 +134,7 @@ extension SDJWTIssuer {
             claims["cnf"] = .object(["jwk": .object(try holderKey.jwkForMessages(of: "a holder's key"))])
         }
         var concealer = ClaimConcealer(hash: hashAlgorithm, decoys: decoys, limits: limits, random: random)
-        var payload = try concealer.conceal(claims, choice)
+        var payload = try concealer.concealed(claims, choice)
         payload[NamedHash.claim] = .string(hashAlgorithm.rawValue)
         return (payload, concealer.disclosures)
     }

@@ -17,11 +17,9 @@ public struct SDJWTLimits: Sendable, Hashable {
     /// at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth: Int {
-        get { allowedDepth }
-        set { allowedDepth = min(newValue, JWSLimits.maximumDepth) }
+    public var depth = 16 {
+        didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
-    private var allowedDepth = 16
 
     /// Creates limits.
     ///
@@ -35,32 +33,26 @@ public struct SDJWTLimits: Sendable, Hashable {
 
 extension SDJWTLimits {
     func check(size: Int) throws(TokenError) {
-        guard size <= self.size else {
-            throw TokenError(.tooLarge, "the SD-JWT has \(size) bytes, but the limit is \(self.size)")
-        }
+        try check(size, self.size, "the SD-JWT has \(size) bytes, but the limit is \(self.size)")
     }
 
     func check(disclosureCount count: Int) throws(TokenError) {
-        guard count <= disclosureCount else {
-            throw TokenError(.tooLarge, "the SD-JWT has more than \(disclosureCount) disclosures")
-        }
+        try check(count, disclosureCount, "the SD-JWT has more than \(disclosureCount) disclosures")
     }
 
     func check(disclosureSize size: Int) throws(TokenError) {
-        guard size <= disclosureSize else {
-            throw TokenError(.tooLarge, "a disclosure has \(size) bytes, but the limit is \(disclosureSize)")
-        }
+        try check(size, disclosureSize, "a disclosure has \(size) bytes, but the limit is \(disclosureSize)")
     }
 
     func check(digestCount count: Int) throws(TokenError) {
-        guard count <= digestCount else {
-            throw TokenError(.tooLarge, "the SD-JWT has more than \(digestCount) digests")
-        }
+        try check(count, digestCount, "the SD-JWT has more than \(digestCount) digests")
     }
 
     func check(depth: Int) throws(TokenError) {
-        guard depth <= self.depth else {
-            throw TokenError(.tooLarge, "the claims of the SD-JWT have more than \(self.depth) levels")
-        }
+        try check(depth, self.depth, "the claims of the SD-JWT have more than \(self.depth) levels")
+    }
+
+    private func check(_ count: Int, _ limit: Int, _ message: @autoclosure () -> String) throws(TokenError) {
+        guard count <= limit else { throw TokenError(.tooLarge, message()) }
     }
 }

@@ -83,7 +83,9 @@ public struct SDJWTVerifier: Sendable {
     ///   `issuedInFuture`, `tooOld`, `expired`, `notYetValid`, `nonceMismatch`,
     ///   `audienceMismatch` or `hashMismatch`.
     public func verify(_ compact: String, keyBinding rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
-        try verified(try SDJWT(compact: compact, limits: limits), rule)
+        let presented = try SDJWT(compact: compact, limits: limits)
+        try rule.checkPresence(in: presented)
+        return try verified(presented, issuerSignatures.verify(compact: presented.issuerJWT), rule)
     }
 
     /// Verifies an SD-JWT or SD-JWT+KB in the flattened or general JSON serialization
@@ -98,7 +100,7 @@ public struct SDJWTVerifier: Sendable {
     /// - Throws: ``TokenError`` as ``verify(_:keyBinding:)`` does, and for the signatures the codes
     ///   of ``JWSVerifier/verify(json:detachedPayload:requiring:)-(String,_,_)``.
     public func verify(json: Data, keyBinding rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
-        let token = try jsonToken(json)
+        let token = try JSONToken(Array(json), limits: issuerSignatures.limits)
         let presented = try SDJWT(token, limits: limits)
         try rule.checkPresence(in: presented)
         return try verified(presented, issuerSignatures.verify(token, nil, .any), rule)
@@ -111,11 +113,6 @@ extension SDJWTVerifier {
         let claims: JSONObject
         let hash: NamedHash
         let found: [DisclosureProcessor.Found]
-    }
-
-    private func verified(_ presented: SDJWT, _ rule: KeyBindingRule) throws(TokenError) -> VerifiedSDJWT {
-        try rule.checkPresence(in: presented)
-        return try verified(presented, issuerSignatures.verify(compact: presented.issuerJWT), rule)
     }
 
     private func verified(
@@ -180,11 +177,6 @@ extension SDJWTVerifier {
         )
     }
 
-    /// Parses a JSON serialization.
-    private func jsonToken(_ json: Data) throws(TokenError) -> JSONToken {
-        try JSONToken(Array(json), limits: issuerSignatures.limits)
-    }
-
     /// The verifier of the issuer's signature.
     ///
     /// The limit of the SD-JWT's size is also that of the issuer-signed JWT, in every form.
@@ -210,7 +202,7 @@ extension SDJWTVerifier {
 
     /// Verifies an SD-JWT in JSON that a holder received from its issuer.
     func received(json: Data) throws(TokenError) -> (SDJWT, Processed) {
-        let token = try jsonToken(json)
+        let token = try JSONToken(Array(json), limits: issuerSignatures.limits)
         try SDJWT(token, limits: limits).checkHasNoKeyBinding()
         let jws = try issuerSignatures.verify(token, nil, .any)
         let received = try SDJWT(token, signature: jws.signatures[0].index, limits: limits)
@@ -229,8 +221,7 @@ extension SDJWTVerifier.Processed {
         _ jwsLimits: JWSLimits,
         _ limits: SDJWTLimits
     ) throws(TokenError) {
-        let json = JSONLimits(size: payload.count, depth: jwsLimits.depth, members: jwsLimits.memberCount)
-        let payload = try JSONToken.object(in: payload, json, "payload")
+        let payload = try jwsLimits.claims(in: payload)
         hash = try NamedHash(in: payload)
         var processor = try DisclosureProcessor(token.disclosures, hash: hash, limits: limits)
         claims = try processor.process(payload)

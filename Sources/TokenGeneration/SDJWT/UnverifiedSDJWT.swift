@@ -78,8 +78,7 @@ public struct UnverifiedSDJWT: Sendable {
         unverifiedHeader = jws.unverifiedSignatures[0].unverifiedProtectedHeader
         let jwsLimits = JWSLimits(size: limits.size)
         let octets = Array(jws.unverifiedPayload ?? Data())
-        let json = JSONLimits(size: octets.count, depth: jwsLimits.depth, members: jwsLimits.memberCount)
-        let payload = try JSONToken.object(in: octets, json, "payload")
+        let payload = try jwsLimits.claims(in: octets)
         unverifiedPayload = payload
         var problems: [TokenError] = []
         do throws(TokenError) {
@@ -92,7 +91,7 @@ public struct UnverifiedSDJWT: Sendable {
             hash: try? NamedHash(in: payload),
             limits: limits
         )
-        finder.visit(payload)
+        finder.visit(.object(payload))
         disclosures = finder.disclosures
         undisclosedCount = finder.undisclosedCount
         do throws(TokenError) {

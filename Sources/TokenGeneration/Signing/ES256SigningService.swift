@@ -14,7 +14,7 @@ internal import OpenSSLCrypto
 ///
 /// The service doesn't accept a key for another algorithm. A ``SigningKey`` is a signing service
 /// for its own algorithm.
-public struct ES256SigningService: SigningService {
+public struct ES256SigningService: SigningService, LocalSigningService {
     package let key: SigningKey
 
     /// Creates a service that signs with a key.
@@ -49,12 +49,8 @@ public struct ES256SigningService: SigningService {
 
     /// Signs data with ES256.
     ///
-    /// - Parameter data: The JWS signing input.
-    /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
         try key.sign(data: data)
     }
 }
-
-extension ES256SigningService: LocalSigningService {}

@@ -53,14 +53,14 @@ extension RemoteSigningService {
         case .raw(let raw):
             octets = raw
         case .der(let der):
-            guard let details, case .ecdsa = details.scheme, let size = details.signatureSize else {
+            guard case .ecdsa(let curve, _)? = details?.scheme else {
                 throw TokenError(
                     .signingFailed,
                     "the remote service returned a DER structure, but only ECDSA signatures can have that form"
                 )
             }
             do throws(CryptoError) {
-                octets = try ECDSASignature.raw(fromDER: der.span.octets, coordinateSize: size / 2)
+                octets = try ECDSASignature.raw(fromDER: der.span.octets, coordinateSize: curve.coordinateSize)
             } catch {
                 throw TokenError(.signingFailed, "malformed remote signature: \(error.message)", cause: error)
             }
@@ -82,7 +82,7 @@ extension AlgorithmDescription.Scheme {
     /// The hash function whose digest is signed, or `nil` if the message itself is signed.
     fileprivate var digest: HashFunction? {
         switch self {
-        case .ecdsa(let hash), .rsa(_, let hash): hash
+        case .ecdsa(_, let hash), .rsa(_, let hash): hash
         case .hmac, .edwards, .mldsa: nil
         }
     }

@@ -48,9 +48,7 @@ extension RemoteSigningService {
     public var messageForm: RemoteMessageForm { .signingInput }
     /// The default public key, `nil`: signatures aren't verified.
     public var verificationKey: VerificationKey? { nil }
-}
 
-extension RemoteSigningService {
     /// Signs claims as a JWT.
     ///
     /// ```swift
@@ -70,7 +68,7 @@ extension RemoteSigningService {
         let content = try JWTGenerator.content(header, claims).get()
         let header = try JWTGenerator.header(
             content.header ?? JWTGenerator.plainHeader,
-            signedBy: SignerIdentity(self)
+            signedBy: .remote(self)
         )
         var input = EncodedHeader.of(header)
         Base64URL.encode(content.payload.bytes.span, into: &input)
@@ -80,20 +78,15 @@ extension RemoteSigningService {
 
 /// The form in which a remote signing service takes a message.
 public struct RemoteMessageForm: Hashable, Sendable {
-    private enum Wrapped { case signingInput, digest }
-    private let wrapped: Wrapped
-
-    private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+    let isDigest: Bool
 
     /// The JWS signing input, which the service hashes itself.
-    public static var signingInput: Self { Self(.signingInput) }
+    public static var signingInput: Self { Self(isDigest: false) }
 
     /// The digest of the signing input, for services that can't take large messages.
     ///
     /// HMAC and EdDSA don't sign a digest and can't be used with this form.
-    public static var digest: Self { Self(.digest) }
-
-    var isDigest: Bool { wrapped == .digest }
+    public static var digest: Self { Self(isDigest: true) }
 }
 
 /// A signature in the form that a remote service returns.

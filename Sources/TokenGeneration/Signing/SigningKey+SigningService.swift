@@ -1,16 +1,12 @@
 public import Foundation
 
-extension SigningKey: SigningService {
+extension SigningKey: SigningService, LocalSigningService {
+    package var key: SigningKey { self }
+
     /// Signs data with the key's algorithm.
     ///
-    /// - Parameter data: The JWS signing input.
-    /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
         Data(try signature(for: data.bytes))
     }
-}
-
-extension SigningKey: LocalSigningService {
-    package var key: SigningKey { self }
 }

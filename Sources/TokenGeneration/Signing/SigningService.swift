@@ -34,9 +34,7 @@ public protocol SigningService: Sendable {
 extension SigningService {
     /// The default key ID, `nil`.
     public var keyID: String? { nil }
-}
 
-extension SigningService {
     /// Signs claims as a JWT.
     ///
     /// ```swift

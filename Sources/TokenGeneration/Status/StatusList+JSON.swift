@@ -50,7 +50,7 @@ extension StatusList {
         } catch {
             throw TokenError(decompressing: error, maximumSize: 0)
         }
-        return ["bits": .number(JSONNumber(bits.rawValue)), "lst": .string(Base64URL.encode(compressed))]
+        return ["bits": .number(JSONNumber(bits.rawValue)), "lst": .base64URL(compressed)]
     }
 }
 

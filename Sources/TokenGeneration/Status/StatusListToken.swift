@@ -96,13 +96,11 @@ public struct StatusListToken: Sendable {
             .token()
     }
 
-    /// Returns a time in whole seconds, because some verifiers reject fractions.
     private static func time(_ date: Date, _ name: String) throws(TokenError) -> JSONValue {
-        let seconds = date.timeIntervalSince1970
-        guard NumericDate.range.contains(seconds), let number = JSONNumber(seconds.rounded(.down)) else {
+        guard NumericDate.range.contains(date.timeIntervalSince1970) else {
             throw TokenError(.unencodableContent, "“\(name)” is outside the years 1 to 9999")
         }
-        return .number(number)
+        return JSONValue(date: date.wholeSeconds)
     }
 }
 

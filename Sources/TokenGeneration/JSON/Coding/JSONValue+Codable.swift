@@ -4,18 +4,11 @@ extension JSONValue: Codable {
     /// Use a member of this type for parts of claims that aren't known in advance. The coders of
     /// this package preserve numbers as written and reject duplicate members. Foundation's coders
     /// do neither.
-    ///
-    /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value isn't a JSON value.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: JSONPathKey.self) {
-            var object = JSONObject()
-            for key in container.allKeys { object[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
-            self = .object(object)
-        } else if var container = try? decoder.unkeyedContainer() {
-            var array: [JSONValue] = []
-            while !container.isAtEnd { array.append(try container.decode(JSONValue.self)) }
-            self = .array(array)
+            self = .object(try JSONObject(from: container))
+        } else if (try? decoder.unkeyedContainer()) != nil {
+            self = .array(try [JSONValue](from: decoder))
         } else {
             self = try JSONValue(from: decoder.singleValueContainer())
         }
@@ -40,37 +33,26 @@ extension JSONValue: Codable {
     }
 
     /// Encodes the value.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         switch self {
-        case .object(let object):
-            try object.encode(to: encoder)
-        case .array(let array):
-            var container = encoder.unkeyedContainer()
-            for element in array { try container.encode(element) }
+        case .object(let object): try object.encode(to: encoder)
+        case .array(let array): try array.encode(to: encoder)
         case .null:
             var container = encoder.singleValueContainer()
             try container.encodeNil()
-        case .bool(let bool):
-            var container = encoder.singleValueContainer()
-            try container.encode(bool)
-        case .string(let string):
-            var container = encoder.singleValueContainer()
-            try container.encode(string)
+        case .bool(let bool): try bool.encode(to: encoder)
+        case .string(let string): try string.encode(to: encoder)
         case .number(let number):
-            var container = encoder.singleValueContainer()
             if let integer = Int64(number.literal) {
-                try container.encode(integer)
+                try integer.encode(to: encoder)
             } else if let integer = UInt64(number.literal) {
-                try container.encode(integer)
+                try integer.encode(to: encoder)
             } else if let double = number.double {
-                try container.encode(double)
+                try double.encode(to: encoder)
             } else {
                 throw EncodingError.invalidValue(
                     number.literal,
-                    .init(codingPath: container.codingPath, debugDescription: "The number is too large.")
+                    .init(codingPath: encoder.codingPath, debugDescription: "The number is too large.")
                 )
             }
         }
@@ -79,19 +61,16 @@ extension JSONValue: Codable {
 
 extension JSONObject: Codable {
     /// Decodes an object.
-    ///
-    /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value isn't an object.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: JSONPathKey.self)
+        try self.init(from: decoder.container(keyedBy: JSONPathKey.self))
+    }
+
+    fileprivate init(from container: KeyedDecodingContainer<JSONPathKey>) throws {
         self.init()
         for key in container.allKeys { self[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
     }
 
     /// Encodes the members.
-    ///
-    /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: JSONPathKey.self)
         for member in self { try container.encode(member.value, forKey: JSONPathKey(stringValue: member.name)) }

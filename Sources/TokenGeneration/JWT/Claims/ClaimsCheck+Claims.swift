@@ -29,7 +29,7 @@ extension ClaimsCheck {
         isOneOf values: [String],
         comparing areEqual: @escaping @Sendable (String, String) -> Bool
     ) -> ClaimsCheck {
-        ClaimsCheck(name) { subject in
+        ClaimsCheck(throwing: name) { subject in
             guard let found = try subject.claims.stringClaim(name) else {
                 throw TokenError(
                     .missingClaim,
@@ -42,7 +42,6 @@ extension ClaimsCheck {
                     "the claim \(TokenError.shown(name)) isn't the value that the policy expects"
                 )
             }
-            return true
         }
     }
 }

@@ -20,9 +20,8 @@ extension RegisteredClaims {
         jwtID = try Self.randomJWTID()
     }
 
-    /// Returns a new random ID of 128 bits for `jti`.
+    /// Returns a new random ID of 128 bits for `jti`: 22 characters of base64url.
     ///
-    /// - Returns: 22 characters of base64url.
     /// - Throws: ``TokenError`` with the code `signingFailed` if the system can't provide random
     ///   numbers.
     package static func randomJWTID() throws(TokenError) -> String {
@@ -65,5 +64,6 @@ extension JSONValue {
 }
 
 extension Date {
-    fileprivate var wholeSeconds: Date { Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down)) }
+    /// The time, rounded down to whole seconds, because some verifiers reject fractions.
+    var wholeSeconds: Date { Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down)) }
 }

@@ -59,15 +59,11 @@ private struct DurationParser {
 
     private mutating func parseNumber() throws(TokenError) -> Int64 {
         let start = position
-        var number: Int64 = 0
-        while position < text.count, text[position].isDigit {
-            let (product, productOverflow) = number.multipliedReportingOverflow(by: 10)
-            let (sum, sumOverflow) = product.addingReportingOverflow(Int64(text[position] - UInt8(ascii: "0")))
-            guard !productOverflow, !sumOverflow else { throw failure("the number is too large", at: start) }
-            number = sum
-            position += 1
-        }
+        while position < text.count, text[position].isDigit { position += 1 }
         guard position > start else { throw failure("missing whole number", at: start) }
+        guard let number = Int64(String(decoding: text[start..<position], as: UTF8.self)) else {
+            throw failure("the number is too large", at: start)
+        }
         return number
     }
 

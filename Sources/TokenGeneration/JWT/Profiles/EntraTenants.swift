@@ -35,11 +35,9 @@ struct EntraTenants: Sendable {
     /// The GUIDs in lower case, or `nil` for every tenant.
     private let allowed: [String]?
 
-    /// Creates the list of tenants.
+    /// Creates the list of tenants, with `nil` for every tenant.
     ///
-    /// - Parameters:
-    ///   - tenants: The tenants, or `nil` for every tenant. Other texts than GUIDs are ignored.
-    ///   - version: The version of the tokens.
+    /// Other texts than GUIDs are ignored.
     init(_ tenants: [String]?, version: EntraTokenVersion) {
         self.version = version
         allowed = tenants?.map { $0.lowercased() }.filter(Self.isTenant)
@@ -62,7 +60,7 @@ struct EntraTenants: Sendable {
     /// The check that `tid`, `iss` and the issuer of the signing key are the same tenant
     /// ([issuers](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens#validate-the-issuer)).
     var check: ClaimsCheck {
-        ClaimsCheck("tid") { [version] subject in
+        ClaimsCheck(throwing: "tid") { [version] subject in
             guard let tenant = try subject.claims.stringClaim("tid") else {
                 throw TokenError(.missingClaim, "the claim “tid” is missing, so the tenant is unknown")
             }
@@ -70,7 +68,7 @@ struct EntraTenants: Sendable {
                 throw TokenError(.malformedClaim, "the claim “tid” must be a GUID in lower case")
             }
             try IssuerRule.exactly(version.issuer(of: tenant)).check(subject.registered.issuer)
-            guard let issuer = subject.key?.jwk.members["issuer"] else { return true }
+            guard let issuer = subject.key?.jwk.members["issuer"] else { return }
             // The keys for version 1 state the issuer of version 2, or none.
             guard let issuer = issuer.string,
                 Self.filled(issuer, tenant).isExactly(EntraTokenVersion.v2.issuer(of: tenant))
@@ -78,7 +76,6 @@ struct EntraTenants: Sendable {
             else {
                 throw TokenError(.issuerMismatch, "the key that signed the token is for another tenant")
             }
-            return true
         }
     }
 

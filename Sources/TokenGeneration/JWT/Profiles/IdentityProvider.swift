@@ -26,14 +26,10 @@ public struct IdentityProvider: Sendable {
     /// A Boolean value that indicates whether `nonce_supported` can make the nonce optional.
     private(set) var mayLackNonce = false
 
-    /// Creates a provider.
+    /// Creates a provider with the issuer identifier in its metadata.
     ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier in the provider's metadata.
-    ///   - issuerRule: The rule for `iss`. The default is `nil`, for the issuer alone.
-    ///   - algorithms: The algorithms that the provider may sign with, or `nil` for those of its
-    ///     keys.
-    ///   - keySetURL: The URL of the keys.
+    /// Without a rule, `iss` is the issuer alone. Without algorithms, those of the keys are
+    /// accepted.
     package init(
         issuer: String,
         issuerRule: IssuerRule? = nil,
@@ -103,11 +99,10 @@ public struct IdentityProvider: Sendable {
         )
         provider.mayLackNonce = true
         provider.policy.checks = [
-            ClaimsCheck("flags") { subject in
+            ClaimsCheck(throwing: "flags") { subject in
                 for name in ["email_verified", "is_private_email", "nonce_supported"] {
                     _ = try subject.claims.flagClaim(name)
                 }
-                return true
             }
         ]
         return provider

@@ -39,11 +39,10 @@ extension TokenIssuer {
         let issuer = issuer.utf8.last == UInt8(ascii: "/") ? issuer : issuer + "/"
         var profile = authorizationServer(issuer, types: .oneOf(["JWT", "at+jwt"]), [.rs256], clientClaim: "azp")
         profile.policy.checks = [
-            ClaimsCheck("azp") { subject in
+            ClaimsCheck(throwing: "azp") { subject in
                 guard subject.claims["azp"]?.string ?? subject.claims["client_id"]?.string != nil else {
                     throw TokenError(.missingClaim, "the claims “azp” and “client_id” are missing")
                 }
-                return true
             }
         ]
         return profile
@@ -105,8 +104,7 @@ extension TokenIssuer {
         _ algorithms: Set<JWSAlgorithm>,
         clientClaim: String
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .exactly(issuer))
-        policy.type = types
+        var policy = ValidationPolicy(issuer: .exactly(issuer), type: types)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
         var profile = TokenIssuer(policy, algorithms: algorithms)
         profile.metadataIssuer = issuer

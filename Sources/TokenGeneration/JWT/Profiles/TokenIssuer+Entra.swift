@@ -37,8 +37,7 @@ extension TokenIssuer {
     }
 
     private init(_ tenants: EntraTenants) {
-        var policy = ValidationPolicy(issuer: tenants.issuerRule)
-        policy.type = .absentOrJWT
+        var policy = ValidationPolicy(issuer: tenants.issuerRule, type: .absentOrJWT)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "tid", tenants.version.clientClaim]
         policy.checks = [tenants.check]
         self.init(policy, algorithms: [.rs256])

@@ -15,16 +15,14 @@ extension TokenIssuer {
     ///   `orders@project.iam.gserviceaccount.com`. An empty array rejects every token.
     /// - Returns: The issuer.
     public static func googleServiceAccounts(_ emails: [String]) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .oneOf(IdentityProvider.googleIssuers))
-        policy.type = .absentOrJWT
+        var policy = ValidationPolicy(issuer: .oneOf(IdentityProvider.googleIssuers), type: .absentOrJWT)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "email", "email_verified"]
         policy.checks = [
             .claim("email", isOneOf: emails),
-            ClaimsCheck("email_verified") { subject in
+            ClaimsCheck(throwing: "email_verified") { subject in
                 guard try subject.claims.flagClaim("email_verified") == true else {
                     throw TokenError(.claimMismatch, "the claim “email_verified” isn't true")
                 }
-                return true
             },
         ]
         var profile = TokenIssuer(policy, algorithms: [.rs256])

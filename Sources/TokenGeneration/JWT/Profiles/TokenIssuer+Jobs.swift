@@ -84,8 +84,7 @@ extension TokenIssuer {
         identities: [String],
         subjects: [String] = []
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .exactly(issuer))
-        policy.type = .absentOrJWT
+        var policy = ValidationPolicy(issuer: .exactly(issuer), type: .absentOrJWT)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "jti"]
         let subject = claims["sub"] ?? ""
         let isLimited =
@@ -109,7 +108,7 @@ extension ClaimsCheck {
     /// Rejects every token, because the policy would accept the jobs of strangers.
     fileprivate static func rejectingAll(without names: [String]) -> ClaimsCheck {
         let names = names.map { "“\($0)”" }.joined(separator: ", ")
-        return ClaimsCheck("identity") { _ in
+        return ClaimsCheck(throwing: "identity") { _ in
             throw TokenError(
                 .claimMismatch,
                 "the policy would accept jobs of everyone at this issuer; require a value for one of \(names)"

@@ -39,7 +39,7 @@ extension TokenIssuer {
         policy.type = .absentOrJWT
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "kubernetes.io"]
         policy.checks = [
-            ClaimsCheck("kubernetes.io") { subject in
+            ClaimsCheck(throwing: "kubernetes.io") { subject in
                 let found = try KubernetesClaims(subject.claims)
                 try found.check("namespace", is: namespace)
                 try found.check("serviceaccount", "name", is: serviceAccount)
@@ -48,7 +48,6 @@ extension TokenIssuer {
                     _ = try found.text("pod", "name")
                     _ = try found.text("pod", "uid")
                 }
-                return true
             }
         ]
         var profile = TokenIssuer(

@@ -33,11 +33,10 @@ extension TokenIssuer {
         bundleURL: URL? = nil,
         rsaAlgorithm: JWSAlgorithm = .rs256
     ) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .skipIssuerCheck)
-        policy.type = .absentOrOneOf(["JWT", "JOSE"])
+        var policy = ValidationPolicy(issuer: .skipIssuerCheck, type: .absentOrOneOf(["JWT", "JOSE"]))
         policy.requiredClaims = ["sub", "aud", "exp"]
         policy.checks = [
-            ClaimsCheck("JWT-SVID") { subject in
+            ClaimsCheck(throwing: "JWT-SVID") { subject in
                 let names = ["alg", "kid", "typ"]
                 guard subject.header.allSatisfy({ member in names.contains(where: member.name.isExactly) }) else {
                     throw TokenError(.malformedToken, "the header of a JWT-SVID has only “alg”, “kid” and “typ”")
@@ -46,7 +45,6 @@ extension TokenIssuer {
                 guard workload.trustDomain.isExactly(trustDomain) else {
                     throw TokenError(.subjectMismatch, "the claim “sub” is of another SPIFFE trust domain")
                 }
-                return true
             }
         ]
         var profile = TokenIssuer(

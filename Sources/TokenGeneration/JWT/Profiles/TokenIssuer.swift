@@ -41,12 +41,8 @@ public struct TokenIssuer: Sendable {
     /// A Boolean value that indicates whether the issuer omits `aud` from some access tokens.
     var mayLackAudience = false
 
-    /// Creates an issuer.
-    ///
-    /// - Parameters:
-    ///   - policy: The rules for the tokens.
-    ///   - algorithms: The algorithms that the issuer may sign with.
-    ///   - assumedAlgorithm: The algorithm of RSA keys that don't state one.
+    /// Creates an issuer with the algorithms that it may sign with, and that of RSA keys that don't
+    /// state one.
     init(_ policy: ValidationPolicy, algorithms: Set<JWSAlgorithm>, assumedAlgorithm: JWSAlgorithm = .rs256) {
         self.policy = policy
         self.policy.algorithms = algorithms

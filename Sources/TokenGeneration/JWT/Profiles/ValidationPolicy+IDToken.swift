@@ -76,18 +76,12 @@ extension ValidationPolicy {
     ///   - provider: The provider.
     ///   - clientID: The client's ID at the provider.
     ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
-    ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
-    ///     `nil`.
-    ///   - code: The authorization code that came with the ID token from the authorization
-    ///     endpoint, for `c_hash`. The default is `nil`.
-    ///   - maximumAuthenticationAge: The `max_age` of the authentication request. The default is
-    ///     `nil`.
-    ///   - state: The `state` that came with the ID token from the authorization endpoint, for
-    ///     `s_hash`. The default is `nil`.
-    ///   - acrValues: The accepted authentication context classes. The default, an empty array,
-    ///     accepts any or none.
-    ///   - trustedAudiences: The audiences that `aud` may name in addition to the client. The
-    ///     default is an empty array.
+    ///   - accessToken: The access token, for `at_hash`. The default is `nil`.
+    ///   - code: The authorization code, for `c_hash`. The default is `nil`.
+    ///   - maximumAuthenticationAge: The `max_age` of the request. The default is `nil`.
+    ///   - state: The `state`, for `s_hash`. The default is `nil`.
+    ///   - acrValues: The accepted authentication context classes. The default is any or none.
+    ///   - trustedAudiences: The other audiences that `aud` may name. The default is none.
     ///   - authorizedParties: The clients that `azp` may name instead of the client, because they
     ///     request tokens for it. The default is an empty array.
     /// - Returns: The policy.
@@ -121,21 +115,20 @@ extension ValidationPolicy {
     }
 
     private static func audienceCheck(_ audiences: [String]) -> ClaimsCheck {
-        ClaimsCheck("aud") { subject in
+        ClaimsCheck(throwing: "aud") { subject in
             for found in subject.registered.audience where !audiences.contains(where: found.isExactly) {
                 throw TokenError(
                     .audienceMismatch,
                     "the claim “aud” names an untrusted audience in addition to the client"
                 )
             }
-            return true
         }
     }
 
     private static func authorizedPartyCheck(_ clients: [String]) -> ClaimsCheck {
-        ClaimsCheck("azp") { subject in
+        ClaimsCheck(throwing: "azp") { subject in
             guard let party = try subject.claims.stringClaim("azp"), !clients.contains(where: party.isExactly) else {
-                return true
+                return
             }
             throw TokenError(
                 .authorizedPartyMismatch,
@@ -145,12 +138,11 @@ extension ValidationPolicy {
     }
 
     private static func nonceCheck(_ expected: String?, mayBeAbsent: Bool) -> ClaimsCheck {
-        ClaimsCheck("nonce") { subject in
+        ClaimsCheck(throwing: "nonce") { subject in
             switch (try subject.claims.stringClaim("nonce"), expected) {
-            case (nil, nil):
-                return true
+            case (nil, nil): return
             case (nil, _?):
-                if mayBeAbsent, try subject.claims.flagClaim("nonce_supported") == false { return true }
+                if mayBeAbsent, try subject.claims.flagClaim("nonce_supported") == false { return }
                 throw TokenError(.missingClaim, "the claim “nonce” is missing, but the request had a nonce")
             case (_?, nil):
                 throw TokenError(.nonceMismatch, "the token has a “nonce”, but the request had none")
@@ -158,13 +150,12 @@ extension ValidationPolicy {
                 guard found.isExactly(expected) else {
                     throw TokenError(.nonceMismatch, "the claim “nonce” isn't the nonce of the request")
                 }
-                return true
             }
         }
     }
 
     private static func authenticationAge(_ maximum: Duration) -> ClaimsCheck {
-        ClaimsCheck("auth_time") { subject in
+        ClaimsCheck(throwing: "auth_time") { subject in
             guard let time = try subject.claims.secondsClaim("auth_time") else {
                 throw TokenError(
                     .missingClaim,
@@ -182,12 +173,11 @@ extension ValidationPolicy {
             guard now - time <= maximum / .seconds(1) + leeway else {
                 throw TokenError(.tooOld, "the user's login is older than the policy's maximum age")
             }
-            return true
         }
     }
 
     private static func authenticationContext(_ accepted: [String]) -> ClaimsCheck {
-        ClaimsCheck("acr") { subject in
+        ClaimsCheck(throwing: "acr") { subject in
             guard let found = try subject.claims.stringClaim("acr") else {
                 throw TokenError(.missingClaim, "the claim “acr” is missing, so the user's login method is unknown")
             }
@@ -197,14 +187,13 @@ extension ValidationPolicy {
                     "the claim “acr” isn't one of the accepted authentication context classes"
                 )
             }
-            return true
         }
     }
 
     private static func hashCheck(_ name: String, of text: String, isRequired: Bool) -> ClaimsCheck {
-        ClaimsCheck(name) { subject in
+        ClaimsCheck(throwing: name) { subject in
             guard let found = try subject.claims.stringClaim(name) else {
-                guard isRequired else { return true }
+                guard isRequired else { return }
                 throw TokenError(.missingClaim, "the claim “\(name)” is missing")
             }
             guard let expected = try subject.key?.idTokenHash(of: text) else {
@@ -216,7 +205,6 @@ extension ValidationPolicy {
             guard found.isExactly(expected) else {
                 throw TokenError(.hashMismatch, "the claim “\(name)” isn't the hash of the accompanying value")
             }
-            return true
         }
     }
 }
@@ -226,9 +214,9 @@ extension VerificationKey {
     /// ([OpenID Connect Core 1.0
     /// §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
     ///
-    /// - Parameter text: The value that comes with an ID token.
-    /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't
-    ///   have a known hash.
+    /// It's the value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't have a
+    /// known hash.
+    ///
     /// - Throws: `CryptoError` if OpenSSL doesn't support the hash function.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }

@@ -7,9 +7,7 @@ extension ValidationPolicy {
     ///   - audience: The value that `aud` must be or contain.
     /// - Returns: The policy; `typ` must be absent or `JWT`.
     public static func plain(issuer: String, audience: String) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience))
-        policy.type = .absentOrJWT
-        return policy
+        ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience), type: .absentOrJWT)
     }
 
     /// Returns the policy for an OAuth 2 access token of RFC 9068, as a resource server must apply
@@ -29,9 +27,8 @@ extension ValidationPolicy {
         var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience), type: "at+jwt")
         policy.requiredClaims = ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"]
         policy.checks = [
-            ClaimsCheck("client_id") { subject in
+            ClaimsCheck(throwing: "client_id") { subject in
                 _ = try subject.claims.stringClaim("client_id")
-                return true
             }
         ]
         return policy
@@ -68,7 +65,7 @@ extension ValidationPolicy {
         policy.maximumLifetime = maximumLifetime
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "jti"]
         policy.checks = [
-            ClaimsCheck("sub is iss") { subject in
+            ClaimsCheck(throwing: "sub is iss") { subject in
                 guard let issuer = subject.registered.issuer, subject.registered.subject?.isExactly(issuer) ?? false
                 else {
                     throw TokenError(
@@ -76,7 +73,6 @@ extension ValidationPolicy {
                         "the claim “sub” isn't the client that issued the assertion (“iss”)"
                     )
                 }
-                return true
             }
         ]
         return policy
@@ -142,9 +138,8 @@ extension ValidationPolicy {
         policy.requiredClaims = ["sub", "iat", "status_list"]
         policy.limits.size = maximumTokenSize
         policy.checks = [
-            ClaimsCheck("iss") { subject in
+            ClaimsCheck(throwing: "iss") { subject in
                 if let found = subject.registered.issuer { try IssuerRule.exactly(issuer).check(found) }
-                return true
             }
         ]
         return policy
