@@ -31,8 +31,10 @@ public struct KeySelection: Sendable {
     /// keys without a `kid` or with the same `kid` for several keys. Each attempt costs one
     /// verification.
     public var maximumCandidates: Int {
-        didSet { maximumCandidates = Self.limited(maximumCandidates) }
+        get { allowedCandidates }
+        set { allowedCandidates = Self.limited(newValue) }
     }
+    private var allowedCandidates: Int
     /// The treatment of symmetric keys, which are ignored by default.
     public var symmetricKeys: SymmetricKeys
     /// The algorithms of keys that don't state `alg`.
@@ -59,7 +61,7 @@ public struct KeySelection: Sendable {
         symmetricKeys: SymmetricKeys = .ignored,
         assumedAlgorithms: [JWSAlgorithm] = []
     ) {
-        self.maximumCandidates = Self.limited(maximumCandidates)
+        allowedCandidates = Self.limited(maximumCandidates)
         self.symmetricKeys = symmetricKeys
         self.assumedAlgorithms = assumedAlgorithms
     }
