@@ -11,6 +11,12 @@ public import Networking
 ///     timeSource: time.timeSource
 /// )
 /// ```
+///
+/// A source that requests tokens repeats a request up to four times, for at most 30 seconds, if the
+/// endpoint can't be reached, is overloaded or fails. Each request can fail with a
+/// ``WorkloadIdentityError``: `insecureEndpoint`, `platformUnavailable`, `platformRejected`,
+/// `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken`, `rejectedToken`, or
+/// `wrongAudience` for a token with an audience.
 public struct WorkloadEnvironment: Sendable {
     /// Returns the value of an environment variable, or `nil` if it isn't set.
     let variable: @Sendable (String) -> String?

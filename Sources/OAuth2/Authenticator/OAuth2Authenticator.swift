@@ -290,11 +290,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// Adds the token to a request that it is meant for.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - context: The operation's context.
-    /// - Returns: The request with an `Authorization` field, or unchanged if it has one already or
-    ///   goes to another origin.
+    /// A request that has an `Authorization` field already, or goes to another origin, is
+    /// unchanged.
+    ///
     /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
     ///   unencrypted, or the resources are misconfigured; `malformedRequest` for a token that RFC
     ///   6750 doesn't allow in a header field.
@@ -344,10 +342,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     /// Records the time when a request with a proof is sent.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it will be sent.
-    ///   - context: The operation's context.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let now = timing.timeSource.now()
@@ -355,8 +349,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     /// Records the nonce and the time in a resource's response.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }

@@ -71,12 +71,8 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
 
     /// Sets `client_assertion_type`, `client_assertion` and, unless it's omitted, `client_id`.
     ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the source fails, or has only
-    ///   an assertion that was sent before and isn't reusable; `CancellationError` if the task is
-    ///   cancelled.
+    ///   an assertion that was sent before and isn't reusable.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         let assertion = try await assertion()
         let fingerprint = assertion.value.fingerprint

@@ -38,10 +38,8 @@ public struct SAMLBearerGrant: RepeatableGrant {
         self.assertion = assertion
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, `assertion` and the requested access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, `assertion` and the requested access.
     /// - Throws: The assertion closure's errors; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
@@ -91,10 +89,8 @@ public struct ExtensionGrant: Grant {
         fields = parameters
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, the grant's own parameters and the requested access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the grant's own parameters and the requested access.
     /// - Throws: The parameter closure's errors; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {

@@ -48,14 +48,11 @@ public final class CachedTokenSource: WrappingTokenSource {
         refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
 
-    /// Returns a valid token: the cached one, or a new one.
+    /// Returns a valid token: the cached one, or a new one if the requirements rule that out.
     ///
-    /// - Parameter requirements: The requirements for the token. If they rule out the cached token,
-    ///   the source gets a new one.
-    /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if a token isn't available. During a backoff it's thrown at once,
     ///   with the remaining time in ``OAuth2Error/retryAfter``. `NetworkError` with the code
-    ///   `timedOut` at the deadline; `CancellationError` if the caller is cancelled while it waits.
+    ///   `timedOut` at the deadline.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timing.timeSource.now()
         switch step(at: now, requirements) {

@@ -128,10 +128,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token. It's stored with everything issued along with it, unless the store
-    ///   failed.
-    /// - Throws: ``OAuth2Error``.
+    /// It's stored with everything issued along with it, unless the store failed.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = endpoint.timeSource.now()
         let latest = now + endpoint.timing.timeout

@@ -26,16 +26,9 @@ public struct Secret: Sendable, Hashable {
     }
 
     /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
-    ///
-    /// - Parameters:
-    ///   - left: A secret.
-    ///   - right: Another secret.
-    /// - Returns: `true` if the secrets are equal.
     public static func == (left: Self, right: Self) -> Bool { left.bytes == right.bytes }
 
     /// Feeds a digest of the secret to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(fingerprint)
     }

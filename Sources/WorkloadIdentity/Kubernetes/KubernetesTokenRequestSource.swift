@@ -51,15 +51,8 @@ public struct KubernetesTokenRequestSource: TokenSource {
 
     /// Requests a token.
     ///
-    /// The source repeats a request up to four times, for at most 30 seconds, if the API server
-    /// can't be reached, is overloaded or fails.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: A new token.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `unreadableFile`,
-    ///   `insecureFile`, `insecureEndpoint`, `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse`, `tooLarge`, `malformedToken`, `wrongAudience` or `expiredToken`;
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of each request (``WorkloadEnvironment``); ``WorkloadIdentityError``
+    ///   with the code `notConfigured`, `unreadableFile` or `insecureFile`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let namespace = try await namespace()
         var request = URLRequest(url: try url(namespace: namespace))

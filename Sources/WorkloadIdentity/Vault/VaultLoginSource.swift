@@ -82,14 +82,9 @@ public struct VaultLoginSource: TokenSource {
     /// Renews the lease of the latest token, or logs in.
     ///
     /// If Vault rejects the platform's token, the source reads it once more, and tries another one
-    /// if there is one. It repeats a request up to four times, for at most 30 seconds, if the
-    /// server can't be reached, is overloaded or fails.
+    /// if there is one. The token's expiry is the end of the lease.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The client token, with the lease's end as its expiry.
-    /// - Throws: The errors of the platform's source; ``WorkloadIdentityError`` with the code
-    ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
-    ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of the platform's source and of each request (``WorkloadEnvironment``).
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = environment.timeSource.now()
         if let lease = latest.value, lease.isRenewable(at: now, for: requirements) {
