@@ -1,6 +1,7 @@
 public import Foundation
 import FoundationNetworking
 public import Networking
+public import TokenGeneration
 
 /// The authentication of a request that another HTTP client sends.
 ///
@@ -193,7 +194,7 @@ extension OAuth2Authenticator {
     }
 }
 
-extension RequestAuthentication: OpaqueDescribed {
+extension RequestAuthentication: Redacted {
     /// The method, the URL without its query, and the number of rejected attempts.
     public var description: String {
         let place = request.url?.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }

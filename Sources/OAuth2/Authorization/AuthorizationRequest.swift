@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+public import TokenGeneration
 
 /// A request for a user's authorization, with PKCE
 /// ([RFC 6749 §4.1.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1)).
@@ -169,7 +170,7 @@ extension AuthorizationServer {
     }
 }
 
-extension AuthorizationRequest: OpaqueDescribed {
+extension AuthorizationRequest: Redacted {
     /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
 }

@@ -1,6 +1,6 @@
 public import Foundation
 import Networking
-import TokenGeneration
+public import TokenGeneration
 
 /// A user's authentication on another device, which the client has requested ([OpenID Connect CIBA
 /// Core 1.0
@@ -103,7 +103,7 @@ extension BackchannelAuthentication {
     }
 }
 
-extension BackchannelAuthentication: OpaqueDescribed {
+extension BackchannelAuthentication: Redacted {
     /// A text without the credentials.
     public var description: String { "backchannel authentication" }
 }

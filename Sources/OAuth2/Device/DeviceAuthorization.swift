@@ -1,6 +1,6 @@
 public import Foundation
 import Networking
-import TokenGeneration
+public import TokenGeneration
 
 /// The instructions for a user to authorize this device from another one
 /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
@@ -89,7 +89,7 @@ extension DeviceAuthorization {
     }
 }
 
-extension DeviceAuthorization: OpaqueDescribed {
+extension DeviceAuthorization: Redacted {
     /// The host of the page for the user, without the codes.
     public var description: String { "device authorization at \(verificationURI.host ?? "nowhere")" }
 }

@@ -69,11 +69,9 @@ struct SentSecrets: Sendable {
     }
 }
 
-extension SentSecrets: CustomStringConvertible, CustomReflectable {
+extension SentSecrets: Redacted {
     /// The number of secrets.
     var description: String { "\(texts.count) secrets" }
-    /// A mirror without children.
-    var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A search for secrets in a text and everything it decodes to.
