@@ -115,8 +115,7 @@ public final class EtcdReplayCache: ReplayCache {
 
     /// Creates the horizon in an empty cluster.
     private func mustCreateHorizon(after response: EtcdResponse) async throws(OAuth2Error) -> Bool {
-        let found: [EtcdResponse.Entry?]
-        do { found = try response.entries() } catch { throw EtcdFailure.malformed.error }
+        let found = try response.entries()
         guard found.count == 1 else { throw EtcdFailure.malformed.error }
         guard found[0] == nil else { return false }
         _ = try await cluster.response(
