@@ -63,7 +63,7 @@ public struct GoogleExternalAccountSource: TokenSource {
             if let client = file.client {
                 ClientSecretBasic.clientSecretBasic(clientID: client.id, secret: client.secret)
             } else {
-                UnnamedClient(clientID: file.audience)
+                PublicClient.none(clientID: file.audience, sendsClientID: false)
             }
         exchange = GrantTokenSource(
             server: AuthorizationServer(issuer: "https://sts.\(universe)", tokenEndpoint: file.tokenURL),

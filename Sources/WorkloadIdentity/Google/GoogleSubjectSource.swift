@@ -64,11 +64,3 @@ struct GoogleSubjectSource: TokenSource {
         return Array(text.utf8)
     }
 }
-
-/// The absence of client authentication at a server that refuses a `client_id`.
-struct UnnamedClient: ClientAuthentication {
-    /// The name of the client in stores.
-    let clientID: String
-
-    func authenticate(_ request: inout TokenRequest, at date: Date) {}
-}

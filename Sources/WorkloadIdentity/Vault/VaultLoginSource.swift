@@ -99,22 +99,9 @@ public struct VaultLoginSource: TokenSource {
         do {
             return try await logIn(with: assertion, for: requirements)
         } catch let error as WorkloadIdentityError where error.code == .platformRejected && error.status == 400 {
-            guard jwt.canReplaceTokens,
-                let other = try await replacement(for: assertion, until: requirements.deadline)
-            else { throw error }
+            let deadline = requirements.deadline
+            guard let other = try await jwt.replacement(for: assertion, until: deadline) else { throw error }
             return try await logIn(with: other, for: requirements)
-        }
-    }
-
-    private func replacement(
-        for token: AccessToken,
-        until deadline: ContinuousClock.Instant?
-    ) async throws -> AccessToken? {
-        do {
-            let other = try await jwt.token(for: .replacing(token, deadline: deadline))
-            return other.value == token.value ? nil : other
-        } catch let error as any UnchangedTokenError where error.isUnchangedToken {
-            return nil
         }
     }
 
