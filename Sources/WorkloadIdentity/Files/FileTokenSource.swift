@@ -56,9 +56,9 @@ public struct FileTokenSource: TokenSource {
         path: String,
         form: PlatformToken.Form,
         type: String = AccessToken.notApplicable,
-        audience: String?,
+        audience: String? = nil,
         missing: String,
-        audienceAdvice: String,
+        audienceAdvice: String = "",
         _ environment: WorkloadEnvironment
     ) {
         self.path = path

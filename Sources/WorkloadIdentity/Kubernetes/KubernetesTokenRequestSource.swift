@@ -125,14 +125,7 @@ public struct KubernetesTokenRequestSource: TokenSource {
     }
 
     private func file(_ name: String, form: PlatformToken.Form) -> FileTokenSource {
-        FileTokenSource(
-            path: "\(folder)/\(name)",
-            form: form,
-            audience: nil,
-            missing: Self.advice,
-            audienceAdvice: Self.advice,
-            environment
-        )
+        FileTokenSource(path: "\(folder)/\(name)", form: form, missing: Self.advice, environment)
     }
 
     /// Returns the environment's transport, or one that trusts the cluster's certificates.

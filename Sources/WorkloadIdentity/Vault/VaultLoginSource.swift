@@ -114,21 +114,9 @@ public struct VaultLoginSource: TokenSource {
             until: requirements.deadline
         )
         guard let answer = VaultLease.Answer(response.body) else { throw Self.invalid(endpoint) }
-        let rules = PlatformToken(
-            origin: "the response of Vault",
-            step: .request,
-            form: .opaque,
-            type: AccessToken.bearer,
-            audience: nil,
-            audienceAdvice: ""
-        )
-        let token = try rules.accessToken(
-            in: answer.token.utf8,
-            // A lease of zero seconds doesn't end.
-            stated: (answer.lease == .zero ? nil : requested + answer.lease, requested),
-            for: requirements,
-            environment.timeSource
-        )
+        // A lease of zero seconds doesn't end.
+        let expiry = answer.lease == .zero ? nil : requested + answer.lease
+        let token = try endpoint.bearerToken(in: answer.token, (expiry, requested), for: requirements)
         let lease = VaultLease(token: token, answer)
         latest.replace(with: lease)
         return lease.token
