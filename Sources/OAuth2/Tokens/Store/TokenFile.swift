@@ -131,7 +131,7 @@ package struct TokenFile: Sendable {
         // The resolved path, and each link on the path to it.
         for chain in Set([path, target]) {
             for folder in DirectoryCheck.chain(of: chain) {
-                try DirectoryCheck(folder, isStore: folder == target).check()
+                try DirectoryCheck(path: folder, isStore: folder == target).check()
             }
         }
         return target
