@@ -257,8 +257,6 @@ public struct AccessTokenVerifier: Sendable {
 
     /// Returns the signed token inside an encrypted one, or the text itself if it isn't a JWE or if
     /// nothing decrypts it.
-    ///
-    /// - Throws: `TokenError` if the token can't be decrypted.
     private func opened(_ text: String) throws(TokenError) -> OpenedToken {
         guard let decrypter, keys != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
             return OpenedToken(text: text)

@@ -183,8 +183,6 @@ final class TrustedIssuers: Sendable {
     }
 
     /// Returns the issuer of a token, and whether the token is a JWT.
-    ///
-    /// - Throws: `TokenError` if no trusted issuer matches.
     func issuer(of text: String) throws(TokenError) -> (issuer: TrustedIssuer, isJWT: Bool) {
         let token: UnverifiedToken
         do { token = try UnverifiedToken(text) } catch {

@@ -69,8 +69,6 @@ public struct WorkloadEnvironment: Sendable {
     }
 
     /// Returns the value of a variable that must be set.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`.
     func value(of name: String, advice: String) throws(WorkloadIdentityError) -> String {
         guard let value = variable(name), !value.isEmpty else {
             throw WorkloadIdentityError(.notConfigured, "\(name) isn't set; \(advice)")

@@ -146,8 +146,6 @@ public struct AuthorizationRequest: Sendable {
 
 extension URL {
     /// Returns the URL of an endpoint with parameters after its own query.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func adding(_ parameters: [(name: String, value: String)], _ place: String) throws(OAuth2Error) -> URL {
         let text = absoluteString
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"

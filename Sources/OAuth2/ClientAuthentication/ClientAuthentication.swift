@@ -41,8 +41,6 @@ extension ClientAuthentication {
 
 extension ClientAuthentication {
     /// Checks that a client that must present a certificate has one, as far as its transport tells.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     func checkCertificate(of client: NetworkClient) throws(OAuth2Error) {
         guard usesMutualTLS, (client.transport as? CurlTransport)?.hasClientIdentity == false else { return }
         throw OAuth2Error(

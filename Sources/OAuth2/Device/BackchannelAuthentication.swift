@@ -70,8 +70,6 @@ public struct BackchannelAuthentication: Sendable {
 
 extension BackchannelAuthentication {
     /// Reads a response to a request, from whose time the lifetime counts.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(
         _ answer: AnswerMembers,
         requested: ContinuousClock.Instant,

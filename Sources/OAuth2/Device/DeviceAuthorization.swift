@@ -50,8 +50,6 @@ extension DeviceAuthorization {
     /// Reads a response to a request, from whose time the lifetime counts.
     ///
     /// Text that the device displays is accepted only if it can't harm the user or a terminal.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(_ answer: AnswerMembers, requested: ContinuousClock.Instant) throws(OAuth2Error) {
         let code = try answer.required("device_code")
         let userCode = try answer.required("user_code")

@@ -210,8 +210,6 @@ extension URL {
     ///
     /// A server on the network that names an `http` endpoint, or a service on the client's own
     /// machine, would make the client send its credentials to another party.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
         let name = MetadataDocument.shown(name)
         let what = "a request to “\(name)”"

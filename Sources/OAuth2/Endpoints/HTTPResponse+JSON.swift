@@ -71,8 +71,6 @@ struct AnswerMembers {
 
 extension AnswerMembers {
     /// Reads a response whose body is a JSON object.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets.
     init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
         self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
     }

@@ -77,8 +77,6 @@ extension JWEDecrypter? {
     }
 
     /// Checks that a token isn't only signed.
-    ///
-    /// - Throws: `TokenError` with the code `algorithmMismatch`.
     package static func checkIsEncrypted(_ text: String, _ what: String) throws(TokenError) {
         guard segmentCount(of: text) != 3 else {
             throw TokenError(
@@ -118,8 +116,6 @@ extension KeySelection {
 
 extension UnverifiedToken {
     /// Rejects a token signed with an unexpected algorithm, before its key is fetched.
-    ///
-    /// - Throws: `TokenError` with the code `algorithmMismatch`.
     func checkAlgorithm(_ algorithms: Set<JWSAlgorithm>, of what: String) throws(TokenError) {
         let name = unverifiedHeader["alg"]?.string
         // `none` isn't a valid `JWSAlgorithm`, so it never matches.

@@ -125,13 +125,9 @@ struct EtcdResponse {
     var token: String? { json["token"]?.string }
 
     /// Returns the entry of a range request, or `nil` if there's none.
-    ///
-    /// - Throws: The error of ``EtcdFailure/malformed`` for an entry that can't be read.
     func entry() throws(OAuth2Error) -> Entry? { try Self.entry(json) }
 
     /// Returns the entries that the range requests of a transaction found.
-    ///
-    /// - Throws: As ``entry()`` does.
     func entries() throws(OAuth2Error) -> [Entry?] {
         guard let responses = json["responses"]?.array else { throw EtcdFailure.malformed.error }
         var entries: [Entry?] = []

@@ -54,8 +54,6 @@ extension PlatformEndpoint {
     }
 
     /// Returns the JWT in a response, whose audience must be the requested one.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` if the text violates a rule.
     func jwt(
         in text: some Collection<UInt8>,
         type: String = AccessToken.notApplicable,

@@ -18,9 +18,6 @@ struct DirectoryCheck {
     }
 
     /// Performs the check.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed`, whose message names the folder and
-    ///   the command that repairs it.
     func check() throws(OAuth2Error) {
         var (link, folder) = (stat(), stat())
         guard unsafe lstat(path, &link) == 0, unsafe stat(path, &folder) == 0, folder.st_mode & S_IFMT == S_IFDIR else {

@@ -43,9 +43,6 @@ package final class ExclusiveSections: Sendable {
     }
 
     /// Takes the lock of a key.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeBusy` after the timeout; `CancellationError`
-    ///   if the task is cancelled.
     private func enter(_ key: String, timeout: Duration) async throws {
         let id = state.withLock { state -> Int? in
             guard state.waiters[key] != nil else {

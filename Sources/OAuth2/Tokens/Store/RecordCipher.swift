@@ -24,8 +24,6 @@ package struct RecordCipher: Sendable {
     private let opening: [String: AESGCM]
 
     /// Creates a cipher with keys of 32 bytes as base64 or base64url text.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if a key is invalid.
     package init(sealingKey: Secret, openingKeys: [Secret] = []) throws(OAuth2Error) {
         sealing = try Self.cipher(sealingKey)
         var opening = [sealing.id: sealing.cipher]
