@@ -141,8 +141,8 @@ public struct AccessTokenVerifier: Sendable {
     init(
         _ policy: ValidationPolicy,
         _ audience: String,
-        keys: IssuerKeys?,
-        introspection: CachedTokenIntrospection?,
+        keys: IssuerKeys? = nil,
+        introspection: CachedTokenIntrospection? = nil,
         currentDate: @escaping @Sendable () -> Date
     ) {
         self.audience = audience

@@ -130,7 +130,7 @@ extension AccessTokenVerifier {
         let trusted = try TrustedIssuers(issuers)
         var policy = ValidationPolicy.accessToken(issuer: trusted.names[0], audience: audience)
         policy.issuer = .oneOf(trusted.names)
-        self.init(policy, audience, keys: nil, introspection: nil, currentDate: currentDate)
+        self.init(policy, audience, currentDate: currentDate)
         self.trusted = trusted
     }
 
