@@ -20,7 +20,7 @@ extension AccessTokenVerifier {
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
         let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
-        self.init(policy, audience, keys: IssuerKeys(keys, selection), currentDate: currentDate)
+        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
     }
 
     /// Creates a verifier of JWTs with local keys.
@@ -39,7 +39,7 @@ extension AccessTokenVerifier {
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
         let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
-        self.init(policy, audience, keys: IssuerKeys(keys, selection), currentDate: currentDate)
+        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
     }
 
     /// Creates a verifier of JWTs with the keys of an issuer whose metadata is discovered
@@ -85,7 +85,7 @@ extension AccessTokenVerifier {
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
         let policy = ValidationPolicy.accessToken(issuer: issuer ?? introspection.issuer, audience: audience)
-        self.init(policy, audience, introspection: introspection, currentDate: currentDate)
+        self.init(policy, introspection: introspection, currentDate: currentDate)
     }
 
     /// Creates a verifier of the tokens that a well-known issuer makes for this API.
@@ -137,7 +137,7 @@ extension AccessTokenVerifier {
         _ keys: IssuerKeys,
         _ currentDate: @escaping @Sendable () -> Date
     ) {
-        self.init(issuer.policy(audience: audience), audience, keys: keys, currentDate: currentDate)
+        self.init(issuer.policy(audience: audience), keys: keys, currentDate: currentDate)
         scopeClaim = issuer.scopeClaim
         clientClaim = issuer.clientClaim
     }

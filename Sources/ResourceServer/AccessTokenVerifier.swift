@@ -39,7 +39,6 @@ public import TokenGeneration
 /// - The token isn't revoked and hasn't been used before, if ``statusLists`` or ``replayCache`` is
 ///   set.
 public struct AccessTokenVerifier: Sendable {
-    var audience: String
     /// The policy that a JWT must meet.
     ///
     /// The default is that of RFC 9068 (`ValidationPolicy.accessToken(issuer:audience:)`).
@@ -140,12 +139,10 @@ public struct AccessTokenVerifier: Sendable {
 
     init(
         _ policy: ValidationPolicy,
-        _ audience: String,
         keys: IssuerKeys? = nil,
         introspection: CachedTokenIntrospection? = nil,
         currentDate: @escaping @Sendable () -> Date
     ) {
-        self.audience = audience
         self.policy = policy
         self.policy.currentDate = currentDate
         self.keys = keys

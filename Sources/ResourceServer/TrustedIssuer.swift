@@ -130,7 +130,7 @@ extension AccessTokenVerifier {
         let trusted = try TrustedIssuers(issuers)
         var policy = ValidationPolicy.accessToken(issuer: trusted.names[0], audience: audience)
         policy.issuer = .oneOf(trusted.names)
-        self.init(policy, audience, currentDate: currentDate)
+        self.init(policy, currentDate: currentDate)
         self.trusted = trusted
     }
 
@@ -142,10 +142,7 @@ extension AccessTokenVerifier {
             verifier.policy = own
             verifier.policy.currentDate = policy.currentDate
         }
-        if let audience = issuer.audience {
-            verifier.audience = audience
-            if issuer.policy == nil { verifier.policy.audience = .contains(audience) }
-        }
+        if let audience = issuer.audience, issuer.policy == nil { verifier.policy.audience = .contains(audience) }
         verifier.policy.issuer = .exactly(issuer.issuer)
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
         verifier.keys = issuer.keys
