@@ -121,11 +121,6 @@ public final class CachedTokenSource: WrappingTokenSource {
         lifecycle.withLock { $0.isKnown(fingerprint) }
     }
 
-    /// Returns the scope of one of the latest tokens, if the server stated it.
-    func scope(of fingerprint: [UInt8]) -> String? {
-        lifecycle.withLock { $0.issued.last { $0.fingerprint == fingerprint }?.scope }
-    }
-
     /// Returns the action for a request that was rejected with 401.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
         let now = timing.timeSource.now()
