@@ -57,12 +57,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of wider grants, and those that the application provides for demands.
-    private let wider = Mutex<[WiderKey: WiderSource]>([:])
-
-    private struct WiderSource {
-        let source: CachedTokenSource
-        var used: ContinuousClock.Instant
-    }
+    private let wider = Mutex<[WiderKey: (source: CachedTokenSource, used: ContinuousClock.Instant)]>([:])
 
     /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
@@ -272,7 +267,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             }
             guard wider.count < Self.widerLimit else { return nil }
             let cached = CachedTokenSource(source, timing: timing, journal: journal)
-            wider[key] = WiderSource(source: cached, used: now)
+            wider[key] = (cached, now)
             return cached
         }
     }

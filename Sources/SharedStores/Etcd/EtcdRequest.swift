@@ -39,10 +39,7 @@ enum EtcdRequest {
 
     /// A Boolean value that indicates whether repeating the request can change anything.
     var isWrite: Bool {
-        switch self {
-        case .range, .watch, .authenticate: false
-        case .transaction: true
-        }
+        if case .transaction = self { true } else { false }
     }
 
     var json: JSONObject {

@@ -47,10 +47,6 @@ enum AzureIdentityEndpoint: Sendable {
         )
     }
 
-    var isArc: Bool {
-        if case .arc = self { true } else { false }
-    }
-
     /// The header fields that keep pages and redirects from reaching the endpoint.
     var fields: [(name: String, value: String)] {
         get throws(WorkloadIdentityError) {

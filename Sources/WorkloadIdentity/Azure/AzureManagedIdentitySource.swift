@@ -95,7 +95,7 @@ public struct AzureManagedIdentitySource: TokenSource {
         for (name, value) in try kind.fields { request.setValue(value, forHTTPHeaderField: name) }
         let endpoint = kind.platformEndpoint(environment, identity)
         let requested = environment.timeSource.now()
-        if kind.isArc {
+        if case .arc = kind {
             let challenge = try await endpoint.response(to: request, until: requirements.deadline, expecting: [401])
             let key = try await AzureArcKey.read(for: challenge, folder: arcKeys, endpoint)
             request.setValue(key.expose { "Basic \($0)" }, forHTTPHeaderField: "Authorization")

@@ -12,12 +12,6 @@ package struct RecordCipher: Sendable {
         package let keyID: String
         /// The nonce, the ciphertext and the tag.
         package let bytes: [UInt8]
-
-        /// Creates a sealed text.
-        package init(keyID: String, bytes: [UInt8]) {
-            self.keyID = keyID
-            self.bytes = bytes
-        }
     }
 
     private let sealing: (id: String, cipher: AESGCM)
