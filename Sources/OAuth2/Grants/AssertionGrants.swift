@@ -106,7 +106,8 @@ public struct ExtensionGrant: Grant {
 public struct UserGrant: RefreshedGrant {
     /// The grant's type, the user, and the requested access.
     public let identifier: String
-    let refresh: RefreshAccess
+    let access: RequestedAccess
+    let omitsRefusedResources: Bool
 
     /// Creates the grant.
     ///
@@ -122,17 +123,15 @@ public struct UserGrant: RefreshedGrant {
         resources: [String] = [],
         omitsRefusedResources: Bool = false
     ) {
-        refresh = RefreshAccess(
-            access: RequestedAccess(scope: scope, resources: resources),
-            omitsRefusedResources: omitsRefusedResources
-        )
-        self.identifier = refresh.identifier("user \(identifier)")
+        access = RequestedAccess(scope: scope, resources: resources)
+        self.omitsRefusedResources = omitsRefusedResources
+        self.identifier = access.fullIdentifier("user \(identifier)")
     }
 }
 
 extension RequestedAccess {
     /// Returns the name under which tokens for this access are stored.
-    func fullIdentifier(_ type: String, _ name: String) -> String {
-        ([type, name] + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
+    func fullIdentifier(_ names: String...) -> String {
+        (names + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
     }
 }

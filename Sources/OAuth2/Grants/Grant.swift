@@ -153,7 +153,8 @@ public struct RefreshTokenGrant: RefreshedGrant {
     public let refreshToken: Secret?
     /// The grant's type, a digest of the first token that keeps users apart, and the access.
     public let identifier: String
-    let refresh: RefreshAccess
+    let access: RequestedAccess
+    let omitsRefusedResources: Bool
 
     /// Creates the grant.
     ///
@@ -172,17 +173,18 @@ public struct RefreshTokenGrant: RefreshedGrant {
         omitsRefusedResources: Bool = false
     ) {
         self.refreshToken = refreshToken
-        refresh = RefreshAccess(
-            access: RequestedAccess(scope: scope, resources: resources),
-            omitsRefusedResources: omitsRefusedResources
-        )
-        identifier = refresh.identifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
+        access = RequestedAccess(scope: scope, resources: resources)
+        self.omitsRefusedResources = omitsRefusedResources
+        identifier = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 }
 
 /// A grant that only a refresh token can renew; without one, the user must sign in again.
 protocol RefreshedGrant: Grant {
-    var refresh: RefreshAccess { get }
+    /// The access that a refresh request asks for.
+    var access: RequestedAccess { get }
+    /// A Boolean value that indicates whether rejected resources may be omitted.
+    var omitsRefusedResources: Bool { get }
 }
 
 extension RefreshedGrant {
@@ -195,31 +197,13 @@ extension RefreshedGrant {
     /// Returns the `scope` and `resource` to request on refresh.
     ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
-    public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
+    public func refreshParameters() throws -> [(name: String, value: String)] { try access.fields() }
 
     /// Returns `scope` without the rejected resources, or `nil` if they can't be omitted.
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
-        refresh.reduced(after: error)
-    }
-}
-
-/// The access that a refresh request asks for.
-struct RefreshAccess: Sendable {
-    let access: RequestedAccess
-    /// A Boolean value that indicates whether rejected resources may be omitted.
-    let omitsRefusedResources: Bool
-
-    func reduced(after error: OAuth2Error) -> [(name: String, value: String)]? {
         guard omitsRefusedResources, !access.resources.isEmpty,
             ["invalid_target", "invalid_request", "invalid_resource"].contains(error.serverCode)
         else { return nil }
         return try? RequestedAccess(scope: access.scope).fields()
-    }
-
-    /// Returns the name under which tokens are stored.
-    ///
-    /// For a grant without specific access, it's the grant's name.
-    func identifier(_ name: String) -> String {
-        ([name] + (access.scope.map { ["scope=\($0)"] } ?? []) + access.identifier).joined(separator: "\n")
     }
 }
