@@ -95,14 +95,12 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
             return try await source.token(for: requirements)
         } catch let error as any UnchangedTokenError where error.isUnchangedToken {
             throw Self.spent
-        } catch let error as OAuth2Error {
-            // It isn't this server's answer, and mustn't be mistaken for one.
-            var failure = OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
-            failure.retryAfter = error.retryAfter
-            throw failure
         } catch {
             if error is CancellationError { throw error }
-            throw OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+            // An `OAuth2Error` isn't this server's answer, and mustn't be mistaken for one.
+            var failure = OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+            failure.retryAfter = (error as? OAuth2Error)?.retryAfter
+            throw failure
         }
     }
 
