@@ -58,9 +58,7 @@ public struct AccessTokenVerifier: Sendable {
     /// verifier.policy.requiredClaims = ["sub", "aud", "exp"]
     /// ```
     public var policy: ValidationPolicy
-    /// The name of the claim with the scope, a string or an array of strings.
-    ///
-    /// The default is `scope`.
+    /// The name of the claim with the scope, a string or an array of strings; by default `scope`.
     public var scopeClaim = "scope"
     /// The name of the claim with the client's ID, which comes before `client_id`.
     var clientClaim = "client_id"
@@ -71,9 +69,8 @@ public struct AccessTokenVerifier: Sendable {
     public var resourceMetadata: URL?
     /// The verifier of DPoP proofs.
     ///
-    /// The default is `nil`, which rejects every token that is bound to a key.
-    ///
-    /// Servers behind a load balancer must share its replay cache. Its clock is that of ``policy``.
+    /// The default is `nil`, which rejects every token that is bound to a key. Servers behind a
+    /// load balancer must share its replay cache. Its clock is that of ``policy``.
     public var dpop: DPoPVerifier?
     /// The nonces that DPoP proofs must have.
     ///
@@ -86,21 +83,18 @@ public struct AccessTokenVerifier: Sendable {
 
     /// The introspection of tokens that aren't JWTs.
     ///
-    /// The default is `nil`, which rejects such tokens.
-    ///
-    /// A token in the form of a JWT is verified as one and never introspected. A verifier for
-    /// several issuers uses the introspection of each issuer instead of this one
-    /// (``TrustedIssuer/introspection``).
+    /// The default is `nil`, which rejects such tokens. A token in the form of a JWT is verified as
+    /// one and never introspected. A verifier for several issuers uses the introspection of each
+    /// issuer instead of this one (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
     /// The status lists of the issuer, to reject revoked JWTs.
     ///
-    /// The default is `nil`, which accepts a JWT until it expires.
-    ///
-    /// The status is checked last, after the requirements of the request. If the list isn't
-    /// available, the refusal is `undecided`. Introspected tokens aren't checked, because their
-    /// server knows the status. A verifier for several issuers uses the lists of each issuer
-    /// instead of these (``TrustedIssuer/statusLists``).
+    /// The default is `nil`, which accepts a JWT until it expires. The status is checked last,
+    /// after the requirements of the request. If the list isn't available, the refusal is
+    /// `undecided`. Introspected tokens aren't checked, because their server knows the status. A
+    /// verifier for several issuers uses the lists of each issuer instead of these
+    /// (``TrustedIssuer/statusLists``).
     public var statusLists: CachedStatusLists?
 
     /// The store of used tokens, to accept each token only once.

@@ -37,9 +37,7 @@ extension ClientAuthentication {
 
     /// The default, `false`.
     public var usesMutualTLS: Bool { false }
-}
 
-extension ClientAuthentication {
     /// Checks that a client that must present a certificate has one, as far as its transport tells.
     func checkCertificate(of client: NetworkClient) throws(OAuth2Error) {
         guard usesMutualTLS, (client.transport as? CurlTransport)?.hasClientIdentity == false else { return }
