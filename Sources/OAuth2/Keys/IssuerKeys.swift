@@ -31,6 +31,22 @@ package enum IssuerKeys: Sendable {
         case .fixed(let verifier): try verifier.verify(token, against: policy)
         }
     }
+
+    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
+    ///
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
+    func verify(
+        _ text: String,
+        _ what: String,
+        decrypter: JWEDecrypter?,
+        algorithms: Set<JWSAlgorithm>,
+        against policy: ValidationPolicy
+    ) async throws -> VerifiedToken {
+        let opened = try decrypter.opened(text, what)
+        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
+        return try opened.checked(try await verify(opened.text, against: policy))
+    }
 }
 
 /// A signed token with the header of the encryption around it.
@@ -87,24 +103,6 @@ extension JWEDecrypter? {
     }
 
     private static func segmentCount(of text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ".") } + 1 }
-}
-
-extension IssuerKeys {
-    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
-    ///
-    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
-    ///   without keys.
-    func verify(
-        _ text: String,
-        _ what: String,
-        decrypter: JWEDecrypter?,
-        algorithms: Set<JWSAlgorithm>,
-        against policy: ValidationPolicy
-    ) async throws -> VerifiedToken {
-        let opened = try decrypter.opened(text, what)
-        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
-        return try opened.checked(try await verify(opened.text, against: policy))
-    }
 }
 
 extension KeySelection {
