@@ -158,7 +158,7 @@ public final class CachedTokenSource: WrappingTokenSource {
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
-            if !id.isLook { journal.started(id) }
+            if !id.isLook { journal.add(.refreshStarted(replacing: id.replacing, isInBackground: id.isInBackground)) }
             var requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
                 self?.isKnown(token.fingerprint) ?? false
             }
@@ -179,7 +179,9 @@ public final class CachedTokenSource: WrappingTokenSource {
         let generation = lifecycle.withLock { lifecycle in
             lifecycle.landed(id, with: token, at: now, jitter: jitter) ? lifecycle.generation : nil
         }
-        if let generation { journal.landed(token, generation: generation, at: now) }
+        guard let generation else { return }
+        let lifetime = token.expiry.map { $0 - now }
+        journal.add(.refreshed(generation: generation, lifetime: lifetime, isFound: token.isFound))
     }
 
     /// - Returns: The error for the waiting callers.
