@@ -44,8 +44,6 @@ extension IntrospectedToken {
     ]
 
     /// Rejects refresh tokens, ID tokens and all other tokens that aren't for resources.
-    ///
-    /// - Throws: `TokenError` with the code `typeMismatch`.
     fileprivate func checkIsAccessToken() throws(TokenError) {
         for (name, kinds) in Self.accessTokenKinds {
             guard let value = claims[name], value != .null else { continue }
@@ -61,8 +59,6 @@ extension IntrospectedToken {
 
 extension VerifiedAccessToken {
     /// Creates a token from an introspection response.
-    ///
-    /// - Throws: `TokenError` with the code `malformedClaim`.
     init(_ answer: IntrospectedToken, scopeClaim: String) throws(TokenError) {
         issuer = answer.issuer
         subject = answer.subject

@@ -19,13 +19,8 @@ extension AccessTokenVerifier {
         selection: KeySelection = KeySelection(),
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
-        self.init(
-            .accessToken(issuer: issuer, audience: audience),
-            audience,
-            keys: IssuerKeys(keys, selection),
-            introspection: nil,
-            currentDate: currentDate
-        )
+        let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
+        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
     }
 
     /// Creates a verifier of JWTs with local keys.
@@ -43,13 +38,8 @@ extension AccessTokenVerifier {
         selection: KeySelection = KeySelection(),
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
-        self.init(
-            .accessToken(issuer: issuer, audience: audience),
-            audience,
-            keys: IssuerKeys(keys, selection),
-            introspection: nil,
-            currentDate: currentDate
-        )
+        let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
+        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
     }
 
     /// Creates a verifier of JWTs with the keys of an issuer whose metadata is discovered
@@ -94,13 +84,8 @@ extension AccessTokenVerifier {
         issuer: String? = nil,
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
-        self.init(
-            .accessToken(issuer: issuer ?? introspection.issuer, audience: audience),
-            audience,
-            keys: nil,
-            introspection: introspection,
-            currentDate: currentDate
-        )
+        let policy = ValidationPolicy.accessToken(issuer: issuer ?? introspection.issuer, audience: audience)
+        self.init(policy, introspection: introspection, currentDate: currentDate)
     }
 
     /// Creates a verifier of the tokens that a well-known issuer makes for this API.
@@ -152,8 +137,7 @@ extension AccessTokenVerifier {
         _ keys: IssuerKeys,
         _ currentDate: @escaping @Sendable () -> Date
     ) {
-        let policy = issuer.policy(audience: audience)
-        self.init(policy, audience, keys: keys, introspection: nil, currentDate: currentDate)
+        self.init(issuer.policy(audience: audience), keys: keys, currentDate: currentDate)
         scopeClaim = issuer.scopeClaim
         clientClaim = issuer.clientClaim
     }

@@ -39,7 +39,6 @@ public import TokenGeneration
 /// - The token isn't revoked and hasn't been used before, if ``statusLists`` or ``replayCache`` is
 ///   set.
 public struct AccessTokenVerifier: Sendable {
-    var audience: String
     /// The policy that a JWT must meet.
     ///
     /// The default is that of RFC 9068 (`ValidationPolicy.accessToken(issuer:audience:)`).
@@ -59,9 +58,7 @@ public struct AccessTokenVerifier: Sendable {
     /// verifier.policy.requiredClaims = ["sub", "aud", "exp"]
     /// ```
     public var policy: ValidationPolicy
-    /// The name of the claim with the scope, a string or an array of strings.
-    ///
-    /// The default is `scope`.
+    /// The name of the claim with the scope, a string or an array of strings; by default `scope`.
     public var scopeClaim = "scope"
     /// The name of the claim with the client's ID, which comes before `client_id`.
     var clientClaim = "client_id"
@@ -72,9 +69,8 @@ public struct AccessTokenVerifier: Sendable {
     public var resourceMetadata: URL?
     /// The verifier of DPoP proofs.
     ///
-    /// The default is `nil`, which rejects every token that is bound to a key.
-    ///
-    /// Servers behind a load balancer must share its replay cache. Its clock is that of ``policy``.
+    /// The default is `nil`, which rejects every token that is bound to a key. Servers behind a
+    /// load balancer must share its replay cache. Its clock is that of ``policy``.
     public var dpop: DPoPVerifier?
     /// The nonces that DPoP proofs must have.
     ///
@@ -87,21 +83,18 @@ public struct AccessTokenVerifier: Sendable {
 
     /// The introspection of tokens that aren't JWTs.
     ///
-    /// The default is `nil`, which rejects such tokens.
-    ///
-    /// A token in the form of a JWT is verified as one and never introspected. A verifier for
-    /// several issuers uses the introspection of each issuer instead of this one
-    /// (``TrustedIssuer/introspection``).
+    /// The default is `nil`, which rejects such tokens. A token in the form of a JWT is verified as
+    /// one and never introspected. A verifier for several issuers uses the introspection of each
+    /// issuer instead of this one (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
     /// The status lists of the issuer, to reject revoked JWTs.
     ///
-    /// The default is `nil`, which accepts a JWT until it expires.
-    ///
-    /// The status is checked last, after the requirements of the request. If the list isn't
-    /// available, the refusal is `undecided`. Introspected tokens aren't checked, because their
-    /// server knows the status. A verifier for several issuers uses the lists of each issuer
-    /// instead of these (``TrustedIssuer/statusLists``).
+    /// The default is `nil`, which accepts a JWT until it expires. The status is checked last,
+    /// after the requirements of the request. If the list isn't available, the refusal is
+    /// `undecided`. Introspected tokens aren't checked, because their server knows the status. A
+    /// verifier for several issuers uses the lists of each issuer instead of these
+    /// (``TrustedIssuer/statusLists``).
     public var statusLists: CachedStatusLists?
 
     /// The store of used tokens, to accept each token only once.
@@ -140,12 +133,10 @@ public struct AccessTokenVerifier: Sendable {
 
     init(
         _ policy: ValidationPolicy,
-        _ audience: String,
-        keys: IssuerKeys?,
-        introspection: CachedTokenIntrospection?,
+        keys: IssuerKeys? = nil,
+        introspection: CachedTokenIntrospection? = nil,
         currentDate: @escaping @Sendable () -> Date
     ) {
-        self.audience = audience
         self.policy = policy
         self.policy.currentDate = currentDate
         self.keys = keys
@@ -257,8 +248,6 @@ public struct AccessTokenVerifier: Sendable {
 
     /// Returns the signed token inside an encrypted one, or the text itself if it isn't a JWE or if
     /// nothing decrypts it.
-    ///
-    /// - Throws: `TokenError` if the token can't be decrypted.
     private func opened(_ text: String) throws(TokenError) -> OpenedToken {
         guard let decrypter, keys != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
             return OpenedToken(text: text)

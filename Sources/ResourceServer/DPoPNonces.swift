@@ -81,8 +81,6 @@ public struct RotatingDPoPNonces: DPoPNonces {
 
     /// Returns the nonces of the current and the previous period.
     ///
-    /// - Parameter date: The current time.
-    /// - Returns: The two nonces.
     /// - Throws: `OAuth2Error` with the code `assertionFailed` if OpenSSL fails.
     public func accepted(at date: Date) throws -> [String] {
         let number = (date.timeIntervalSince1970 / (period / .seconds(1))).rounded(.down)

@@ -1,6 +1,7 @@
 public import Foundation
 public import Networking
 import OAuth2
+public import TokenGeneration
 
 /// The parts of a request, without its body, that decide whether a resource server accepts it.
 public struct ProtectedRequest: Sendable {
@@ -32,15 +33,12 @@ public struct ProtectedRequest: Sendable {
     }
 }
 
-extension ProtectedRequest: CustomStringConvertible, CustomReflectable {
+extension ProtectedRequest: Redacted {
     /// The method, the URL without its query, and the names of the header fields.
     public var description: String {
         let place = String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
         return "\(method) \(place) with \(headers.map(\.name).joined(separator: ", "))"
     }
-
-    /// A mirror without the fields' values.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 /// The access token of a request, and its scheme.

@@ -17,22 +17,16 @@ public import TokenGeneration
 /// )
 /// ```
 ///
-/// Properties that aren't set on the issuer come from the verifier.
+/// Unless they are set, ``audience``, ``policy`` and ``scopeClaim`` are those of the verifier.
 public struct TrustedIssuer: Sendable {
     let issuer: String
     /// The issuer's name for the API.
-    ///
-    /// The default is `nil`, for the verifier's.
     public var audience: String?
     /// The policy that the issuer's JWTs must meet.
-    ///
-    /// The default is `nil`, for ``AccessTokenVerifier/policy``.
     ///
     /// The verifier sets the policy's issuer and clock.
     public var policy: ValidationPolicy?
     /// The name of the claim with the scope.
-    ///
-    /// The default is `nil`, for ``AccessTokenVerifier/scopeClaim``.
     public var scopeClaim: String?
     /// The introspection of the issuer's tokens that aren't JWTs.
     ///
@@ -40,9 +34,8 @@ public struct TrustedIssuer: Sendable {
     public var introspection: CachedTokenIntrospection?
     /// The prefix of the issuer's tokens that aren't JWTs.
     ///
-    /// The default is empty, for tokens that match no other issuer's prefix.
-    ///
-    /// A token is sent to one server at most, because any other could misuse it.
+    /// The default is empty, for tokens that match no other issuer's prefix. A token is sent to one
+    /// server at most, because any other could misuse it.
     public var opaqueTokenPrefix = ""
 
     /// The status lists of the issuer, to reject its revoked JWTs.
@@ -130,7 +123,7 @@ extension AccessTokenVerifier {
         let trusted = try TrustedIssuers(issuers)
         var policy = ValidationPolicy.accessToken(issuer: trusted.names[0], audience: audience)
         policy.issuer = .oneOf(trusted.names)
-        self.init(policy, audience, keys: nil, introspection: nil, currentDate: currentDate)
+        self.init(policy, currentDate: currentDate)
         self.trusted = trusted
     }
 
@@ -142,10 +135,7 @@ extension AccessTokenVerifier {
             verifier.policy = own
             verifier.policy.currentDate = policy.currentDate
         }
-        if let audience = issuer.audience {
-            verifier.audience = audience
-            if issuer.policy == nil { verifier.policy.audience = .contains(audience) }
-        }
+        if let audience = issuer.audience, issuer.policy == nil { verifier.policy.audience = .contains(audience) }
         verifier.policy.issuer = .exactly(issuer.issuer)
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
         verifier.keys = issuer.keys
@@ -183,8 +173,6 @@ final class TrustedIssuers: Sendable {
     }
 
     /// Returns the issuer of a token, and whether the token is a JWT.
-    ///
-    /// - Throws: `TokenError` if no trusted issuer matches.
     func issuer(of text: String) throws(TokenError) -> (issuer: TrustedIssuer, isJWT: Bool) {
         let token: UnverifiedToken
         do { token = try UnverifiedToken(text) } catch {

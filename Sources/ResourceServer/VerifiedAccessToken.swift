@@ -46,8 +46,6 @@ public struct VerifiedAccessToken: Sendable {
     public internal(set) var responseHeaders: HTTPHeaders = [:]
 
     /// Creates a token from a verified JWT.
-    ///
-    /// - Throws: `TokenError` with the code `malformedClaim`.
     init(_ token: VerifiedToken, scopeClaim: String, clientClaim: String) throws(TokenError) {
         issuer = token.registered.issuer
         subject = token.registered.subject

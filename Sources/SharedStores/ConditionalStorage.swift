@@ -28,7 +28,6 @@ protocol ConditionalStorage: Sendable {
 
 /// Random bytes for what stores write.
 enum StoreRandom {
-    /// - Throws: `OAuth2Error` with the code `storeFailed`.
     static func bytes(count: Int) throws(OAuth2Error) -> [UInt8] {
         do { return try SecureRandom.bytes(count: count) } catch {
             throw OAuth2Error(.storeFailed, "random bytes for the store aren't available", cause: error)

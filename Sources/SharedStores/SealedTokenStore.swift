@@ -32,8 +32,6 @@ public struct SealedTokenStore<Place>: TokenStore {
 
     /// Reads the current record, past all caches and replicas.
     ///
-    /// - Parameter key: The record's key.
-    /// - Returns: The record and its version, or `nil` if there isn't one.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable`, `storeFailed`, `storeDamaged` or
     ///   `storeTooNew`.
     public func load(_ key: String) async throws -> VersionedTokenRecord? {
@@ -45,14 +43,8 @@ public struct SealedTokenStore<Place>: TokenStore {
         )
     }
 
-    /// Writes a record if the stored version is the expected one.
+    /// Writes a record if the stored version is the expected one; a damaged record counts as none.
     ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - expectedVersion: The version to replace; `nil` if there must not be a record. A damaged
-    ///     record counts as none.
-    ///   - record: The new record.
-    /// - Returns: The new version; `nil` if the record wasn't written.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` if the outcome is unknown,
     ///   `storeFailed` if the service rejects the write, `storeTooNew`.
     public func compareAndSwap(
@@ -83,24 +75,12 @@ public struct SealedTokenStore<Place>: TokenStore {
 
     /// Removes a record if the stored version is the expected one.
     ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - version: The version to remove.
-    /// - Returns: `true` if the record was removed.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed`.
     public func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await storage.delete(Self.name(key), version: version.description)
     }
 
     /// Runs a closure while no other task of this process runs one for the same key.
-    ///
-    /// - Parameters:
-    ///   - key: The key to lock.
-    ///   - timeout: The maximum time to wait for the lock.
-    ///   - body: The closure.
-    /// - Returns: The closure's result.
-    /// - Throws: Any error of the closure; `OAuth2Error` with the code `storeBusy` if the lock
-    ///   isn't available in time; `CancellationError` if the task is cancelled while it waits.
     public func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -110,13 +90,6 @@ public struct SealedTokenStore<Place>: TokenStore {
     }
 
     /// Watches a record, or polls it if the service doesn't tell of changes.
-    ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - version: The version that the caller has; `nil` if it found no record.
-    ///   - timeout: The maximum time to wait.
-    ///   - timeSource: The source of time.
-    /// - Throws: `CancellationError` if the task is cancelled.
     public func waitForChange(
         of key: String,
         after version: TokenRecordVersion?,

@@ -28,9 +28,9 @@ struct PlatformToken: Sendable {
     let form: Form
     /// The type of the resulting token.
     var type = AccessToken.notApplicable
-    let audience: String?
+    var audience: String?
     /// The way to get a token for the audience.
-    let audienceAdvice: String
+    var audienceAdvice = ""
     /// The way to get a token that hasn't expired.
     var expiryAdvice = "check the clock of this machine and whether the platform still replaces the token"
 

@@ -11,6 +11,12 @@ public import Networking
 ///     timeSource: time.timeSource
 /// )
 /// ```
+///
+/// A source that requests tokens repeats a request up to four times, for at most 30 seconds, if the
+/// endpoint can't be reached, is overloaded or fails. Each request can fail with a
+/// ``WorkloadIdentityError``: `insecureEndpoint`, `platformUnavailable`, `platformRejected`,
+/// `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken`, `rejectedToken`, or
+/// `wrongAudience` for a token with an audience.
 public struct WorkloadEnvironment: Sendable {
     /// Returns the value of an environment variable, or `nil` if it isn't set.
     let variable: @Sendable (String) -> String?
@@ -63,8 +69,6 @@ public struct WorkloadEnvironment: Sendable {
     }
 
     /// Returns the value of a variable that must be set.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`.
     func value(of name: String, advice: String) throws(WorkloadIdentityError) -> String {
         guard let value = variable(name), !value.isEmpty else {
             throw WorkloadIdentityError(.notConfigured, "\(name) isn't set; \(advice)")

@@ -4,10 +4,9 @@ extension OAuth2Authenticator {
         /// A Boolean value that indicates whether a 403 without a reason causes a refresh like a
         /// 401.
         ///
-        /// The default is `false`.
-        ///
-        /// Enable it only for servers that send 403 where they mean 401. Other servers send 403 for
-        /// operations that the token's owner may not perform, and each would cost a token.
+        /// The default is `false`. Enable it only for servers that send 403 where they mean 401.
+        /// Other servers send 403 for operations that the token's owner may not perform, and each
+        /// would cost a token.
         public var insecurelyTreatsForbiddenAsInvalidToken = false
         /// A closure that returns a token source for a resource's demand for scope or
         /// authentication.

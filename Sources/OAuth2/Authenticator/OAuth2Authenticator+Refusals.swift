@@ -6,14 +6,8 @@ import TokenGeneration
 extension OAuth2Authenticator {
     /// Decides whether another attempt with a token can help a failed request; see the type.
     ///
-    /// - Parameters:
-    ///   - request: The request as sent.
-    ///   - response: The response.
-    ///   - error: The error that the attempt failed with.
-    ///   - context: The operation's context.
-    /// - Returns: `retry` or `retryAfter` if another attempt with a token may succeed; `noRetry` if
-    ///   it can't, with an ``OAuth2Error`` as the reason; `none` if the failure isn't about the
-    ///   token.
+    /// The action is `none` if the failure isn't about the token. `noRetry` has an ``OAuth2Error``
+    /// as the reason.
     public func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,

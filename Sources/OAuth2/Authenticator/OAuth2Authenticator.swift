@@ -57,12 +57,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of wider grants, and those that the application provides for demands.
-    private let wider = Mutex<[WiderKey: WiderSource]>([:])
-
-    private struct WiderSource {
-        let source: CachedTokenSource
-        var used: ContinuousClock.Instant
-    }
+    private let wider = Mutex<[WiderKey: (source: CachedTokenSource, used: ContinuousClock.Instant)]>([:])
 
     /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
@@ -272,7 +267,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             }
             guard wider.count < Self.widerLimit else { return nil }
             let cached = CachedTokenSource(source, timing: timing, journal: journal)
-            wider[key] = WiderSource(source: cached, used: now)
+            wider[key] = (cached, now)
             return cached
         }
     }
@@ -290,11 +285,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// Adds the token to a request that it is meant for.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - context: The operation's context.
-    /// - Returns: The request with an `Authorization` field, or unchanged if it has one already or
-    ///   goes to another origin.
+    /// A request that has an `Authorization` field already, or goes to another origin, is
+    /// unchanged.
+    ///
     /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
     ///   unencrypted, or the resources are misconfigured; `malformedRequest` for a token that RFC
     ///   6750 doesn't allow in a header field.
@@ -344,10 +337,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     /// Records the time when a request with a proof is sent.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it will be sent.
-    ///   - context: The operation's context.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let now = timing.timeSource.now()
@@ -355,8 +344,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     /// Records the nonce and the time in a resource's response.
-    ///
-    /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }

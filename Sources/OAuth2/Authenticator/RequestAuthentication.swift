@@ -1,6 +1,7 @@
 public import Foundation
 import FoundationNetworking
 public import Networking
+public import TokenGeneration
 
 /// The authentication of a request that another HTTP client sends.
 ///
@@ -38,12 +39,7 @@ public struct RequestAuthentication: Sendable {
     private var refusals: [ServerError] = []
     private var delays: [Duration] = []
     /// The attempt whose response hasn't been evaluated.
-    private var pending: Pending?
-
-    private struct Pending {
-        let request: URLRequest
-        let started: ContinuousClock.Instant
-    }
+    private var pending: (request: URLRequest, started: ContinuousClock.Instant)?
 
     fileprivate init(_ authenticator: OAuth2Authenticator, _ request: URLRequest, deadline: ContinuousClock.Instant?) {
         self.authenticator = authenticator
@@ -69,7 +65,7 @@ public struct RequestAuthentication: Sendable {
     ///   `NetworkError` with the code `timedOut` at the deadline; `CancellationError`.
     public mutating func credentials() async throws -> HTTPHeaders {
         let authenticated = try await authenticator.authenticateRequest(request, context: context)
-        pending = Pending(request: authenticated, started: authenticator.timing.timeSource.now())
+        pending = (authenticated, authenticator.timing.timeSource.now())
         guard !request.hasAuthorization else { return [:] }
         var fields: HTTPHeaders = [:]
         for name in authenticator.credentialFields.sorted() {
@@ -193,7 +189,7 @@ extension OAuth2Authenticator {
     }
 }
 
-extension RequestAuthentication: OpaqueDescribed {
+extension RequestAuthentication: Redacted {
     /// The method, the URL without its query, and the number of rejected attempts.
     public var description: String {
         let place = request.url?.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }

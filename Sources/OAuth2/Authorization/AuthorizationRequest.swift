@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+public import TokenGeneration
 
 /// A request for a user's authorization, with PKCE
 /// ([RFC 6749 §4.1.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1)).
@@ -145,8 +146,6 @@ public struct AuthorizationRequest: Sendable {
 
 extension URL {
     /// Returns the URL of an endpoint with parameters after its own query.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func adding(_ parameters: [(name: String, value: String)], _ place: String) throws(OAuth2Error) -> URL {
         let text = absoluteString
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
@@ -169,7 +168,7 @@ extension AuthorizationServer {
     }
 }
 
-extension AuthorizationRequest: OpaqueDescribed {
+extension AuthorizationRequest: Redacted {
     /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+public import TokenGeneration
 
 /// A request to end the user's session at the OpenID provider ([OpenID Connect RP-Initiated Logout
 /// 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)).
@@ -114,7 +115,7 @@ public struct LogoutRequest: Sendable {
     }
 }
 
-extension LogoutRequest: OpaqueDescribed {
+extension LogoutRequest: Redacted {
     /// The client's identifier, without the ID token and the state.
     public var description: String { "logout request of \(clientID)" }
 }

@@ -181,7 +181,7 @@ public struct SignedAuthorizationRequest: Sendable {
     }
 }
 
-extension SignedAuthorizationRequest: OpaqueDescribed {
+extension SignedAuthorizationRequest: Redacted {
     /// The client's identifier, without the request.
     public var description: String { "signed authorization request of \(clientID)" }
 }

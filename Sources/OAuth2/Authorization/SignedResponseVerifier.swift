@@ -113,14 +113,14 @@ public struct SignedResponseVerifier: Sendable {
                 against: policy
             ).claims
         } catch let error as TokenError {
-            if error.code == .issuerMismatch {
-                throw OAuth2Error(
-                    .issuerMismatch,
-                    "the authorization response is signed by another server; its code isn't used",
-                    cause: error
-                )
-            }
-            throw OAuth2Error(.protocolViolation, "the signed authorization response isn't valid", cause: error)
+            let isForeign = error.code == .issuerMismatch
+            throw OAuth2Error(
+                isForeign ? .issuerMismatch : .protocolViolation,
+                isForeign
+                    ? "the authorization response is signed by another server; its code isn't used"
+                    : "the signed authorization response isn't valid",
+                cause: error
+            )
         }
     }
 
@@ -163,16 +163,12 @@ public struct SignedResponseVerifier: Sendable {
             }
             return members
         } catch let error as TokenError {
-            if error.code == .issuerMismatch {
-                throw OAuth2Error(
-                    .issuerMismatch,
-                    "the introspection response is signed by another server",
-                    cause: secrets.redacted(error)
-                )
-            }
+            let isForeign = error.code == .issuerMismatch
             throw OAuth2Error(
-                .protocolViolation,
-                "the JWT from the introspection endpoint isn't valid",
+                isForeign ? .issuerMismatch : .protocolViolation,
+                isForeign
+                    ? "the introspection response is signed by another server"
+                    : "the JWT from the introspection endpoint isn't valid",
                 cause: secrets.redacted(error)
             )
         }

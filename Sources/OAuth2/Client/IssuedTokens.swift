@@ -41,7 +41,7 @@ public struct IssuedTokens: Sendable {
     }
 }
 
-extension IssuedTokens: OpaqueDescribed {
+extension IssuedTokens: Redacted {
     /// The names of the response's members, without the tokens.
     public var description: String { "issued tokens: \(members.map(\.name).joined(separator: ", "))" }
 }

@@ -37,7 +37,6 @@ struct IDTokenCheck {
     let request: ExpectedIDToken.Request
 
     /// - Returns: `nil` if there is nothing to check.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     init?(_ rule: IDTokenRule, for grant: some Grant) throws(OAuth2Error) {
         let request = (grant as? AuthorizationCodeGrant)?.expectedIDToken.request
         switch (rule.wrapped, request) {

@@ -116,15 +116,9 @@ final class ClientKey: Sendable {
     }
 
     func bound() throws(OAuth2Error) -> BoundKey? {
-        guard let dpop else { return nil }
-        let result: Result<BoundKey, OAuth2Error> = key.withLock { key in
-            Result { () throws(OAuth2Error) in
-                if let key { return key }
-                let new = try dpop.bound(to: nil)
-                key = new
-                return new
-            }
+        try key.withLock { key throws(OAuth2Error) in
+            if key == nil { key = try dpop?.bound(to: nil) }
+            return key
         }
-        return try result.get()
     }
 }

@@ -100,8 +100,6 @@ public struct OAuth2Client: Sendable {
 
 extension URL? {
     /// Returns the endpoint, if the server has it.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing`.
     func required(_ place: String) throws(OAuth2Error) -> URL {
         guard let self else {
             throw OAuth2Error(

@@ -37,12 +37,8 @@ extension ClientAuthentication {
 
     /// The default, `false`.
     public var usesMutualTLS: Bool { false }
-}
 
-extension ClientAuthentication {
     /// Checks that a client that must present a certificate has one, as far as its transport tells.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     func checkCertificate(of client: NetworkClient) throws(OAuth2Error) {
         guard usesMutualTLS, (client.transport as? CurlTransport)?.hasClientIdentity == false else { return }
         throw OAuth2Error(

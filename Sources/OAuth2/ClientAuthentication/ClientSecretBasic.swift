@@ -27,9 +27,6 @@ public struct ClientSecretBasic: ClientAuthentication {
 
     /// Sets the `Authorization` header field.
     ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an unencodable identifier.
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         guard encoding == .form || !clientID.utf8.contains(UInt8(ascii: ":")) else {

@@ -9,10 +9,6 @@ public struct ClientSecretPost: ClientAuthentication {
     let secret: Secret
 
     /// Sets `client_id` and `client_secret`.
-    ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
     public func authenticate(_ request: inout TokenRequest, at date: Date) {
         request.set("client_id", clientID)
         request.set("client_secret", secret.expose { $0 })

@@ -44,8 +44,6 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
 extension SigningKey {
     /// Returns the SHA-256 thumbprint of the key's certificate, optionally with its chain, in
     /// base64url.
-    ///
-    /// - Throws: `TokenError` with the code `malformedKey` or `keyMismatch`.
     package func thumbprint(ofCertificate pem: String) throws(TokenError) -> String {
         let certificate: Certificate
         do { certificate = try Certificate.list(pem: pem)[0] } catch {

@@ -41,11 +41,6 @@ public struct JWTClientAuthentication: ClientAuthentication {
     /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
     ///
     /// The assertion has no `nbf`, because a server whose clock is a second behind would reject it.
-    ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: The current time, for the assertion's `iat`.
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)

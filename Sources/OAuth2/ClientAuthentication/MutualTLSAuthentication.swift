@@ -26,11 +26,6 @@ public struct MutualTLSAuthentication: ClientAuthentication {
 
     /// Adds the other authentication's credential, or `client_id` alone for a client that
     /// authenticates with its certificate.
-    ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: The current time.
-    /// - Throws: The errors of the other authentication.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         try await wrapped.authenticate(&request, at: date)
     }

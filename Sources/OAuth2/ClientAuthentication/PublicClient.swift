@@ -10,10 +10,6 @@ public struct PublicClient: ClientAuthentication {
     let sendsClientID: Bool
 
     /// Sets `client_id`, unless it's omitted.
-    ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
     public func authenticate(_ request: inout TokenRequest, at date: Date) {
         if sendsClientID { request.set("client_id", clientID) }
     }

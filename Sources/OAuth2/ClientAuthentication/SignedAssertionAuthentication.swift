@@ -71,12 +71,8 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
 
     /// Sets `client_assertion_type`, `client_assertion` and, unless it's omitted, `client_id`.
     ///
-    /// - Parameters:
-    ///   - request: The request to complete.
-    ///   - date: Not used.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the source fails, or has only
-    ///   an assertion that was sent before and isn't reusable; `CancellationError` if the task is
-    ///   cancelled.
+    ///   an assertion that was sent before and isn't reusable.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         let assertion = try await assertion()
         let fingerprint = assertion.value.fingerprint
@@ -99,14 +95,12 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
             return try await source.token(for: requirements)
         } catch let error as any UnchangedTokenError where error.isUnchangedToken {
             throw Self.spent
-        } catch let error as OAuth2Error {
-            // It isn't this server's answer, and mustn't be mistaken for one.
-            var failure = OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
-            failure.retryAfter = error.retryAfter
-            throw failure
         } catch {
             if error is CancellationError { throw error }
-            throw OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+            // An `OAuth2Error` isn't this server's answer, and mustn't be mistaken for one.
+            var failure = OAuth2Error(.assertionFailed, "the client's assertion isn't available", cause: error)
+            failure.retryAfter = (error as? OAuth2Error)?.retryAfter
+            throw failure
         }
     }
 

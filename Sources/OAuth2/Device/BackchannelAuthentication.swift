@@ -1,6 +1,6 @@
 public import Foundation
 import Networking
-import TokenGeneration
+public import TokenGeneration
 
 /// A user's authentication on another device, which the client has requested ([OpenID Connect CIBA
 /// Core 1.0
@@ -70,8 +70,6 @@ public struct BackchannelAuthentication: Sendable {
 
 extension BackchannelAuthentication {
     /// Reads a response to a request, from whose time the lifetime counts.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(
         _ answer: AnswerMembers,
         requested: ContinuousClock.Instant,
@@ -103,7 +101,7 @@ extension BackchannelAuthentication {
     }
 }
 
-extension BackchannelAuthentication: OpaqueDescribed {
+extension BackchannelAuthentication: Redacted {
     /// A text without the credentials.
     public var description: String { "backchannel authentication" }
 }

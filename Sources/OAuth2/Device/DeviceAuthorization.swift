@@ -1,6 +1,6 @@
 public import Foundation
 import Networking
-import TokenGeneration
+public import TokenGeneration
 
 /// The instructions for a user to authorize this device from another one
 /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
@@ -50,8 +50,6 @@ extension DeviceAuthorization {
     /// Reads a response to a request, from whose time the lifetime counts.
     ///
     /// Text that the device displays is accepted only if it can't harm the user or a terminal.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
     init(_ answer: AnswerMembers, requested: ContinuousClock.Instant) throws(OAuth2Error) {
         let code = try answer.required("device_code")
         let userCode = try answer.required("user_code")
@@ -89,7 +87,7 @@ extension DeviceAuthorization {
     }
 }
 
-extension DeviceAuthorization: OpaqueDescribed {
+extension DeviceAuthorization: Redacted {
     /// The host of the page for the user, without the codes.
     public var description: String { "device authorization at \(verificationURI.host ?? "nowhere")" }
 }

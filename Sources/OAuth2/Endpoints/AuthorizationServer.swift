@@ -81,7 +81,7 @@ public struct AuthorizationServer: Sendable, Hashable {
     ///   name: one that is `http`, or on this machine; `protocolViolation` for a member of the
     ///   wrong type, or if the token endpoint is missing.
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
-        let document = MetadataDocument(metadata, issuer: issuer)
+        let document = MetadataDocument(members: metadata, issuer: issuer)
         try document.checkIssuer()
         guard let tokenEndpoint = try document.endpoint("token_endpoint") else {
             throw MetadataDocument.missing("token_endpoint")
@@ -91,7 +91,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         keySetURL = try document.endpoint("jwks_uri")
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
-            let document = MetadataDocument(aliases, issuer: issuer)
+            let document = MetadataDocument(members: aliases, issuer: issuer)
             // Hashing another name would normalize it, in quadratic time for combining characters.
             for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
                 mutualTLSAliases[alias.name] = try document.endpoint(alias.name)
@@ -148,13 +148,8 @@ public struct AuthorizationServer: Sendable, Hashable {
 
 /// A reader of server metadata, for which `null` counts as missing.
 struct MetadataDocument {
-    private let members: JSONObject
-    private let issuer: String
-
-    init(_ members: JSONObject, issuer: String) {
-        self.members = members
-        self.issuer = issuer
-    }
+    let members: JSONObject
+    let issuer: String
 
     /// Checks that the document names the issuer whose metadata was requested
     /// ([RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)).
@@ -190,7 +185,7 @@ struct MetadataDocument {
     /// - Throws: ``OAuth2Error`` as ``checkIssuer()`` and ``endpoint(_:)`` do, or with the code
     ///   `protocolViolation` if it's missing.
     static func keySetURL(in metadata: JSONObject, issuer: String) throws(OAuth2Error) -> URL {
-        let document = MetadataDocument(metadata, issuer: issuer)
+        let document = MetadataDocument(members: metadata, issuer: issuer)
         try document.checkIssuer()
         guard let url = try document.endpoint("jwks_uri") else { throw missing("jwks_uri") }
         return url
@@ -215,8 +210,6 @@ extension URL {
     ///
     /// A server on the network that names an `http` endpoint, or a service on the client's own
     /// machine, would make the client send its credentials to another party.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
         let name = MetadataDocument.shown(name)
         let what = "a request to “\(name)”"

@@ -31,18 +31,6 @@ struct AnswerMembers {
     /// The endpoint's name in error messages.
     let place: String
 
-    init(members: JSONObject, place: String) {
-        self.members = members
-        self.place = place
-    }
-
-    /// Reads a response whose body is a JSON object.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets.
-    init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
-        self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
-    }
-
     func string(_ name: String) throws(OAuth2Error) -> String? { try value(name, \.string) }
 
     /// Returns a time in seconds since 1970, with or without a fraction.
@@ -78,5 +66,12 @@ struct AnswerMembers {
     /// Returns an error about a member that is missing or invalid.
     func wrong(_ name: String) -> OAuth2Error {
         OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
+    }
+}
+
+extension AnswerMembers {
+    /// Reads a response whose body is a JSON object.
+    init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
+        self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
     }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 import FoundationNetworking
 public import Networking
-import TokenGeneration
+public import TokenGeneration
 
 /// A request to a token endpoint, or another endpoint that authenticates clients.
 ///
@@ -102,7 +102,7 @@ public struct TokenRequest: Sendable {
     }
 }
 
-extension TokenRequest: OpaqueDescribed {
+extension TokenRequest: Redacted {
     /// The endpoint's host and the names of the fields, without their values.
     public var description: String {
         let names = form.map(\.name) + headers.map(\.name)

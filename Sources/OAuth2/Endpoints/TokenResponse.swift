@@ -13,8 +13,6 @@ struct TokenResponse: Sendable {
     let members: JSONObject
 
     /// Reads a response with a 2xx status code to a request that was sent at `requested`.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
         parsing body: Data,
         status: Int = 200,

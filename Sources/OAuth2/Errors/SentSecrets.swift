@@ -69,11 +69,9 @@ struct SentSecrets: Sendable {
     }
 }
 
-extension SentSecrets: CustomStringConvertible, CustomReflectable {
+extension SentSecrets: Redacted {
     /// The number of secrets.
     var description: String { "\(texts.count) secrets" }
-    /// A mirror without children.
-    var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A search for secrets in a text and everything it decodes to.
@@ -108,7 +106,9 @@ struct SecretSearch {
             guard search.spend(secret.utf8.count) else { return nil }
             let length = min(secret.utf8.count, lengths.upperBound)
             search.leastRun = min(search.leastRun, (4 * length + 2) / 3)
-            forEachWindow(of: Array(secret.utf8), length) { search.windows[length, default: []].insert($0) }
+            forEachWindow(of: Array(secret.utf8), length) { window, _ in
+                search.windows[length, default: []].insert(window)
+            }
         }
         search.look(at: DecodingStage(text), depth: 0)
         return search.budgetLeft >= 0 && !search.hasShortSecret ? search.found : nil
@@ -149,10 +149,6 @@ struct SecretSearch {
             window = (window << 8 | UInt128(byte == UInt8(ascii: " ") ? UInt8(ascii: "+") : byte)) & mask
             if index >= length - 1 { body(window, index) }
         }
-    }
-
-    private static func forEachWindow(of bytes: [UInt8], _ length: Int, _ body: (UInt128) -> Void) {
-        forEachWindow(of: bytes, length) { window, _ in body(window) }
     }
 }
 

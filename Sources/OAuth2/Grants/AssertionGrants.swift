@@ -38,10 +38,8 @@ public struct SAMLBearerGrant: RepeatableGrant {
         self.assertion = assertion
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, `assertion` and the requested access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, `assertion` and the requested access.
     /// - Throws: The assertion closure's errors; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
@@ -91,10 +89,8 @@ public struct ExtensionGrant: Grant {
         fields = parameters
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, the grant's own parameters and the requested access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the grant's own parameters and the requested access.
     /// - Throws: The parameter closure's errors; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
@@ -110,7 +106,8 @@ public struct ExtensionGrant: Grant {
 public struct UserGrant: RefreshedGrant {
     /// The grant's type, the user, and the requested access.
     public let identifier: String
-    let refresh: RefreshAccess
+    let access: RequestedAccess
+    let omitsRefusedResources: Bool
 
     /// Creates the grant.
     ///
@@ -126,17 +123,15 @@ public struct UserGrant: RefreshedGrant {
         resources: [String] = [],
         omitsRefusedResources: Bool = false
     ) {
-        refresh = RefreshAccess(
-            access: RequestedAccess(scope: scope, resources: resources),
-            omitsRefusedResources: omitsRefusedResources
-        )
-        self.identifier = refresh.identifier("user \(identifier)")
+        access = RequestedAccess(scope: scope, resources: resources)
+        self.omitsRefusedResources = omitsRefusedResources
+        self.identifier = access.fullIdentifier("user \(identifier)")
     }
 }
 
 extension RequestedAccess {
     /// Returns the name under which tokens for this access are stored.
-    func fullIdentifier(_ type: String, _ name: String) -> String {
-        ([type, name] + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
+    func fullIdentifier(_ names: String...) -> String {
+        (names + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
     }
 }

@@ -39,10 +39,8 @@ public struct AuthorizationCodeGrant: Grant {
     /// Always `false`: the user would have to authorize the client again.
     public var isRepeatable: Bool { false }
 
-    /// Returns the form's fields, once.
+    /// Returns `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()

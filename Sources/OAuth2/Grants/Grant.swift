@@ -66,27 +66,15 @@ extension Grant {
     public func parametersWereNotSent() {}
 
     /// Returns `nil`.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: `nil`
     public func renewedParameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
     /// Returns no fields.
-    ///
-    /// - Returns: No fields.
-    /// - Throws: Nothing. Other implementations may.
     public func refreshParameters() throws -> [(name: String, value: String)] { [] }
 
     /// Returns `nil`.
-    ///
-    /// - Parameter error: The server's error response.
-    /// - Returns: `nil`
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? { nil }
 
     /// Returns `nil`.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: `nil`
     public func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
 }
 
@@ -102,10 +90,8 @@ extension RepeatableGrant {
     /// Always `true`.
     public var isRepeatable: Bool { true }
 
-    /// Returns the same grant with the scope or the claims that a resource demands.
-    ///
-    /// - Parameter demand: The resource's demand.
-    /// - Returns: The grant; `nil` if the demand adds nothing that the client can request.
+    /// Returns the same grant with the scope or the claims that a resource demands; `nil` if the
+    /// demand adds nothing that the client can request.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
         access.widened(by: demand).map(requesting)
     }
@@ -146,10 +132,8 @@ public struct ClientCredentialsGrant: RepeatableGrant {
         (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type` and the requested access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type` and the requested access.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource,
     ///   or an additional parameter that the request sets itself.
     public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
@@ -169,7 +153,8 @@ public struct RefreshTokenGrant: RefreshedGrant {
     public let refreshToken: Secret?
     /// The grant's type, a digest of the first token that keeps users apart, and the access.
     public let identifier: String
-    let refresh: RefreshAccess
+    let access: RequestedAccess
+    let omitsRefusedResources: Bool
 
     /// Creates the grant.
     ///
@@ -188,17 +173,18 @@ public struct RefreshTokenGrant: RefreshedGrant {
         omitsRefusedResources: Bool = false
     ) {
         self.refreshToken = refreshToken
-        refresh = RefreshAccess(
-            access: RequestedAccess(scope: scope, resources: resources),
-            omitsRefusedResources: omitsRefusedResources
-        )
-        identifier = refresh.identifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
+        access = RequestedAccess(scope: scope, resources: resources)
+        self.omitsRefusedResources = omitsRefusedResources
+        identifier = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 }
 
 /// A grant that only a refresh token can renew; without one, the user must sign in again.
 protocol RefreshedGrant: Grant {
-    var refresh: RefreshAccess { get }
+    /// The access that a refresh request asks for.
+    var access: RequestedAccess { get }
+    /// A Boolean value that indicates whether rejected resources may be omitted.
+    var omitsRefusedResources: Bool { get }
 }
 
 extension RefreshedGrant {
@@ -206,43 +192,18 @@ extension RefreshedGrant {
     public var isRepeatable: Bool { false }
 
     /// Returns `nil`, because only a refresh token gets tokens.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: `nil`
     public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
-    /// Returns the access to request on refresh.
+    /// Returns the `scope` and `resource` to request on refresh.
     ///
-    /// - Returns: `scope` and `resource`.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
-    public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
+    public func refreshParameters() throws -> [(name: String, value: String)] { try access.fields() }
 
-    /// Returns the fields without the rejected resources, or `nil` if they can't be omitted.
-    ///
-    /// - Parameter error: The server's error response.
-    /// - Returns: `scope`, or `nil`.
+    /// Returns `scope` without the rejected resources, or `nil` if they can't be omitted.
     public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
-        refresh.reduced(after: error)
-    }
-}
-
-/// The access that a refresh request asks for.
-struct RefreshAccess: Sendable {
-    let access: RequestedAccess
-    /// A Boolean value that indicates whether rejected resources may be omitted.
-    let omitsRefusedResources: Bool
-
-    func reduced(after error: OAuth2Error) -> [(name: String, value: String)]? {
         guard omitsRefusedResources, !access.resources.isEmpty,
             ["invalid_target", "invalid_request", "invalid_resource"].contains(error.serverCode)
         else { return nil }
         return try? RequestedAccess(scope: access.scope).fields()
-    }
-
-    /// Returns the name under which tokens are stored.
-    ///
-    /// For a grant without specific access, it's the grant's name.
-    func identifier(_ name: String) -> String {
-        ([name] + (access.scope.map { ["scope=\($0)"] } ?? []) + access.identifier).joined(separator: "\n")
     }
 }

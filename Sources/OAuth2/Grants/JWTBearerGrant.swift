@@ -166,10 +166,8 @@ public struct JWTBearerGrant: RepeatableGrant {
         self.renewal = renewal ?? { try await assertion($0) }
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, `assertion` and the requested access.
     ///
-    /// - Parameter date: The time of issue of an assertion that the grant signs.
-    /// - Returns: `grant_type`, `assertion` and the requested access.
     /// - Throws: The errors of the assertion closure or the signing service; ``OAuth2Error`` with
     ///   the code `malformedRequest` for an invalid scope or resource.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
@@ -177,11 +175,8 @@ public struct JWTBearerGrant: RepeatableGrant {
         return Self.form(with: try await assertion(date), access)
     }
 
-    /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first.
-    ///
-    /// - Parameter date: The time of issue.
-    /// - Returns: The fields, or `nil` if a source of assertions has no other one.
-    /// - Throws: The errors of ``parameters(at:)``.
+    /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first;
+    /// `nil` if a source of assertions has no other one.
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return try await renewal(date).map { Self.form(with: $0, access) }

@@ -105,21 +105,16 @@ public struct TokenExchangeGrant: RepeatableGrant {
         requestedType = requestedTokenType
     }
 
-    /// Returns the form's fields.
+    /// Returns `grant_type`, the tokens and types of subject and actor, and the access.
     ///
-    /// - Parameter date: Not used.
-    /// - Returns: `grant_type`, the tokens and types of subject and actor, and the access.
     /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
     ///   for an invalid scope or resource, or an additional parameter that the request sets.
     public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
 
-    /// Returns the fields with other tokens of the subject and the actor.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: The fields, or `nil` if neither source has another token.
-    /// - Throws: The errors of the token sources.
+    /// Returns the fields with other tokens of subject and actor, or `nil` if neither source has
+    /// another token.
     public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         guard let last = lastTokens.value else { return nil }
         // The server may have rejected either of the two.

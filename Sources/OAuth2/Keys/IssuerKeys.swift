@@ -31,6 +31,22 @@ package enum IssuerKeys: Sendable {
         case .fixed(let verifier): try verifier.verify(token, against: policy)
         }
     }
+
+    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
+    ///
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
+    func verify(
+        _ text: String,
+        _ what: String,
+        decrypter: JWEDecrypter?,
+        algorithms: Set<JWSAlgorithm>,
+        against policy: ValidationPolicy
+    ) async throws -> VerifiedToken {
+        let opened = try decrypter.opened(text, what)
+        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
+        return try opened.checked(try await verify(opened.text, against: policy))
+    }
 }
 
 /// A signed token with the header of the encryption around it.
@@ -77,8 +93,6 @@ extension JWEDecrypter? {
     }
 
     /// Checks that a token isn't only signed.
-    ///
-    /// - Throws: `TokenError` with the code `algorithmMismatch`.
     package static func checkIsEncrypted(_ text: String, _ what: String) throws(TokenError) {
         guard segmentCount(of: text) != 3 else {
             throw TokenError(
@@ -91,24 +105,6 @@ extension JWEDecrypter? {
     private static func segmentCount(of text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ".") } + 1 }
 }
 
-extension IssuerKeys {
-    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
-    ///
-    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
-    ///   without keys.
-    func verify(
-        _ text: String,
-        _ what: String,
-        decrypter: JWEDecrypter?,
-        algorithms: Set<JWSAlgorithm>,
-        against policy: ValidationPolicy
-    ) async throws -> VerifiedToken {
-        let opened = try decrypter.opened(text, what)
-        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
-        return try opened.checked(try await verify(opened.text, against: policy))
-    }
-}
-
 extension KeySelection {
     /// Creates a selection that assumes the expected algorithms for keys that don't state one.
     init(expecting algorithms: Set<JWSAlgorithm>) {
@@ -118,8 +114,6 @@ extension KeySelection {
 
 extension UnverifiedToken {
     /// Rejects a token signed with an unexpected algorithm, before its key is fetched.
-    ///
-    /// - Throws: `TokenError` with the code `algorithmMismatch`.
     func checkAlgorithm(_ algorithms: Set<JWSAlgorithm>, of what: String) throws(TokenError) {
         let name = unverifiedHeader["alg"]?.string
         // `none` isn't a valid `JWSAlgorithm`, so it never matches.

@@ -62,9 +62,7 @@ extension RemoteKeySet {
             return url
         }
     }
-}
 
-extension RemoteKeySet {
     /// Creates a key set for an issuer whose metadata names its URL, without fetching anything yet.
     ///
     /// - Parameters:

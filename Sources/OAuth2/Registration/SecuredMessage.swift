@@ -86,8 +86,6 @@ extension ClientMetadata {
 
     /// Returns a policy with the registered `alg` and `enc` of a message only, or `nil` if the
     /// message isn't encrypted.
-    ///
-    /// - Throws: `TokenError` as ``decrypter(for:keys:clientSecret:)`` does.
     package func decryptionPolicy(for message: SecuredMessage) throws(TokenError) -> DecryptionPolicy? {
         guard let (algorithm, encryption) = try encryption(of: message) else { return nil }
         return DecryptionPolicy(algorithms: [algorithm], encryptions: [encryption])

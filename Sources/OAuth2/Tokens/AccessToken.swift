@@ -79,15 +79,8 @@ protocol ComparedByParts: Hashable {
 
 extension ComparedByParts {
     /// Returns a Boolean value that indicates whether two values are equal, with texts as bytes.
-    ///
-    /// - Parameters:
-    ///   - left: A value.
-    ///   - right: Another value.
-    /// - Returns: `true` if all parts are equal.
     public static func == (left: Self, right: Self) -> Bool { left.parts == right.parts }
 
     /// Feeds the value to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 }

@@ -48,14 +48,11 @@ public final class CachedTokenSource: WrappingTokenSource {
         refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
 
-    /// Returns a valid token: the cached one, or a new one.
+    /// Returns a valid token: the cached one, or a new one if the requirements rule that out.
     ///
-    /// - Parameter requirements: The requirements for the token. If they rule out the cached token,
-    ///   the source gets a new one.
-    /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if a token isn't available. During a backoff it's thrown at once,
     ///   with the remaining time in ``OAuth2Error/retryAfter``. `NetworkError` with the code
-    ///   `timedOut` at the deadline; `CancellationError` if the caller is cancelled while it waits.
+    ///   `timedOut` at the deadline.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timing.timeSource.now()
         switch step(at: now, requirements) {
@@ -124,11 +121,6 @@ public final class CachedTokenSource: WrappingTokenSource {
         lifecycle.withLock { $0.isKnown(fingerprint) }
     }
 
-    /// Returns the scope of one of the latest tokens, if the server stated it.
-    func scope(of fingerprint: [UInt8]) -> String? {
-        lifecycle.withLock { $0.issued.last { $0.fingerprint == fingerprint }?.scope }
-    }
-
     /// Returns the action for a request that was rejected with 401.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
         let now = timing.timeSource.now()
@@ -166,7 +158,7 @@ public final class CachedTokenSource: WrappingTokenSource {
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
-            if !id.isLook { journal.started(id) }
+            if !id.isLook { journal.add(.refreshStarted(replacing: id.replacing, isInBackground: id.isInBackground)) }
             var requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
                 self?.isKnown(token.fingerprint) ?? false
             }
@@ -187,7 +179,9 @@ public final class CachedTokenSource: WrappingTokenSource {
         let generation = lifecycle.withLock { lifecycle in
             lifecycle.landed(id, with: token, at: now, jitter: jitter) ? lifecycle.generation : nil
         }
-        if let generation { journal.landed(token, generation: generation, at: now) }
+        guard let generation else { return }
+        let lifetime = token.expiry.map { $0 - now }
+        journal.add(.refreshed(generation: generation, lifetime: lifetime, isFound: token.isFound))
     }
 
     /// - Returns: The error for the waiting callers.

@@ -32,7 +32,7 @@ extension GrantTokenSource {
     private func found(_ stored: VersionedTokenRecord?) -> Current {
         guard let stored else { return Current() }
         let isSetBack = !notice(stored.record)
-        let kind = isSetBack ? RefreshTable.Record.setBack : stored.record.isEnd ? .end : .tokens
+        let kind = isSetBack ? RefreshTable.Record.setBack : stored.record.end != nil ? .end : .tokens
         if isSetBack, grant.isRepeatable { return Current(version: stored.version) }
         return Current(record: stored.record, version: stored.version, kind: kind)
     }

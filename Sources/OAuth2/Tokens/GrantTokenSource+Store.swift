@@ -5,27 +5,29 @@ import TokenGeneration
 
 /// Saving issued tokens, and the end of a grant.
 extension GrantTokenSource {
-    func save(
-        _ response: TokenResponse,
-        refreshToken: Secret?,
+    /// Saves the issued tokens, and returns the access token.
+    ///
+    /// - Throws: The error of an answer without a usable access token.
+    func keep(
+        _ answer: TokenAnswer,
         bound: BoundKey?,
         over current: Current,
         sent: Secret?
-    ) async {
-        let record = TokenRecord(
-            response.accessToken,
-            refreshToken: refreshToken,
-            boundKey: bound,
-            at: endpoint.timeSource
-        )
-        await save(record, over: current, sent: sent)
-    }
-
-    /// Saves a refresh token that came without an access token.
-    func save(_ refreshToken: Secret, bound: BoundKey?, over current: Current, sent: Secret?) async {
-        var record = TokenRecord(awaiting: refreshToken)
-        record.bind(to: bound)
-        await save(record, over: current, sent: sent)
+    ) async throws(OAuth2Error) -> AccessToken {
+        switch answer {
+        case .tokens(let response):
+            let token = response.accessToken
+            // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
+            let successor = response.refreshToken ?? sent
+            let record = TokenRecord(token, refreshToken: successor, boundKey: bound, at: endpoint.timeSource)
+            await save(record, over: current, sent: sent)
+            return token
+        case .refreshTokenOnly(let refreshToken, let error):
+            var record = TokenRecord(awaiting: refreshToken)
+            record.bind(to: bound)
+            await save(record, over: current, sent: sent)
+            throw sent != nil && error.code == .reauthenticationRequired ? error.coded(.protocolViolation) : error
+        }
     }
 
     private func save(_ record: TokenRecord, over current: Current, sent: Secret?) async {
@@ -45,6 +47,7 @@ extension GrantTokenSource {
             return pending
         }
         await save(pending)
+        if let sent, pending.record.refreshToken != sent { endpoint.journal.add(.rotated) }
     }
 
     /// Writes tokens before anyone uses them, because a rotated refresh token that is lost with the

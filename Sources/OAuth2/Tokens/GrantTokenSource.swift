@@ -128,10 +128,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token. It's stored with everything issued along with it, unless the store
-    ///   failed.
-    /// - Throws: ``OAuth2Error``.
+    /// It's stored with everything issued along with it, unless the store failed.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = endpoint.timeSource.now()
         let latest = now + endpoint.timing.timeout
@@ -273,18 +270,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 throw error
             }
             self.state.withLock { $0.isFirstTokenSpent = true }
-            switch answer {
-            case .tokens(let response):
-                // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
-                let successor = response.refreshToken ?? refreshToken
-                await self.save(response, refreshToken: successor, bound: bound, over: current, sent: refreshToken)
-                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
-                return response.accessToken
-            case .refreshTokenOnly(let successor, let error):
-                await self.save(successor, bound: bound, over: current, sent: refreshToken)
-                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
-                throw error.code == .reauthenticationRequired ? error.coded(.protocolViolation) : error
-            }
+            return try await self.keep(answer, bound: bound, over: current, sent: refreshToken)
         }
     }
 
@@ -297,14 +283,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         let ask = { @Sendable () async throws(OAuth2Error) -> AccessToken in
             guard let answer = try await self.endpoint.redeem(self.grant, proof: bound?.generator, until: deadline)
             else { throw .noRefreshToken(cause: refusal) }
-            switch answer {
-            case .tokens(let response):
-                await self.save(response, refreshToken: response.refreshToken, bound: bound, over: current, sent: nil)
-                return response.accessToken
-            case .refreshTokenOnly(let refreshToken, let error):
-                await self.save(refreshToken, bound: bound, over: current, sent: nil)
-                throw error
-            }
+            return try await self.keep(answer, bound: bound, over: current, sent: nil)
         }
         // A repeatable request isn't worth waiting for after the deadline.
         return grant.isRepeatable ? try await ask() : try await Self.completely(ask)

@@ -30,8 +30,6 @@ public final class LimitedTokenSource: WrappingTokenSource {
 
     /// Returns the wrapped source's token.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if the limit is exceeded, with
     ///   the time to wait in ``OAuth2Error/retryAfter``; any error of the wrapped source.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {

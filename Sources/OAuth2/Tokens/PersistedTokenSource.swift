@@ -36,10 +36,8 @@ public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
     }
 
     /// Returns the stored token if it's valid and meets the requirements; otherwise gets one from
-    /// the wrapped source and stores it.
+    /// the wrapped source, and stores it if possible.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token, even if it couldn't be stored.
     /// - Throws: Any error of the wrapped source, or of the store's lock.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         do { return try await tokenInSection(for: requirements) } catch let failure as WatchedTokenStore.AccessFailure {

@@ -1,4 +1,5 @@
 internal import OpenSSLCrypto
+public import TokenGeneration
 
 /// A text that must stay secret, such as a token or a client secret.
 ///
@@ -26,16 +27,9 @@ public struct Secret: Sendable, Hashable {
     }
 
     /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
-    ///
-    /// - Parameters:
-    ///   - left: A secret.
-    ///   - right: Another secret.
-    /// - Returns: `true` if the secrets are equal.
     public static func == (left: Self, right: Self) -> Bool { left.bytes == right.bytes }
 
     /// Feeds a digest of the secret to a hasher.
-    ///
-    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(fingerprint)
     }
@@ -49,21 +43,11 @@ public struct Secret: Sendable, Hashable {
     }
 }
 
-extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Secret: Redacted, CustomDebugStringConvertible {
     /// Always `<redacted>`.
     public var description: String { "<redacted>" }
     /// Always `<redacted>`.
     public var debugDescription: String { description }
-    /// A mirror without children.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// A type with secrets, of which dumps and mirrors show only the description.
-protocol OpaqueDescribed: CustomStringConvertible, CustomReflectable {}
-
-extension OpaqueDescribed {
-    /// A mirror with the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension [UInt8] {

@@ -14,8 +14,6 @@ public struct StaticTokenSource: TokenSource {
 
     /// Returns the token.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the requirements rule
     ///   it out.
     public func token(for requirements: TokenRequirements) throws -> AccessToken {
@@ -39,8 +37,6 @@ public struct ClosureTokenSource: TokenSource {
 
     /// Returns the closure's result.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
     /// - Throws: Any error of the closure. In a ``CachedTokenSource``, an error other than
     ///   ``OAuth2Error`` becomes the cause of one with the code `grantFailed`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
@@ -64,9 +60,7 @@ public struct FallbackTokenSource: TokenSource {
 
     /// Returns the token of the first source that has one.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
-    /// - Throws: The error of the last source; `CancellationError` if the task is cancelled.
+    /// - Throws: The error of the last source.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         var failure: any Error = OAuth2Error(.grantFailed, "the fallback has no sources")
         for source in sources {

@@ -32,16 +32,6 @@ final class TokenJournal: Sendable {
         observers.observe(event)
     }
 
-    // MARK: Token events
-
-    func started(_ refresh: TokenLifecycle.RefreshID) {
-        add(.refreshStarted(replacing: refresh.replacing, isInBackground: refresh.isInBackground))
-    }
-
-    func landed(_ token: AccessToken, generation: Int, at now: ContinuousClock.Instant) {
-        add(.refreshed(generation: generation, lifetime: token.expiry.map { $0 - now }, isFound: token.isFound))
-    }
-
     func failed(_ error: OAuth2Error, backoff: Duration?, isDead: Bool) {
         add(.refreshFailed(error.code, status: error.status))
         if isDead {

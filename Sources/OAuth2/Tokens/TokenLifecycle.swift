@@ -67,7 +67,6 @@ struct TokenLifecycle: Sendable {
     struct Issued {
         let fingerprint: [UInt8]
         let generation: Int
-        let scope: String?
         /// The time when the token was requested; `nil` if another process did that.
         let requested: ContinuousClock.Instant?
         let expiry: ContinuousClock.Instant?
@@ -218,7 +217,6 @@ struct TokenLifecycle: Sendable {
             Issued(
                 fingerprint: token.value.fingerprint,
                 generation: generation,
-                scope: token.scope,
                 requested: token.isFound ? nil : token.requested,
                 expiry: token.expiry
             )

@@ -29,10 +29,13 @@ extension TokenSource {
     }
 
     /// Returns another token than a rejected one; `nil` if the source has no other at the moment.
-    func replacement(for token: AccessToken) async throws -> AccessToken? {
+    package func replacement(
+        for token: AccessToken,
+        until deadline: ContinuousClock.Instant? = nil
+    ) async throws -> AccessToken? {
         guard canReplaceTokens else { return nil }
         do {
-            let other = try await self.token(for: .replacing(token))
+            let other = try await self.token(for: .replacing(token, deadline: deadline))
             return other.value == token.value ? nil : other
         } catch let error as any UnchangedTokenError where error.isUnchangedToken {
             return nil

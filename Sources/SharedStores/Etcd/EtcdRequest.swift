@@ -1,4 +1,5 @@
 import Foundation
+import OAuth2
 import TokenGeneration
 
 /// A request of etcd's JSON gateway.
@@ -38,10 +39,7 @@ enum EtcdRequest {
 
     /// A Boolean value that indicates whether repeating the request can change anything.
     var isWrite: Bool {
-        switch self {
-        case .range, .watch, .authenticate: false
-        case .transaction: true
-        }
+        if case .transaction = self { true } else { false }
     }
 
     var json: JSONObject {
@@ -124,34 +122,30 @@ struct EtcdResponse {
     var token: String? { json["token"]?.string }
 
     /// Returns the entry of a range request, or `nil` if there's none.
-    ///
-    /// - Throws: ``Malformed`` if the answer has an entry that can't be read.
-    func entry() throws(Malformed) -> Entry? { try Self.entry(json) }
+    func entry() throws(OAuth2Error) -> Entry? { try Self.entry(json) }
 
     /// Returns the entries that the range requests of a transaction found.
-    ///
-    /// - Throws: ``Malformed`` if the answer has an entry that can't be read.
-    func entries() throws(Malformed) -> [Entry?] {
-        guard let responses = json["responses"]?.array else { throw Malformed() }
+    func entries() throws(OAuth2Error) -> [Entry?] {
+        guard let responses = json["responses"]?.array else { throw EtcdFailure.malformed.error }
         var entries: [Entry?] = []
         for response in responses {
-            guard let range = response.object?["response_range"]?.object else { throw Malformed() }
+            guard let range = response.object?["response_range"]?.object else { throw EtcdFailure.malformed.error }
             entries.append(try Self.entry(range))
         }
         return entries
     }
 
-    private static func entry(_ json: JSONObject) throws(Malformed) -> Entry? {
+    private static func entry(_ json: JSONObject) throws(OAuth2Error) -> Entry? {
         guard let entries = json["kvs"] else { return nil }
         guard let list = entries.array, let first = list.first?.object,
             let revision = number(first["mod_revision"])
-        else { throw Malformed() }
+        else { throw EtcdFailure.malformed.error }
         guard let text = first["value"] else { return Entry(value: [], revision: revision) }
-        guard let value = text.string.flatMap({ Data(base64Encoded: $0) }) else { throw Malformed() }
+        guard let value = text.string.flatMap({ Data(base64Encoded: $0) }) else {
+            throw EtcdFailure.malformed.error
+        }
         return Entry(value: Array(value), revision: revision)
     }
-
-    struct Malformed: Error {}
 
     /// Reads a 64-bit number, which the gateway writes as text.
     private static func number(_ value: JSONValue?) -> Int64? {

@@ -8,12 +8,7 @@ struct EtcdStorage: ConditionalStorage {
     var maximumSize: Int { EtcdCluster.maximumValueSize }
 
     func read(_ name: String) async throws -> (value: [UInt8], version: String)? {
-        let response = try await cluster.response(to: .range(prefix + name))
-        do {
-            return try response.entry().map { ($0.value, String($0.revision)) }
-        } catch {
-            throw EtcdFailure.malformed.error
-        }
+        try await cluster.response(to: .range(prefix + name)).entry().map { ($0.value, String($0.revision)) }
     }
 
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String? {

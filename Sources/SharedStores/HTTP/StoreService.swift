@@ -51,10 +51,6 @@ struct StoreService: Sendable {
     let timeout: Duration
     let timeSource: TimeSource
 
-    /// Creates a service.
-    ///
-    /// - Throws: `OAuth2Error` with the code `insecureTransport` or `storeFailed` if the URL isn't
-    ///   suitable.
     init(
         _ base: URL,
         access: Access,

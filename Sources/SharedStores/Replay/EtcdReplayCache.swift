@@ -53,15 +53,9 @@ public final class EtcdReplayCache: ReplayCache {
 
     /// Remembers an identifier if it is certainly new.
     ///
-    /// - Parameters:
-    ///   - identifier: The identifier of the token.
-    ///   - thumbprint: The thumbprint of the key that signed the token, for the fallback's quota.
-    ///   - expiration: The time until which the cache must remember the identifier. It is the same
-    ///     in each call with an identifier: the cache takes an identifier with another expiration
-    ///     for that of another token.
-    ///   - now: The current time.
-    /// - Returns: `true` if the identifier is new; `false` if the cache knows it or has removed
-    ///   identifiers that expire as late.
+    /// The cache takes an identifier with another expiration for that of another token. It rejects
+    /// an identifier if it has removed others that expire as late.
+    ///
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed` if etcd can't
     ///   remember the identifier and a fallback is missing; `TokenError` with the code
     ///   `replayCacheFull` if the fallback is full.
@@ -121,8 +115,7 @@ public final class EtcdReplayCache: ReplayCache {
 
     /// Creates the horizon in an empty cluster.
     private func mustCreateHorizon(after response: EtcdResponse) async throws(OAuth2Error) -> Bool {
-        let found: [EtcdResponse.Entry?]
-        do { found = try response.entries() } catch { throw EtcdFailure.malformed.error }
+        let found = try response.entries()
         guard found.count == 1 else { throw EtcdFailure.malformed.error }
         guard found[0] == nil else { return false }
         _ = try await cluster.response(

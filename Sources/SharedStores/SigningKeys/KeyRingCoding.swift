@@ -29,7 +29,6 @@ struct KeyRingCoding: Sendable {
 
     // MARK: Encoding
 
-    /// - Throws: `OAuth2Error` with the code `storeFailed`.
     func encode(_ set: KeyRingSet) throws(OAuth2Error) -> [UInt8] {
         guard set.keys.count <= KeyRingRules.maximumCount,
             set.keys.allSatisfy({ (1...Self.maximumIDSize).contains($0.id.utf8.count) })

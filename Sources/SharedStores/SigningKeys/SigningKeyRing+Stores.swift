@@ -79,9 +79,7 @@ extension SigningKeyRing {
         try self.init(
             MemoryStorage(),
             keys: RecordKeys(sealing: Secret(key.base64EncodedString())),
-            name: "default",
             options: options,
-            initialKey: nil,
             timeSource: timeSource
         )
     }

@@ -75,9 +75,9 @@ public final class SigningKeyRing: Sendable {
     init(
         _ storage: any ConditionalStorage,
         keys: RecordKeys,
-        name: String,
+        name: String = "default",
         options: Options,
-        initialKey: SigningKey?,
+        initialKey: SigningKey? = nil,
         timeSource: TimeSource,
         random: @escaping @Sendable () -> Double = SecureRandom.uniform
     ) throws(OAuth2Error) {

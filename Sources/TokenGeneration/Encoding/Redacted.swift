@@ -1,5 +1,5 @@
 /// A type whose reflections and dumps show only its description, which reveals nothing secret.
-protocol Redacted: CustomStringConvertible, CustomReflectable {}
+package protocol Redacted: CustomStringConvertible, CustomReflectable {}
 
 extension Redacted {
     /// A mirror without content.

@@ -13,8 +13,6 @@ enum AzureIdentityEndpoint: Sendable {
     private static let imdsAddress = "http://169.254.169.254/metadata/identity/oauth2/token"
 
     /// Selects the endpoint by the variables.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` for an unsupported host.
     init(_ environment: WorkloadEnvironment) throws(WorkloadIdentityError) {
         let value = { (name: String) in environment.variable(name).flatMap { $0.isEmpty ? nil : $0 } }
         guard let address = value("IDENTITY_ENDPOINT") else {
@@ -49,10 +47,6 @@ enum AzureIdentityEndpoint: Sendable {
         )
     }
 
-    var isArc: Bool {
-        if case .arc = self { true } else { false }
-    }
-
     /// The header fields that keep pages and redirects from reaching the endpoint.
     var fields: [(name: String, value: String)] {
         get throws(WorkloadIdentityError) {
@@ -69,9 +63,6 @@ enum AzureIdentityEndpoint: Sendable {
     }
 
     /// Returns the request's URL.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` with the code `insecureEndpoint`, or `notConfigured` if
-    ///   the host doesn't have identities of that kind.
     func url(
         resource: String,
         _ identity: AzureManagedIdentitySource.Identity

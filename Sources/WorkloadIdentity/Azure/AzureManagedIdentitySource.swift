@@ -80,26 +80,22 @@ public struct AzureManagedIdentitySource: TokenSource {
         self.arcKeys = arcKeys
     }
 
-    /// Requests a token.
+    /// Requests a token, which has the expiry that the endpoint states.
     ///
-    /// The source repeats a request for at most 30 seconds if the endpoint can't be reached, is
-    /// overloaded or fails. On a virtual machine whose endpoint is being updated (status 410), it
-    /// does so for 70 seconds.
+    /// On a virtual machine whose endpoint is being updated (status 410), the source repeats a
+    /// request for 70 seconds.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token, with the expiry that the endpoint states.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if the machine doesn't
-    ///   have the identity, `ambiguousIdentity` if it has several and none is named,
-    ///   `insecureEndpoint`, `platformUnavailable`, `platformRejected`, `invalidResponse`,
-    ///   `tooLarge`, `malformedToken`, `expiredToken` or `rejectedToken`; with Azure Arc also
-    ///   `unreadableFile` or `insecureFile`; `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of each request (``WorkloadEnvironment``); ``WorkloadIdentityError``
+    ///   with the code `notConfigured` if the machine doesn't have the identity, or
+    ///   `ambiguousIdentity` if it has several and none is named; with Azure Arc also
+    ///   `unreadableFile` or `insecureFile`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let kind = try AzureIdentityEndpoint(environment)
         var request = URLRequest(url: try kind.url(resource: resource, identity))
         for (name, value) in try kind.fields { request.setValue(value, forHTTPHeaderField: name) }
         let endpoint = kind.platformEndpoint(environment, identity)
         let requested = environment.timeSource.now()
-        if kind.isArc {
+        if case .arc = kind {
             let challenge = try await endpoint.response(to: request, until: requirements.deadline, expecting: [401])
             let key = try await AzureArcKey.read(for: challenge, folder: arcKeys, endpoint)
             request.setValue(key.expose { "Basic \($0)" }, forHTTPHeaderField: "Authorization")

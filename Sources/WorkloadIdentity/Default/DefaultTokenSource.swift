@@ -41,8 +41,6 @@ public struct DefaultTokenSource: TokenSource {
 
     /// Returns a token of the chosen platform.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
     /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if no platform applies;
     ///   otherwise the errors of the chosen platform's source.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {

@@ -28,14 +28,6 @@ extension PlatformEndpoint {
         if let type = object["token_type"], type.string?.lowercased() != "bearer" {
             throw invalid("responded with a token of another type than “Bearer”")
         }
-        let rules = PlatformToken(
-            origin: "the response of \(name)",
-            step: .request,
-            form: .opaque,
-            type: AccessToken.bearer,
-            audience: nil,
-            audienceAdvice: ""
-        )
         let expiry: ContinuousClock.Instant?
         if let name = members.expiry, let text = object[name] {
             let date = if let date = Self.timestamp(text.string ?? "") { date } else { try seconds(text, name) }
@@ -48,17 +40,20 @@ extension PlatformEndpoint {
                 requested + Self.duration(try seconds(text, members.lifetime))
             }
         }
-        return try rules.accessToken(
-            in: value.utf8,
-            stated: (expiry, requested),
-            for: requirements,
-            environment.timeSource
-        )
+        return try bearerToken(in: value, (expiry, requested), for: requirements)
+    }
+
+    /// Returns a bearer token whose expiry the response to a request states.
+    func bearerToken(
+        in text: String,
+        _ stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant),
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        try PlatformToken(origin: origin, step: .request, form: .opaque, type: AccessToken.bearer)
+            .accessToken(in: text.utf8, stated: stated, for: requirements, environment.timeSource)
     }
 
     /// Returns the JWT in a response, whose audience must be the requested one.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` if the text violates a rule.
     func jwt(
         in text: some Collection<UInt8>,
         type: String = AccessToken.notApplicable,
@@ -66,7 +61,7 @@ extension PlatformEndpoint {
         for requirements: TokenRequirements
     ) throws(WorkloadIdentityError) -> AccessToken {
         let rules = PlatformToken(
-            origin: "the response of \(name)",
+            origin: origin,
             step: .request,
             form: .jwt,
             type: type,

@@ -15,6 +15,9 @@ struct PlatformEndpoint: Sendable {
     /// Returns the error for a response that says more than its status, or `nil`.
     var explanation: @Sendable (ServerError) -> WorkloadIdentityError? = { _ in nil }
 
+    /// The origin of the endpoint's tokens in messages.
+    var origin: String { "the response of \(name)" }
+
     /// Sends a request that may be repeated, and returns its response with an expected status.
     ///
     /// Without a transport, it uses the environment's. It throws ``WorkloadIdentityError`` with the

@@ -56,9 +56,9 @@ public struct FileTokenSource: TokenSource {
         path: String,
         form: PlatformToken.Form,
         type: String = AccessToken.notApplicable,
-        audience: String?,
+        audience: String? = nil,
         missing: String,
-        audienceAdvice: String,
+        audienceAdvice: String = "",
         _ environment: WorkloadEnvironment
     ) {
         self.path = path
@@ -74,14 +74,11 @@ public struct FileTokenSource: TokenSource {
         )
     }
 
-    /// Reads the token.
+    /// Reads the token that the file contains now.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token that the file contains now.
     /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `unreadableFile`,
     ///   `insecureFile`, `tooLarge`, `malformedToken`, `wrongAudience` or `expiredToken`;
-    ///   `rejectedToken` if the requirements rule the file's token out; `CancellationError` if the
-    ///   task is cancelled.
+    ///   `rejectedToken` if the requirements rule the file's token out.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         var retried: Set<WorkloadIdentityError.Code> = []
         while true {

@@ -38,15 +38,8 @@ public struct GitHubActionsSource: TokenSource {
 
     /// Requests a token.
     ///
-    /// The source repeats a request up to four times, for at most 30 seconds, if the endpoint can't
-    /// be reached, is overloaded or fails.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: A new token.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `insecureEndpoint`,
-    ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
-    ///   `malformedToken`, `wrongAudience` or `expiredToken`; `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: The errors of each request (``WorkloadEnvironment``); ``WorkloadIdentityError``
+    ///   with the code `notConfigured`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let address = try environment.value(of: Self.urlVariable, advice: Self.advice)
         let secret = Secret(try environment.value(of: Self.tokenVariable, advice: Self.advice))

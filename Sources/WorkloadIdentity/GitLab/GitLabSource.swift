@@ -43,10 +43,6 @@ public struct GitLabSource: TokenSource {
     public var canReplaceTokens: Bool { false }
 
     /// Reads the token, as ``EnvironmentTokenSource`` does.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token in the variable.
-    /// - Throws: The errors of ``EnvironmentTokenSource/token(for:)``.
     public func token(for requirements: TokenRequirements) throws -> AccessToken {
         try source.token(for: requirements)
     }

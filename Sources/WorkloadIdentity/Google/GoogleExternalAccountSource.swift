@@ -63,7 +63,7 @@ public struct GoogleExternalAccountSource: TokenSource {
             if let client = file.client {
                 ClientSecretBasic.clientSecretBasic(clientID: client.id, secret: client.secret)
             } else {
-                UnnamedClient(clientID: file.audience)
+                PublicClient.none(clientID: file.audience, sendsClientID: false)
             }
         exchange = GrantTokenSource(
             server: AuthorizationServer(issuer: "https://sts.\(universe)", tokenEndpoint: file.tokenURL),
@@ -82,15 +82,10 @@ public struct GoogleExternalAccountSource: TokenSource {
         )
     }
 
-    /// Gets a token.
+    /// Gets a token of the security token service, or of the service account, with its expiry.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token of the security token service, or of the service account, with its
-    ///   expiry.
     /// - Throws: `OAuth2Error` if the exchange fails, with the error of the subject token as its
-    ///   cause; ``WorkloadIdentityError`` with the code `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken` or `rejectedToken` if the
-    ///   impersonation fails; `CancellationError` if the task is cancelled.
+    ///   cause; the errors of each request (``WorkloadEnvironment``) if the impersonation fails.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         guard let impersonation else { return try await exchanged(for: requirements) }
         return try await impersonation.token(for: requirements) { try await exchanged(for: $0) }

@@ -37,11 +37,6 @@ public struct GoogleIdentityTokenSource: TokenSource {
 
     /// Requests a token.
     ///
-    /// The source repeats a request up to four times, for at most 30 seconds, if the server can't
-    /// be reached, is overloaded or fails.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token.
     /// - Throws: The errors of ``GoogleMetadataSource/token(for:)``, and ``WorkloadIdentityError``
     ///   with the code `wrongAudience`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {

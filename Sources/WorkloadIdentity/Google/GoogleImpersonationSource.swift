@@ -69,16 +69,13 @@ public struct GoogleImpersonationSource: TokenSource {
         )
     }
 
-    /// Gets a token of the service account.
+    /// Gets a token of the service account, with its expiry.
     ///
     /// If Google rejects the other identity's token, the source gets another one once.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token, with its expiry.
-    /// - Throws: The errors of the other source; ``WorkloadIdentityError`` with the code
-    ///   `notConfigured` if the other source doesn't have access tokens, or `platformUnavailable`,
-    ///   `platformRejected`, `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken` or
-    ///   `rejectedToken`; `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of the other source, and of each request (``WorkloadEnvironment``);
+    ///   ``WorkloadIdentityError`` with the code `notConfigured` if the other source has no access
+    ///   tokens.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await impersonation.token(for: requirements) { requirements in
             let token = try await source.token(for: requirements)

@@ -26,17 +26,10 @@ public struct GoogleMetadataSource: TokenSource {
         self.environment = environment
     }
 
-    /// Requests a token.
+    /// Requests a token, which has the expiry that the server states.
     ///
-    /// The source repeats a request up to four times, for at most 30 seconds, if the server can't
-    /// be reached, is overloaded or fails.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token, with the expiry that the server states.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured` if the machine has no
-    ///   service account, `insecureEndpoint`, `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken` or `rejectedToken`;
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of each request (``WorkloadEnvironment``); ``WorkloadIdentityError``
+    ///   with the code `notConfigured` if the machine has no service account.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let requested = environment.timeSource.now()
         let (response, endpoint) = try await GoogleMetadataServer(environment: environment).response(

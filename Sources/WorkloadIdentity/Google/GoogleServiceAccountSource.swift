@@ -65,13 +65,11 @@ public struct GoogleServiceAccountSource: TokenSource {
         _ = try Self.account(at: path)
     }
 
-    /// Signs a token.
+    /// Signs a token that expires in an hour.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: A token that expires in an hour.
     /// - Throws: ``WorkloadIdentityError`` as ``init(scopes:environment:)`` does, or with
     ///   the code `rejectedToken` if the caller rejects a token of the same second; `TokenError`
-    ///   with the code `signingFailed`; `CancellationError` if the task is cancelled.
+    ///   with the code `signingFailed`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let (email, key) = try await BlockingWork.value { [path] in try Self.account(at: path) }
         let now = environment.timeSource.now()

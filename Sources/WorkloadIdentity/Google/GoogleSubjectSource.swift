@@ -19,9 +19,7 @@ struct GoogleSubjectSource: TokenSource {
             var source = FileTokenSource(
                 path: path,
                 form: form,
-                audience: nil,
                 missing: Self.advice,
-                audienceAdvice: "",
                 environment
             )
             source.text = { content throws(WorkloadIdentityError) in
@@ -35,12 +33,11 @@ struct GoogleSubjectSource: TokenSource {
                 name: "the endpoint in “credential_source.url”",
                 environment: environment
             )
-            let origin = "the response of \(endpoint.name)"
-            let rules = PlatformToken(origin: origin, step: .request, form: form, audience: nil, audienceAdvice: "")
+            let rules = PlatformToken(origin: endpoint.origin, step: .request, form: form)
             let deadline = requirements.deadline
             let response = try await endpoint.response(to: request, until: deadline, expecting: [200, 201])
             return try rules.accessToken(
-                in: try Self.text(in: Array(response.body), member, origin, .request),
+                in: try Self.text(in: Array(response.body), member, endpoint.origin, .request),
                 for: requirements,
                 environment.timeSource
             )
@@ -63,12 +60,4 @@ struct GoogleSubjectSource: TokenSource {
         }
         return Array(text.utf8)
     }
-}
-
-/// The absence of client authentication at a server that refuses a `client_id`.
-struct UnnamedClient: ClientAuthentication {
-    /// The name of the client in stores.
-    let clientID: String
-
-    func authenticate(_ request: inout TokenRequest, at date: Date) {}
 }

@@ -42,10 +42,6 @@ public struct KubernetesServiceAccountSource: TokenSource {
     }
 
     /// Reads the token, as ``FileTokenSource`` does.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token that the file contains now.
-    /// - Throws: The errors of ``FileTokenSource/token(for:)``.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await file.token(for: requirements)
     }

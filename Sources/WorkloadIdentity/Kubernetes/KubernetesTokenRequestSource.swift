@@ -51,15 +51,8 @@ public struct KubernetesTokenRequestSource: TokenSource {
 
     /// Requests a token.
     ///
-    /// The source repeats a request up to four times, for at most 30 seconds, if the API server
-    /// can't be reached, is overloaded or fails.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: A new token.
-    /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `unreadableFile`,
-    ///   `insecureFile`, `insecureEndpoint`, `platformUnavailable`, `platformRejected`,
-    ///   `invalidResponse`, `tooLarge`, `malformedToken`, `wrongAudience` or `expiredToken`;
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of each request (``WorkloadEnvironment``); ``WorkloadIdentityError``
+    ///   with the code `notConfigured`, `unreadableFile` or `insecureFile`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let namespace = try await namespace()
         var request = URLRequest(url: try url(namespace: namespace))
@@ -132,14 +125,7 @@ public struct KubernetesTokenRequestSource: TokenSource {
     }
 
     private func file(_ name: String, form: PlatformToken.Form) -> FileTokenSource {
-        FileTokenSource(
-            path: "\(folder)/\(name)",
-            form: form,
-            audience: nil,
-            missing: Self.advice,
-            audienceAdvice: Self.advice,
-            environment
-        )
+        FileTokenSource(path: "\(folder)/\(name)", form: form, missing: Self.advice, environment)
     }
 
     /// Returns the environment's transport, or one that trusts the cluster's certificates.

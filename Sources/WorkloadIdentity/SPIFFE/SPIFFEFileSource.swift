@@ -40,10 +40,6 @@ public struct SPIFFEFileSource: TokenSource {
     }
 
     /// Reads the document, as ``FileTokenSource`` does.
-    ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The document that the file contains now.
-    /// - Throws: The errors of ``FileTokenSource/token(for:)``.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await file.token(for: requirements)
     }

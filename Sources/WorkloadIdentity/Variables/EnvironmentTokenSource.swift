@@ -64,10 +64,8 @@ public struct EnvironmentTokenSource: TokenSource {
     /// Always `false`.
     public var canReplaceTokens: Bool { false }
 
-    /// Reads the token.
+    /// Reads the token in the variable.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token in the variable.
     /// - Throws: ``WorkloadIdentityError`` with the code `notConfigured`, `tooLarge`,
     ///   `malformedToken`, `wrongAudience` or `expiredToken`; `rejectedToken` if the requirements
     ///   rule the token out.

@@ -82,14 +82,9 @@ public struct VaultLoginSource: TokenSource {
     /// Renews the lease of the latest token, or logs in.
     ///
     /// If Vault rejects the platform's token, the source reads it once more, and tries another one
-    /// if there is one. It repeats a request up to four times, for at most 30 seconds, if the
-    /// server can't be reached, is overloaded or fails.
+    /// if there is one. The token's expiry is the end of the lease.
     ///
-    /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The client token, with the lease's end as its expiry.
-    /// - Throws: The errors of the platform's source; ``WorkloadIdentityError`` with the code
-    ///   `platformUnavailable`, `platformRejected`, `invalidResponse`, `tooLarge`,
-    ///   `malformedToken` or `rejectedToken`; `CancellationError` if the task is cancelled.
+    /// - Throws: The errors of the platform's source and of each request (``WorkloadEnvironment``).
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = environment.timeSource.now()
         if let lease = latest.value, lease.isRenewable(at: now, for: requirements) {
@@ -104,22 +99,9 @@ public struct VaultLoginSource: TokenSource {
         do {
             return try await logIn(with: assertion, for: requirements)
         } catch let error as WorkloadIdentityError where error.code == .platformRejected && error.status == 400 {
-            guard jwt.canReplaceTokens,
-                let other = try await replacement(for: assertion, until: requirements.deadline)
-            else { throw error }
+            let deadline = requirements.deadline
+            guard let other = try await jwt.replacement(for: assertion, until: deadline) else { throw error }
             return try await logIn(with: other, for: requirements)
-        }
-    }
-
-    private func replacement(
-        for token: AccessToken,
-        until deadline: ContinuousClock.Instant?
-    ) async throws -> AccessToken? {
-        do {
-            let other = try await jwt.token(for: .replacing(token, deadline: deadline))
-            return other.value == token.value ? nil : other
-        } catch let error as any UnchangedTokenError where error.isUnchangedToken {
-            return nil
         }
     }
 
@@ -132,21 +114,9 @@ public struct VaultLoginSource: TokenSource {
             until: requirements.deadline
         )
         guard let answer = VaultLease.Answer(response.body) else { throw Self.invalid(endpoint) }
-        let rules = PlatformToken(
-            origin: "the response of Vault",
-            step: .request,
-            form: .opaque,
-            type: AccessToken.bearer,
-            audience: nil,
-            audienceAdvice: ""
-        )
-        let token = try rules.accessToken(
-            in: answer.token.utf8,
-            // A lease of zero seconds doesn't end.
-            stated: (answer.lease == .zero ? nil : requested + answer.lease, requested),
-            for: requirements,
-            environment.timeSource
-        )
+        // A lease of zero seconds doesn't end.
+        let expiry = answer.lease == .zero ? nil : requested + answer.lease
+        let token = try endpoint.bearerToken(in: answer.token, (expiry, requested), for: requirements)
         let lease = VaultLease(token: token, answer)
         latest.replace(with: lease)
         return lease.token

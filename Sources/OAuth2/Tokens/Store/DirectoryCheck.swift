@@ -7,14 +7,9 @@ import Glibc
 /// them. A folder that all users may write to is acceptable if it's sticky, as `/tmp` is: users
 /// can't rename or remove the files of others there.
 struct DirectoryCheck {
-    private let path: String
-    private let isStore: Bool
-
-    /// Being sticky isn't enough for the folder of the files, `isStore`.
-    init(_ path: String, isStore: Bool) {
-        self.path = path
-        self.isStore = isStore
-    }
+    let path: String
+    /// A Boolean value that indicates whether being sticky isn't enough, as for the files' folder.
+    let isStore: Bool
 
     /// Returns the folders of a path, from the root to the path itself.
     static func chain(of path: String) -> [String] {
@@ -23,9 +18,6 @@ struct DirectoryCheck {
     }
 
     /// Performs the check.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed`, whose message names the folder and
-    ///   the command that repairs it.
     func check() throws(OAuth2Error) {
         var (link, folder) = (stat(), stat())
         guard unsafe lstat(path, &link) == 0, unsafe stat(path, &folder) == 0, folder.st_mode & S_IFMT == S_IFDIR else {

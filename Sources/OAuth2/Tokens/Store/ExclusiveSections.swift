@@ -3,10 +3,7 @@ import Synchronization
 
 /// Exclusive locks by key, which waiting tasks get in the order of their arrival.
 package final class ExclusiveSections: Sendable {
-    private struct Waiter {
-        let id: Int
-        let continuation: CheckedContinuation<Void, any Error>
-    }
+    private typealias Waiter = (id: Int, continuation: CheckedContinuation<Void, any Error>)
 
     private struct State {
         /// The waiting tasks of each lock that is held.
@@ -19,7 +16,6 @@ package final class ExclusiveSections: Sendable {
     private let state = Mutex(State())
     private let timeSource: TimeSource
 
-    /// Creates locks.
     package init(timeSource: TimeSource) {
         self.timeSource = timeSource
     }
@@ -43,9 +39,6 @@ package final class ExclusiveSections: Sendable {
     }
 
     /// Takes the lock of a key.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeBusy` after the timeout; `CancellationError`
-    ///   if the task is cancelled.
     private func enter(_ key: String, timeout: Duration) async throws {
         let id = state.withLock { state -> Int? in
             guard state.waiters[key] != nil else {
@@ -70,7 +63,7 @@ package final class ExclusiveSections: Sendable {
                         state.waiters[key] = []
                         return .success(())
                     }
-                    state.waiters[key]?.append(Waiter(id: id, continuation: continuation))
+                    state.waiters[key]?.append((id, continuation))
                     return nil
                 }
                 if let outcome { continuation.resume(with: outcome) }

@@ -72,8 +72,6 @@ public final class FileTokenStore: TokenStore {
 
     /// Reads a record.
     ///
-    /// - Parameter key: The record's key.
-    /// - Returns: The record and its version, or `nil` if there isn't one.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     public func load(_ key: String) async throws -> VersionedTokenRecord? {
         try await BlockingWork.value { [coding, file = file(key)] in
@@ -81,14 +79,10 @@ public final class FileTokenStore: TokenStore {
         }
     }
 
-    /// Writes a record if the stored version is the expected one.
+    /// Writes a record to the disk if the stored version is the expected one.
     ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - expectedVersion: The version to replace; `nil` if there must not be a record. A damaged
-    ///     record counts as none, and is set aside.
-    ///   - record: The new record.
-    /// - Returns: The new version when the record is on the disk; `nil` if it wasn't written.
+    /// A damaged record counts as none, and is set aside.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `storeTooNew` or `storeFailed`.
     public func compareAndSwap(
         _ key: String,
@@ -126,10 +120,6 @@ public final class FileTokenStore: TokenStore {
 
     /// Removes a record if the stored version is the expected one.
     ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - version: The version to remove.
-    /// - Returns: `true` if the record was removed.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     public func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await BlockingWork.value { [coding, file = file(key)] in
@@ -147,14 +137,8 @@ public final class FileTokenStore: TokenStore {
     /// Tasks of this process get the lock in the order of their calls. The closure must not request
     /// the lock of its own key, which would deadlock.
     ///
-    /// - Parameters:
-    ///   - key: The key to lock.
-    ///   - timeout: The maximum time to wait for the lock.
-    ///   - body: The closure.
-    /// - Returns: The closure's result.
     /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` if the lock
-    ///   isn't available in time, `storeFailed` if it can't be taken; `CancellationError` if the
-    ///   task is cancelled while it waits.
+    ///   isn't available in time, `storeFailed` if it can't be taken.
     public func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,

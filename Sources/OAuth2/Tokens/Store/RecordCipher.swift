@@ -12,20 +12,12 @@ package struct RecordCipher: Sendable {
         package let keyID: String
         /// The nonce, the ciphertext and the tag.
         package let bytes: [UInt8]
-
-        /// Creates a sealed text.
-        package init(keyID: String, bytes: [UInt8]) {
-            self.keyID = keyID
-            self.bytes = bytes
-        }
     }
 
     private let sealing: (id: String, cipher: AESGCM)
     private let opening: [String: AESGCM]
 
     /// Creates a cipher with keys of 32 bytes as base64 or base64url text.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if a key is invalid.
     package init(sealingKey: Secret, openingKeys: [Secret] = []) throws(OAuth2Error) {
         sealing = try Self.cipher(sealingKey)
         var opening = [sealing.id: sealing.cipher]

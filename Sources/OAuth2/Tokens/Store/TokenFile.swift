@@ -114,7 +114,6 @@ package struct TokenFile: Sendable {
     ///
     /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
     ///   effect.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     package static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
             try FileManager.default.createDirectory(
@@ -131,7 +130,7 @@ package struct TokenFile: Sendable {
         // The resolved path, and each link on the path to it.
         for chain in Set([path, target]) {
             for folder in DirectoryCheck.chain(of: chain) {
-                try DirectoryCheck(folder, isStore: folder == target).check()
+                try DirectoryCheck(path: folder, isStore: folder == target).check()
             }
         }
         return target
@@ -158,8 +157,6 @@ package final class FileLock: Sendable {
     /// the caller isn't patient.
     ///
     /// Tests replace the file in the closure `afterLocking`.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {
             guard let descriptor = try Self.locked(path, isPatient: isPatient) else { return nil }

@@ -37,9 +37,6 @@ extension TokenRecord {
         generation = earlier?.generation ?? 0
     }
 
-    /// A Boolean value that indicates whether the record states only the end of a chain of tokens.
-    var isEnd: Bool { end != nil }
-
     mutating func bind(to key: BoundKey?) {
         proofKey = key?.pem
         proofKeyThumbprint = key?.generator.thumbprint

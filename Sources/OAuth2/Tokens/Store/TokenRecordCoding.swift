@@ -13,7 +13,6 @@ package struct TokenRecordCoding: Sendable {
     /// The cipher that encrypts records; `nil` for unencrypted text.
     private let cipher: RecordCipher?
 
-    /// Creates a coding.
     package init(cipher: RecordCipher?) {
         self.cipher = cipher
     }

@@ -124,13 +124,6 @@ extension TokenStore {
     /// Polls the record: after 50 milliseconds, then less often, up to twice a second.
     ///
     /// A read that fails is repeated, because a later one may succeed.
-    ///
-    /// - Parameters:
-    ///   - key: The record's key.
-    ///   - version: The version that the caller has; `nil` if it found no record.
-    ///   - timeout: The maximum time to wait.
-    ///   - timeSource: The source of time.
-    /// - Throws: `CancellationError` if the task is cancelled.
     public func waitForChange(
         of key: String,
         after version: TokenRecordVersion?,
