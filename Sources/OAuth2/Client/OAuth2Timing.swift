@@ -12,11 +12,15 @@ public import Networking
 public struct OAuth2Timing: Sendable {
     /// The maximum time for a call or for getting a token, including all attempts.
     ///
-    /// The callers' own deadlines don't change it.
+    /// The default is 30 seconds. The callers' own deadlines don't change it.
     public var timeout: Duration
-    /// The maximum number of attempts within the timeout, at least 1.
+    /// The maximum number of attempts within the timeout.
+    ///
+    /// The default is 3; the minimum is 1.
     public var attempts: Int
     /// The time to wait before sending a refresh token again if its response was lost.
+    ///
+    /// The default is 20 seconds.
     ///
     /// The first request may still be on its way, and servers treat the reuse of a refresh token as
     /// theft. Use a shorter delay only for servers that tolerate reuse or don't rotate the tokens.
@@ -37,6 +41,8 @@ public struct OAuth2Timing: Sendable {
     /// client sends the request once more with the same token after this time.
     public var replicationDelay: Duration?
     /// The longest pause that the client accepts from a token endpoint's `Retry-After`.
+    ///
+    /// The default is 5 minutes.
     public var longestRetryAfter: Duration
     /// The source of time.
     ///

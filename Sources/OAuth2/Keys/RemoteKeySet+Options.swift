@@ -5,24 +5,40 @@ extension RemoteKeySet {
     /// The lifetime of the keys and the limits of requests.
     public struct Options: Sendable {
         /// The lifetime of the keys if the server doesn't state one.
+        ///
+        /// The default is 5 minutes.
         public var lifetime: Duration
         /// The bounds of the lifetime that a server can set with `Cache-Control` or `Expires`.
+        ///
+        /// The default is 1 minute to 1 hour.
         ///
         /// A withdrawn key is accepted until the lifetime ends.
         public var lifetimeBounds: ClosedRange<Duration>
         /// The time before the end of the lifetime when the keys are refreshed, at most half the
         /// lifetime.
+        ///
+        /// The default is 30 seconds.
         public var refreshAhead: Duration
         /// The minimum time between two requests caused by tokens with unknown keys.
+        ///
+        /// The default is 30 seconds.
         public var cooldown: Duration
         /// The time that the last valid keys stay in use after their lifetime while the server
         /// fails.
+        ///
+        /// The default is 1 hour.
         public var staleIfError: Duration
         /// The timeout of a request.
+        ///
+        /// The default is 5 seconds.
         public var timeout: Duration
-        /// The maximum size of a key set in bytes, up to 1 MiB.
+        /// The maximum size of a key set in bytes.
+        ///
+        /// The default is 256 KiB, the maximum 1 MiB.
         public var maximumSize: Int
-        /// The maximum size of a key's RSA modulus in bits, up to 8192.
+        /// The maximum size of a key's RSA modulus in bits.
+        ///
+        /// The default is 4096, the maximum 8192.
         public var maximumRSAKeySize: Int
         /// The source of time, which should be the client's.
         public var timeSource: TimeSource

@@ -7,23 +7,34 @@ extension SigningKeyRing {
     /// made later.
     public struct Options: Sendable {
         /// The algorithm of new keys, which must have a public key.
+        ///
+        /// The default is ES256.
         public var algorithm: JWSAlgorithm
         /// The time for which each key is the newest one that signs.
         ///
-        /// A key may sign for another quarter of it, for hosts that can't rely on the next one yet.
+        /// The default is 30 days. A key may sign for another quarter of it, for hosts that can't
+        /// rely on the next key yet.
         public var rotationInterval: Duration
-        /// The longest lifetime of a token, above which ``SigningKeyRing/sign(_:header:)`` throws.
+        /// The longest lifetime of a token.
+        ///
+        /// The default is 1 hour. ``SigningKeyRing/sign(_:header:)`` rejects a longer one.
         public var tokenLifetime: Duration
         /// The longest time for which a verifier uses a document before it fetches the next one.
         ///
-        /// The default is the bound of a `RemoteKeySet`. Documents have a `max-age` of five minutes
-        /// at most, for verifiers that heed it.
+        /// The default is 1 hour, the bound of a `RemoteKeySet`. Documents have a `max-age` of five
+        /// minutes at most, for verifiers that heed it.
         public var cacheLifetime: Duration
         /// The longest time for which a verifier accepts a token that has expired.
+        ///
+        /// The default is 5 minutes.
         public var leeway: Duration
         /// The longest time for which a host uses the set of keys before it reads the set again.
+        ///
+        /// The default is 1 minute.
         public var pollInterval: Duration
         /// The largest difference between the clocks of two hosts.
+        ///
+        /// The default is 1 minute.
         public var clockDifference: Duration
 
         /// Creates options.
