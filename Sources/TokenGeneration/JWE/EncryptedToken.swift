@@ -68,7 +68,7 @@ struct EncryptedToken: Sendable {
         _ limits: JWELimits
     ) throws(TokenError) {
         protectedText = (0..<dots[0]).map { text[$0] }
-        protectedHeader = try limits.header.protectedHeader(in: protectedText.span)
+        protectedHeader = try limits.header.protectedHeader(in: text.extracting(first: dots[0]))
         sharedHeader = [:]
         additionalData = nil
         let encryptedKey = text.extracting(dots[0] + 1..<dots[1])
@@ -111,7 +111,10 @@ struct EncryptedToken: Sendable {
             throw TokenError(.malformedToken, "“protected” is empty; omit it if the JWE has no protected header")
         }
         protectedText = Array((protected ?? "").utf8)
-        protectedHeader = protected == nil ? [:] : try limits.header.protectedHeader(in: protectedText.span)
+        protectedHeader =
+            try protected.map { text throws(TokenError) in
+                try limits.header.protectedHeader(in: text.utf8.span)
+            } ?? [:]
         sharedHeader = try members.header("unprotected")
         recipients = try Self.recipients(in: members, limits)
         if let text = try members.string("aad") {
