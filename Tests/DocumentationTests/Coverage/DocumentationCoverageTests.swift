@@ -38,20 +38,21 @@ struct DocumentationCoverageTests {
     @Test("A protocol documents the parameters, return values and errors of its requirements")
     func requirements() {
         let key = Declaration.function(["key"], returns: "Int", throws: true)
-        let (requirement, witness, other) = ("Counter.f", "Tally.f", "Other.f")
+        let (requirement, witness, fallback, other) = ("Counter.f", "Tally.f", "Counter.default", "Other.f")
         let requirements = Requirements([
             SymbolGraph(
                 module: .init(name: "M"),
-                symbols: [requirement, witness, other].map { key.symbol(comment: "Counts.", identifier: $0) },
+                symbols: [requirement, witness, fallback, other].map { key.symbol(comment: "Counts.", identifier: $0) },
                 relationships: [
                     .init(kind: "requirementOf", source: requirement, target: "Counter"),
                     .init(kind: "conformsTo", source: "Tally", target: "Counter"),
                     .init(kind: "memberOf", source: witness, target: "Tally"),
+                    .init(kind: "defaultImplementationOf", source: fallback, target: requirement),
                     .init(kind: "memberOf", source: other, target: "Other"),
                 ]
             )
         ])
-        for (name, isIncluded) in [(requirement, false), (witness, true), (other, false)] {
+        for (name, isIncluded) in [(requirement, false), (witness, true), (fallback, true), (other, false)] {
             let symbol = key.symbol(comment: "Counts.", identifier: name)
             #expect(requirements.include(symbol) == isIncluded)
             #expect(symbol.gaps(isRequirement: requirements.include(symbol)).isEmpty == isIncluded)

@@ -7,6 +7,8 @@ struct Requirements {
     private var protocols: [String: Set<String>] = [:]
     /// The identifiers of the types, by the member's identifier.
     private var types: [String: String] = [:]
+    /// The identifiers of default implementations.
+    private var defaults: Set<String> = []
     /// The requirements of the standard library's protocols that have an obvious meaning.
     private let standard: Set = ["==(_:_:)", "hash(into:)", "encode(to:)", "init(from:)"]
 
@@ -18,16 +20,19 @@ struct Requirements {
             case "requirementOf", "optionalRequirementOf":
                 names[relationship.target, default: []].formUnion(nameOfSymbol[relationship.source].map { [$0] } ?? [])
             case "conformsTo": protocols[relationship.source, default: []].insert(relationship.target)
+            case "defaultImplementationOf": defaults.insert(relationship.source)
             case "memberOf": types[relationship.source] = relationship.target
             default: break
             }
         }
     }
 
-    /// Returns whether a symbol implements a requirement of a protocol that its type conforms to.
+    /// Returns whether a symbol implements a requirement of a protocol that its type conforms to,
+    /// or is the default implementation of one.
     func include(_ symbol: SymbolGraph.Symbol) -> Bool {
         guard let name = symbol.pathComponents.last else { return false }
         let protocols = types[symbol.identifier.precise].flatMap { self.protocols[$0] } ?? []
-        return standard.contains(name) || protocols.contains { names[$0]?.contains(name) == true }
+        return standard.contains(name) || defaults.contains(symbol.identifier.precise)
+            || protocols.contains { names[$0]?.contains(name) == true }
     }
 }
