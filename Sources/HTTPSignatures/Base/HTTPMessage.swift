@@ -1,6 +1,7 @@
 import Foundation
 public import FoundationNetworking
 public import Networking
+public import TokenGeneration
 
 /// A request or response without its content, as its signer or verifier knows it.
 ///
@@ -114,7 +115,7 @@ extension HTTPMessage {
     }
 }
 
-extension HTTPMessage: CustomStringConvertible, CustomReflectable {
+extension HTTPMessage: Redacted {
     /// The method and the URL without its query, or the status, and the names of the header fields.
     public var description: String {
         let names = headers.map(\.name).joined(separator: ", ")
@@ -124,7 +125,4 @@ extension HTTPMessage: CustomStringConvertible, CustomReflectable {
         case .response(let status, _): return "\(status) with \(names)"
         }
     }
-
-    /// A mirror without the fields' values.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+public import TokenGeneration
 
 /// The text that a signature is made over
 /// ([RFC 9421 §2.5](https://www.rfc-editor.org/rfc/rfc9421#section-2.5)).
@@ -82,7 +83,7 @@ public struct SignatureBase: Sendable {
     }
 }
 
-extension SignatureBase: CustomStringConvertible, CustomReflectable {
+extension SignatureBase: Redacted {
     /// The text for a log, in which the values of credentials are replaced.
     ///
     /// These are the values that `Redaction.standard` replaces, such as those of `Authorization`,
@@ -91,17 +92,11 @@ extension SignatureBase: CustomStringConvertible, CustomReflectable {
         (lines.map { "\($0.component): \($0.shownValue)" } + ["\"@signature-params\": \(serializedParameters)"])
             .joined(separator: "\n")
     }
-
-    /// A mirror without credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-extension SignatureBase.Line: CustomStringConvertible, CustomReflectable {
+extension SignatureBase.Line: Redacted {
     /// The line for a log, in which the value of a credential is replaced.
     public var description: String { "\(component): \(shownValue)" }
-
-    /// A mirror without credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     /// The value for a log, in which the value of a credential is replaced.
     package var shownValue: String {

@@ -48,13 +48,10 @@ public struct VerifiedSignature: Sendable {
     }
 }
 
-extension VerifiedSignature: CustomStringConvertible, CustomReflectable {
+extension VerifiedSignature: Redacted {
     /// The key's ID, the tag and the covered components, without their values.
     public var description: String {
         let components = parameters.components.map(\.description).joined(separator: " ")
         return "signature by \(parameters.keyID ?? "a key without an ID") over \(components)"
     }
-
-    /// A mirror without the components' values.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

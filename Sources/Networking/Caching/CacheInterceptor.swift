@@ -70,6 +70,8 @@ public final class CacheInterceptor: RequestInterceptor {
     }
 
     /// Returns the stored response if it can be used, or if it replaces the server's failure.
+    ///
+    /// A request with `only-if-cached` and no such response gets a 504.
     public func storedResponse(
         for request: URLRequest,
         after error: (any Error)?,

@@ -24,7 +24,7 @@ extension AttemptLoop {
         var loop = self
         loop.renewals = nil
         loop.requestOptions.observer = nil
-        // Nobody reads the error, so a resource's decoding isn't needed.
+        // The error is dropped, so a resource's decoding isn't needed.
         loop.errorDecoding = nil
         return { [weak renewals, loop] name in
             renewals?.start(name) { _ = try await loop.run { (request, nil) } }

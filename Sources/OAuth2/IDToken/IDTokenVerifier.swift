@@ -41,7 +41,7 @@ public struct IDTokenVerifier: Sendable {
     public var maximumAge: Duration? = .seconds(86_400)
     /// The audiences that `aud` may contain in addition to the client.
     ///
-    /// The default is none. A token with any other audience is rejected ([OpenID Connect Core 1.0
+    /// By default, a token with any other audience is rejected ([OpenID Connect Core 1.0
     /// §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation), rule 3).
     public var trustedAudiences: [String] = []
     /// The clients that `azp` may name instead of this one, because they request tokens for it.

@@ -62,8 +62,8 @@ extension CurlTransport {
         /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)); the default is 200
         /// milliseconds.
         public var happyEyeballsDelay = Duration.milliseconds(200)
-        /// The addresses to use instead of looking up names with the system's resolver; by default,
-        /// there are none.
+        /// The addresses to use instead of looking up names with the system's resolver; the default
+        /// is an empty array.
         public var resolverEntries: [ResolverEntry] = []
         /// A Boolean value that indicates whether requests to addresses that aren't public fail,
         /// for URLs that another party chose.

@@ -81,7 +81,7 @@ extension ValidationPolicy {
     ///   - maximumAuthenticationAge: The `max_age` of the request. The default is `nil`.
     ///   - state: The `state`, for `s_hash`. The default is `nil`.
     ///   - acrValues: The accepted authentication context classes. The default is any or none.
-    ///   - trustedAudiences: The other audiences that `aud` may name. The default is none.
+    ///   - trustedAudiences: The other audiences that `aud` may name; by default, only the client.
     ///   - authorizedParties: The clients that `azp` may name instead of the client, because they
     ///     request tokens for it. The default is an empty array.
     /// - Returns: The policy.
