@@ -65,8 +65,11 @@ public final class ExchangeRecorder: HTTPTransport {
         recording = try RecordingFile(in: folder, at: timeSource.date(), limit: sessionLimit)
     }
 
-    /// Sends a request through the other transport, and records it when the response's body has
-    /// been read or cancelled.
+    /// Sends a request through the other transport and records it.
+    ///
+    /// A streamed response is recorded when its body has been read or cancelled.
+    ///
+    /// - Throws: The other transport's error, which is recorded, too.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits

@@ -76,12 +76,18 @@ extension ValidationPolicy {
     ///   - provider: The provider.
     ///   - clientID: The client's ID at the provider.
     ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
-    ///   - accessToken: The access token, for `at_hash`. The default is `nil`.
-    ///   - code: The authorization code, for `c_hash`. The default is `nil`.
-    ///   - maximumAuthenticationAge: The `max_age` of the request. The default is `nil`.
-    ///   - state: The `state`, for `s_hash`. The default is `nil`.
-    ///   - acrValues: The accepted authentication context classes. The default is any or none.
-    ///   - trustedAudiences: The other audiences that `aud` may name; by default, only the client.
+    ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
+    ///     `nil`.
+    ///   - code: The authorization code that came with the ID token from the authorization
+    ///     endpoint, for `c_hash`. The default is `nil`.
+    ///   - maximumAuthenticationAge: The `max_age` of the authentication request. The default is
+    ///     `nil`.
+    ///   - state: The `state` that came with the ID token from the authorization endpoint, for
+    ///     `s_hash`. The default is `nil`.
+    ///   - acrValues: The accepted authentication context classes. The default, an empty array,
+    ///     accepts any or none.
+    ///   - trustedAudiences: The audiences that `aud` may name in addition to the client. The
+    ///     default is an empty array.
     ///   - authorizedParties: The clients that `azp` may name instead of the client, because they
     ///     request tokens for it. The default is an empty array.
     /// - Returns: The policy.
