@@ -108,18 +108,18 @@ let package = Package(
         ),
         // `TestSupport` limits concurrent tests, and waits for other threads.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO"], swiftSettings: settings),
+        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for tests of OpenSSL's own behavior.
-            dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors"],
+            dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors", "TestSupport"],
             swiftSettings: settings
         ),
         // `COpenSSLCalls` records a test's calls of OpenSSL.
         .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
         .testTarget(
             name: "TokenGenerationTests",
-            dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors", "COpenSSLCalls"],
+            dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors", "TestSupport", "COpenSSLCalls"],
             swiftSettings: settings
         ),
         // A process that tests kill, limit or inspect.
@@ -227,8 +227,16 @@ if let chosen = Context.environment["TESTS"]?.split(separator: ",").map(String.i
     package.targets.removeAll { $0.type == .test && !chosen.contains($0.name) }
 }
 
-// libFuzzer provides the main function, and only `Tests/Fuzz/run` links it.
-if Context.environment["FUZZ"] != nil {
+// `WITHOUT_TEST_FILES="Tests/OAuth2Tests/Keys/RemoteKeySetTests.swift …" swift test` omits files.
+if let files = Context.environment["WITHOUT_TEST_FILES"]?.split(separator: " ") {
+    for target in package.targets where target.type == .test {
+        let folder = "Tests/\(target.name)/"
+        target.exclude += files.filter { $0.hasPrefix(folder) }.map { String($0.dropFirst(folder.count)) }
+    }
+}
+
+// `Tests/Fuzz/run` passes the path of libFuzzer.
+if let libFuzzer = Context.environment["LIB_FUZZER"] {
     package.products.append(.executable(name: "fuzz", targets: ["fuzz"]))
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
@@ -236,7 +244,8 @@ if Context.environment["FUZZ"] != nil {
             name: "fuzz",
             dependencies: ["CLibFuzzer", "Networking", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
             path: "Tests/Fuzz/Targets",
-            swiftSettings: settings
+            swiftSettings: settings,
+            linkerSettings: [.unsafeFlags(["-use-ld=lld", libFuzzer]), .linkedLibrary("stdc++")]
         ),
     ]
 }

@@ -136,7 +136,7 @@ struct FileTokenSourceTests {
         #expect(await failure(of: FileTokenSource(path: loop))?.code == .unreadableFile)
     }
 
-    @Test("Says which user may not read the file", .enabled(if: geteuid() != 0))
+    @Test("Says which user may not read the file", .enabled(if: geteuid() != 0, "root can read every file"))
     func unreadable() async throws {
         try folder.write(token, mode: 0o000)
         #expect(await failure(of: source())?.code == .unreadableFile)
