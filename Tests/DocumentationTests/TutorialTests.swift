@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Compares the code of the DocC tutorial with the code that these tests compile and run.
+/// Checks the files of the DocC tutorial. `.ci/samples` compiles the last version of each.
 @Suite("Tutorial files")
 struct TutorialTests {
     private static let folder = "Sources/OAuth2/Documentation.docc/Tutorial"
@@ -25,25 +25,16 @@ struct TutorialTests {
     }
 
     @Test(
-        "Each step continues the previous one, and the last one is compiled and run",
-        arguments: [
-            "ReportsAPI", "ReportsClient", "ReportsClientTests",
-        ]
+        "Each step continues the previous one",
+        arguments: ["ReportsAPI", "ReportsClient", "ReportsClientTests"]
     )
     func code(name: String) throws {
         let versions = Self.steps.filter { $0.wholeMatch(of: /(\w+)-\d\.swift/)?.1 == Substring(name) }
-        let texts = try versions.map { version in
-            // The tutorial's tests import its package. Here, everything is in one module.
-            try Self.lines("\(Self.folder)/\(version)").filter { $0 != "@testable import Dashboard" }
-        }
+        let texts = try versions.map { try Self.lines("\(Self.folder)/\($0)") }
+        #expect(!texts.isEmpty)
         for (earlier, later) in zip(texts, texts.dropFirst()) {
             #expect(later.starts(with: earlier.dropLast()) && later.count > earlier.count)
         }
-        // `MemberImportVisibility` requires this import only here: packages must opt in.
-        let compiled = try Self.lines("Tests/DocumentationTests/Snippets/Tutorial/\(name).swift")
-            .filter { name != "ReportsClientTests" || $0 != "import Networking" }
-        let last = try #require(texts.last)
-        #expect(last.filter { !$0.isEmpty } == compiled.filter { !$0.isEmpty })
     }
 
     @Test("Its Package.swift names products of this package that match the imports")

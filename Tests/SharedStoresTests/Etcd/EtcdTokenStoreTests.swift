@@ -22,6 +22,14 @@ struct EtcdTokenStoreTests {
         .check()
     }
 
+    @Test("Hosts share the store, whose keys have 256 bits")
+    func sharing() throws {
+        #expect(try EtcdDouble().store().isSharedByHosts)
+        for text in ["", "short"] {
+            #expect(throws: OAuth2Error(.storeFailed, "")) { try RecordKeys(sealing: Secret(text)) }
+        }
+    }
+
     @Test("Sends conditions in full, because the gateway ignores what it doesn't know")
     func requests() {
         let absent = EtcdRequest.transaction(if: [.absent("k")], then: [.put("k", [1])], otherwise: [.get("k")])

@@ -1,16 +1,11 @@
 import Foundation
 import Testing
 
+/// Checks the code blocks of the pages. `.ci/samples` compiles those with the info string `swift`.
 @Suite("Samples in README.md, Docs and DocC articles")
-struct SnippetTests {
+struct SampleTests {
     /// The allowed info strings. `swift package` marks an excerpt of a user's Package.swift.
     private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]
-
-    /// The files whose lines are compiled: here, or with the package `Integrations`.
-    private static let sources: [[String]] = ["Tests/DocumentationTests/Snippets", "Integrations/Tests"]
-        .flatMap(Repository.paths(in:))
-        .filter { $0.hasSuffix(".swift") }
-        .compactMap { Repository.text($0).map { significantLines(of: $0) } }
 
     @Test("Each fence is closed and has a known info string", arguments: Repository.documentation)
     func fences(file: MarkdownFile) {
@@ -19,25 +14,6 @@ struct SnippetTests {
             #expect(
                 Self.infoStrings.contains(block.info),
                 "\(file.path):\(block.line): unknown info string “\(block.info)”. Use one of \(Self.infoStrings.sorted())."
-            )
-        }
-    }
-
-    @Test("Each Swift sample appears, line by line, in a compiled file", arguments: Repository.documentation)
-    func compiled(file: MarkdownFile) {
-        for block in file.blocks where block.info == "swift" {
-            let lines = Self.significantLines(of: block.content.joined(separator: "\n"))
-            let imports = lines.filter { $0.hasPrefix("import ") }
-            let code = lines.filter { !$0.hasPrefix("import ") }
-            let isThere = Self.sources.contains { source in
-                imports.allSatisfy(source.contains) && (code.isEmpty || source.firstRange(of: code) != nil)
-            }
-            #expect(
-                isThere,
-                """
-                \(file.path):\(block.line): This sample isn't compiled. Copy it, with its imports, to a function or test \
-                in Tests/DocumentationTests/Snippets.
-                """
             )
         }
     }
@@ -59,10 +35,5 @@ struct SnippetTests {
                 )
             }
         }
-    }
-
-    /// Returns the lines without indentation and without empty lines.
-    private static func significantLines(of text: String) -> [String] {
-        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 }
