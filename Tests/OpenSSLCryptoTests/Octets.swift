@@ -52,6 +52,30 @@ extension SecretBytes {
     }
 }
 
+extension RSASigner {
+    func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try message.withBytes { message throws(CryptoError) in try signature(for: message) }
+    }
+}
+
+extension RSAVerifier {
+    func isValidSignature(_ signature: [UInt8], for message: [UInt8]) -> Bool {
+        signature.withBytes { signature in message.withBytes { message in isValidSignature(signature, for: message) } }
+    }
+}
+
+extension EdwardsPrivateKey {
+    func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try message.withBytes { message throws(CryptoError) in try signature(for: message) }
+    }
+}
+
+extension EdwardsPublicKey {
+    func isValidSignature(_ signature: [UInt8], for message: [UInt8]) -> Bool {
+        signature.withBytes { signature in message.withBytes { message in isValidSignature(signature, for: message) } }
+    }
+}
+
 extension ECPrivateKey {
     init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
         try self.init(PrivateKey(pem: pem, password: password))
@@ -109,6 +133,16 @@ extension HMAC {
 
     func isValid(_ code: [UInt8], for message: [UInt8]) -> Bool {
         code.withBytes { code in message.withBytes { message in isValid(code, for: message) } }
+    }
+}
+
+extension String {
+    /// The bytes of base64 in several lines.
+    var octets: [UInt8] { [UInt8](base64URL: replacing("\n", with: "")) }
+
+    /// Returns the PEM block, as OpenSSL writes it, of contents in base64 with lines of any length.
+    func pem(_ label: String) -> String {
+        [UInt8](Data(base64Encoded: self, options: .ignoreUnknownCharacters)!).pem(label)
     }
 }
 

@@ -158,3 +158,122 @@ extension AuthenticatedCipher {
         try context.withBytes { context throws(CryptoError) in try open(sealed, authenticating: context, key: key) }
     }
 }
+
+@Suite("AES-256-GCM")
+struct AESGCMTests {
+    /// Test cases 14 to 16 of the GCM specification as submitted to NIST (McGrew and Viega,
+    /// appendix B).
+    private struct Vector: Sendable {
+        let key, nonce, text, context, cipher, tag: String
+    }
+
+    private static let vectors = [
+        Vector(
+            key: String(repeating: "00", count: 32),
+            nonce: String(repeating: "00", count: 12),
+            text: String(repeating: "00", count: 16),
+            context: "",
+            cipher: "cea7403d4d606b6e074ec5d3baf39d18",
+            tag: "d0d1c8a799996bf0265b98b5d48ab919"
+        ),
+        Vector(
+            key: "feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308",
+            nonce: "cafebabefacedbaddecaf888",
+            text: """
+                d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525\
+                b16aedf5aa0de657ba637b39
+                """,
+            context: "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+            cipher: """
+                522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa8cb08e48590dbb3da7b08b1056828838\
+                c5f61e6393ba7a0abcc9f662
+                """,
+            tag: "76fc6ece0f4e1768cddf8853bb2d551b"
+        ),
+    ]
+
+    @Test("Matches the specification's test vectors", arguments: vectors)
+    private func vector(_ vector: Vector) throws {
+        let cipher = try AESGCM(key: [UInt8](hex: vector.key).secret)
+        let sealed = try cipher.seal(
+            [UInt8](hex: vector.text),
+            authenticating: [UInt8](hex: vector.context),
+            nonce: [UInt8](hex: vector.nonce)
+        )
+        #expect(sealed == [UInt8](hex: vector.nonce + vector.cipher + vector.tag))
+        #expect(try cipher.open(sealed, authenticating: [UInt8](hex: vector.context)) == [UInt8](hex: vector.text))
+    }
+
+    @Test("Uses a new nonce for each message, including empty ones", arguments: [[], [1, 2, 3]] as [[UInt8]])
+    func nonces(text: [UInt8]) throws {
+        let cipher = try AESGCM(key: [UInt8](repeating: 0x17, count: 32).secret)
+        let first = try cipher.seal(text, authenticating: [])
+        let second = try cipher.seal(text, authenticating: [])
+        #expect(first.prefix(12) != second.prefix(12))
+        #expect(try cipher.open(first, authenticating: []) == text)
+        #expect(try cipher.open(second, authenticating: []) == text)
+    }
+
+    @Test("Detects flipped bits, a different context or key, and truncation")
+    func changes() throws {
+        let cipher = try AESGCM(key: [UInt8](repeating: 0x17, count: 32).secret)
+        let sealed = try cipher.seal([1, 2, 3, 4], authenticating: [9])
+        for bit in 0..<(sealed.count * 8) {
+            var flipped = sealed
+            flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(try cipher.open(flipped, authenticating: [9]) == nil)
+        }
+        #expect(try cipher.open(sealed, authenticating: []) == nil)
+        #expect(try cipher.open(sealed, authenticating: [8]) == nil)
+        let other = try AESGCM(key: [UInt8](repeating: 0x18, count: 32).secret)
+        #expect(try other.open(sealed, authenticating: [9]) == nil)
+        for count in 0..<sealed.count {
+            #expect(try cipher.open(Array(sealed.prefix(count)), authenticating: [9]) == nil)
+        }
+    }
+
+    @Test("Rejects a key of another size", arguments: [0, 16, 24, 31, 33])
+    func keySize(count: Int) {
+        #expect(code { _ = try AESGCM(key: [UInt8](repeating: 0x00, count: count).secret) } == .invalidArgument)
+    }
+}
+
+@Suite("AES key wrap", .serialized)
+struct AESKeyWrapTests {
+    @Test("Matches RFC 3394 section 4.6") func rfc3394() throws {
+        let wrapper = try AESKeyWrap(
+            key: [UInt8](hex: "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f").secret
+        )
+        let secret = [UInt8](hex: "00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f")
+        let wrapped = "28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21"
+        #expect(try wrapper.wrap(secret.secret).hex == wrapped)
+        #expect(try wrapper.unwrap([UInt8](hex: wrapped))?.exposed == secret)
+    }
+
+    @Test("Rejects wrapped keys of impossible sizes, the empty one included", arguments: [0, 1, 8, 16, 23, 25, 39])
+    func sizes(count: Int) throws {
+        let wrapper = try AESKeyWrap(key: SecureRandom.secret(count: 16))
+        #expect(try wrapper.unwrap([UInt8](repeating: 0, count: count)) == nil)
+    }
+
+    @Test("Rejects changed keys and another wrapping key") func changes() throws {
+        let wrapper = try AESKeyWrap(key: SecureRandom.secret(count: 24))
+        let wrapped = try wrapper.wrap(SecureRandom.secret(count: 64))
+        for index in wrapped.indices {
+            var changed = wrapped
+            changed[index] ^= 0x80
+            #expect(try wrapper.unwrap(changed) == nil)
+        }
+        #expect(try AESKeyWrap(key: SecureRandom.secret(count: 24)).unwrap(wrapped) == nil)
+        #expect(OpenSSLLibrary.drainedErrors().isEmpty)
+    }
+
+    @Test("Requires AES keys, and keys to wrap of at least 16 bytes", arguments: [0, 15, 17, 33, 64])
+    func keySizes(count: Int) throws {
+        let key = [UInt8](repeating: 1, count: count).secret
+        #expect(throws: CryptoError(.invalidArgument, "")) { try AESKeyWrap(key: key) }
+        let wrapper = try AESKeyWrap(key: SecureRandom.secret(count: 16))
+        guard count != 64 else { return }
+        #expect(throws: CryptoError(.invalidArgument, "")) { try wrapper.wrap(key) }
+    }
+}

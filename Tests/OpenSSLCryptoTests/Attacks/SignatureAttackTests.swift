@@ -8,14 +8,19 @@ import Testing
 @Suite("Attacks on signatures", .serialized) struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
-    @Test("Rejects r and s that are zero or the order", arguments: EllipticCurve.forTests)
+    @Test("Rejects r and s that are zero, the order, too large or swapped", arguments: EllipticCurve.forTests)
     func psychicSignatures(curve: EllipticCurve) throws {
-        let key = try ECPrivateKey.generate(curve).publicKey
-        let zero = [UInt8](repeating: 0, count: curve.coordinateSize)
-        let order = curve.orderForTests
-        for wrong in [zero + zero, order + zero, zero + order, order + order] {
-            for hash in [HashFunction.sha256, .sha384, .sha512] {
-                #expect(!key.isValidSignature(wrong, for: message, hash: hash))
+        let key = try ECPrivateKey.generate(curve)
+        let (size, n) = (curve.coordinateSize, curve.orderForTests)
+        let (zero, largest) = ([UInt8](repeating: 0, count: size), [UInt8](repeating: 0xFF, count: size))
+        for hash in [HashFunction.sha256, .sha384, .sha512] {
+            let signature = try key.signature(for: message, hash: hash)
+            let (r, s) = (Array(signature.prefix(size)), Array(signature.suffix(size)))
+            for wrong in [
+                zero + zero, n + zero, zero + n, n + n, zero + s, r + zero, n + s, r + n, largest + s, r + largest,
+                s + r,
+            ] {
+                #expect(!key.publicKey.isValidSignature(wrong, for: message, hash: hash), "\(wrong.hex)")
             }
         }
     }

@@ -55,16 +55,12 @@ import Testing
     static let refused = [
         Refused(
             "issued by a leaf",
-            [
-                TestCertificate.issuedByLeaf, TestCertificate.leaf, TestCertificate.intermediate,
-            ],
+            [TestCertificate.issuedByLeaf, TestCertificate.leaf, TestCertificate.intermediate],
             "CA"
         ),
         Refused(
             "path too long",
-            [
-                TestCertificate.leafTooDeep, TestCertificate.secondIntermediate, TestCertificate.intermediate,
-            ],
+            [TestCertificate.leafTooDeep, TestCertificate.secondIntermediate, TestCertificate.intermediate],
             "path length"
         ),
         Refused("SHA-1", [TestCertificate.sha1], "too weak"),
@@ -72,16 +68,12 @@ import Testing
         Refused("unknown critical extension", [TestCertificate.unknownCritical], "critical extension"),
         Refused(
             "outside a name constraint",
-            [
-                TestCertificate.outsideConstraint, TestCertificate.constrained,
-            ],
+            [TestCertificate.outsideConstraint, TestCertificate.constrained],
             "subtree"
         ),
         Refused(
             "key usage without signatures",
-            [
-                TestCertificate.leafForEncryption, TestCertificate.intermediate,
-            ],
+            [TestCertificate.leafForEncryption, TestCertificate.intermediate],
             "digital signatures"
         ),
     ]

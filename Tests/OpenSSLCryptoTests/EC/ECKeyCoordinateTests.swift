@@ -25,14 +25,26 @@ import Testing
         #expect(publicKey.isValidSignature(signature, for: [1, 2, 3], hash: .sha256))
     }
 
-    @Test("Generates different keys") func distinct() throws {
-        #expect(try ECPrivateKey.generate(.p256).publicKey != ECPrivateKey.generate(.p256).publicKey)
+    @Test("Generates different keys, whose points aren't on another curve") func distinct() throws {
+        let key = try ECPrivateKey.generate(.p256).publicKey
+        #expect(try ECPrivateKey.generate(.p256).publicKey != key)
+        #expect(code { _ = try ECPublicKey(curve: .secp256k1, x: key.x, y: key.y) } == .pointNotOnCurve)
+        #expect(code { _ = try ECPublicKey(curve: .p384, x: key.x, y: key.y) } == .malformedKey)
     }
 
     @Test("Pads the scalar") func paddedScalar() throws {
         let one = [UInt8](repeating: 0, count: 31) + [1]
         let key = try ECPrivateKey(curve: .p256, scalar: one.secret, x: Self.baseX, y: Self.baseY)
         #expect(try key.scalar().exposed == one)
+    }
+
+    private static func refusal(
+        _ curve: EllipticCurve = .p256,
+        _ scalar: SecretBytes,
+        _ x: [UInt8] = baseX,
+        _ y: [UInt8] = baseY
+    ) -> CryptoError.Code? {
+        code { _ = try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y) }
     }
 
     @Test("Rejects other sizes", arguments: curves)
@@ -44,16 +56,12 @@ import Testing
         for change in variants {
             #expect(code { _ = try ECPublicKey(curve: curve, x: change(x), y: y) } == .malformedKey)
             #expect(code { _ = try ECPublicKey(curve: curve, x: x, y: change(y)) } == .malformedKey)
-            #expect(
-                code { _ = try ECPrivateKey(curve: curve, scalar: change(scalar).secret, x: x, y: y) } == .malformedKey
-            )
-            #expect(
-                code { _ = try ECPrivateKey(curve: curve, scalar: scalar.secret, x: change(x), y: y) } == .malformedKey
-            )
+            #expect(Self.refusal(curve, change(scalar).secret, x, y) == .malformedKey)
+            #expect(Self.refusal(curve, scalar.secret, change(x), y) == .malformedKey)
         }
     }
 
-    @Test("Rejects a point off the curve", arguments: curves)
+    @Test("Rejects a point off the curve, and another key's point", arguments: curves)
     func offCurve(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let (x, y) = (key.publicKey.x, key.publicKey.y)
@@ -62,18 +70,12 @@ import Testing
         let largest = [UInt8](repeating: 0xFF, count: curve.coordinateSize)
         var changed = y
         changed[changed.count - 1] ^= 1
+        let other = try ECPrivateKey.generate(curve).publicKey
+        #expect(Self.refusal(curve, scalar, other.x, other.y) == .keyMismatch)
         for (wrongX, wrongY) in [(x, changed), (zero, zero), (largest, y), (x, largest), (largest, largest)] {
             #expect(code { _ = try ECPublicKey(curve: curve, x: wrongX, y: wrongY) } == .pointNotOnCurve)
-            #expect(
-                code { _ = try ECPrivateKey(curve: curve, scalar: scalar, x: wrongX, y: wrongY) } == .pointNotOnCurve
-            )
+            #expect(Self.refusal(curve, scalar, wrongX, wrongY) == .pointNotOnCurve)
         }
-    }
-
-    @Test("Rejects a point of another curve") func otherCurve() throws {
-        let key = try ECPrivateKey.generate(.p256).publicKey
-        #expect(code { _ = try ECPublicKey(curve: .secp256k1, x: key.x, y: key.y) } == .pointNotOnCurve)
-        #expect(code { _ = try ECPublicKey(curve: .p384, x: key.x, y: key.y) } == .malformedKey)
     }
 
     @Test("Rejects a scalar out of range") func scalarRange() {
@@ -81,10 +83,7 @@ import Testing
         var aboveOrder = Self.order
         aboveOrder[31] += 1
         for scalar in [zero, Self.order, aboveOrder, [UInt8](repeating: 0xFF, count: 32)] {
-            #expect(
-                code { _ = try ECPrivateKey(curve: .p256, scalar: scalar.secret, x: Self.baseX, y: Self.baseY) }
-                    == .invalidScalar
-            )
+            #expect(Self.refusal(.p256, scalar.secret) == .invalidScalar)
         }
     }
 
@@ -98,20 +97,27 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: [1], hash: .sha256))
     }
 
-    @Test("Rejects a scalar with another key's point", arguments: curves)
-    func mismatch(curve: EllipticCurve) throws {
-        let (key, other) = (try ECPrivateKey.generate(curve), try ECPrivateKey.generate(curve))
-        let scalar = try key.scalar()
-        #expect(
-            code { _ = try ECPrivateKey(curve: curve, scalar: scalar, x: other.publicKey.x, y: other.publicKey.y) }
-                == .keyMismatch
-        )
-    }
-
     @Test("Compares the curve and both coordinates") func equality() throws {
         let negatedY = [UInt8](hex: "B01CBD1C01E58065711814B583F061E9D431CCA994CEA1313449BF97C840AE0A")
         let key = try ECPublicKey(curve: .p256, x: Self.baseX, y: Self.baseY)
         #expect(try key == ECPublicKey(curve: .p256, x: Self.baseX, y: Self.baseY))
         #expect(try key != ECPublicKey(curve: .p256, x: Self.baseX, y: negatedY))
+    }
+}
+
+@Suite("EllipticCurve", .serialized) struct EllipticCurveTests {
+    @Test("Finds the four curves by their JWK names") func names() {
+        let sizes = ["P-256": 32, "P-384": 48, "P-521": 66, "secp256k1": 32]
+        for (name, size) in sizes {
+            #expect(EllipticCurve(name: name)?.name == name)
+            #expect(EllipticCurve(name: name)?.coordinateSize == size)
+        }
+        #expect(EllipticCurve(name: "P-256") == .p256)
+        #expect(EllipticCurve(name: "secp256k1") == .secp256k1)
+    }
+
+    @Test("Doesn't find other names", arguments: ["", "p-256", "P256", "prime256v1", "P-224", "Ed25519", "SECP256K1"])
+    func others(name: String) {
+        #expect(EllipticCurve(name: name) == nil)
     }
 }

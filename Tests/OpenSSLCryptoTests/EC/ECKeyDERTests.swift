@@ -121,13 +121,6 @@ import Testing
         #expect(code { _ = try ECPublicKey(der: [UInt8](pem: TestKey.p256.spki) + [0]) } == .malformedKey)
     }
 
-    @Test("Rejects keys in other formats as the wrong kind") func otherFormats() {
-        #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: TestKey.p256.spki)) } == .wrongKeyType)
-        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8, TestPEM.encryptedScrypt, KeyPEM.rsaPKCS1] {
-            #expect(code { _ = try ECPublicKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
-        }
-    }
-
     @Test(
         "Rejects bytes that aren't a key",
         arguments: [
@@ -138,23 +131,5 @@ import Testing
     func garbage(octets: [UInt8]) {
         #expect(code { _ = try ECPrivateKey(der: octets) } == .malformedKey)
         #expect(code { _ = try ECPublicKey(der: octets) } == .malformedKey)
-    }
-
-    @Test("Rejects truncated keys and detects changed bytes without trapping") func mutations() throws {
-        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8] {
-            let der = [UInt8](pem: pem)
-            let original = try ECPrivateKey(der: der)
-            for count in der.indices {
-                #expect(code { _ = try ECPrivateKey(der: Array(der.prefix(count))) } == .malformedKey)
-            }
-            for index in der.indices {
-                for mask: UInt8 in [0x01, 0x20, 0x80, 0xFF] {
-                    var changed = der
-                    changed[index] ^= mask
-                    guard let key = try? ECPrivateKey(der: changed) else { continue }
-                    #expect(key.publicKey == original.publicKey)
-                }
-            }
-        }
     }
 }

@@ -19,9 +19,7 @@ struct KeyDerivationCostTests {
     )
     func limit(function: Function, keySize: Int?, iterations: Int) throws {
         try Self.add(function, keySize: keySize, iterations: [iterations])
-        #expect(throws: CryptoError(.malformedKey, "")) {
-            try Self.add(function, keySize: keySize, iterations: [iterations + 1])
-        }
+        #expect(code { _ = try Self.add(function, keySize: keySize, iterations: [iterations + 1]) } == .malformedKey)
     }
 
     @Test("Applies one limit to all key derivations of a file")
@@ -38,9 +36,7 @@ struct KeyDerivationCostTests {
             as [(Int, Int?)]
     )
     func overflow(iterations: Int, keySize: Int?) {
-        #expect(throws: CryptoError(.malformedKey, "")) {
-            try Self.add(7, keySize: keySize, iterations: [iterations])
-        }
+        #expect(code { _ = try Self.add(7, keySize: keySize, iterations: [iterations]) } == .malformedKey)
     }
 
     @Test("Counts all parameters of scrypt")
@@ -52,9 +48,7 @@ struct KeyDerivationCostTests {
             (16_384, 8, 21), (2, 8, 131_072), (2, 1, 1 << 20), (1 << 22, 1, 1), (1, 1 << 22, 1),
             (Int.max >> 8, 1, 1), (1, Int.max >> 8, Int.max >> 8),
         ] {
-            #expect(throws: CryptoError(.malformedKey, "")) {
-                try Self.addScrypt(cost, blockSize, parallelization)
-            }
+            #expect(code { _ = try Self.addScrypt(cost, blockSize, parallelization) } == .malformedKey)
         }
     }
 

@@ -72,14 +72,14 @@ import Testing
         numbers.qi = [UInt8](repeating: 0, count: 256 - numbers.qi.count) + numbers.qi
         #expect(try numbers.publicKey() == expected)
         #expect(try numbers.key().publicKey == expected)
-        #expect(try numbers.key().factors().p.exposed == [UInt8](hex: RSATestNumbers.p))
+        #expect(try numbers.key().factors().p.exposed == RSATestKeyNumbers().p)
     }
 
     @Test("Accepts the primes in either order") func swappedPrimes() throws {
         var numbers = RSATestKeyNumbers()
         swap(&numbers.p, &numbers.q)
         swap(&numbers.dp, &numbers.dq)
-        numbers.qi = [UInt8](hex: RSATestNumbers.swappedCoefficient)
+        numbers.qi = RSAWeakNumbers.swappedCoefficient
         let key = try numbers.key()
         #expect(try key.factors().p.exposed == numbers.p)
         let signature = try key.signer(.pkcs1v15, hash: .sha384).signature(for: [2])
@@ -91,14 +91,14 @@ import Testing
         Change("zero modulus", .malformedKey) { $0.n = [0] },
         Change("even modulus", .malformedKey) { $0.n[255] &= 0xFE },
         Change("two leading zeros", .malformedKey) { $0.n = [0, 0] + $0.n },
-        Change("1024 bits", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.shortModulus) },
+        Change("1024 bits", .weakKey) { $0.n = RSAWeakNumbers.shortModulus },
         Change("2047 bits", .weakKey) { $0.n[0] = 0x7F },
-        Change("ROCA", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.rocaModulus) },
+        Change("ROCA", .weakKey) { $0.n = RSAWeakNumbers.rocaModulus },
         Change("factor 7", .weakKey) { $0.n[200] ^= 1 },
-        Change("factor 4093", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.smallFactorModulus) },
-        Change("neighboring primes", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.neighborModulus) },
-        Change("primes with equal halves", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.closeModulus) },
-        Change("square of a prime", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.squareModulus) },
+        Change("factor 4093", .weakKey) { $0.n = RSAWeakNumbers.smallFactorModulus },
+        Change("neighboring primes", .weakKey) { $0.n = RSAWeakNumbers.neighborModulus },
+        Change("primes with equal halves", .weakKey) { $0.n = RSAWeakNumbers.closeModulus },
+        Change("square of a prime", .weakKey) { $0.n = RSAWeakNumbers.squareModulus },
         Change("8193 bits", .keyTooLarge) { $0.n = RSAWeakNumbers.modulus(bitCount: 8193, last: 1) },
         Change("8200 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 1025) },
         Change("16384 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 2048) },
@@ -130,7 +130,7 @@ import Testing
         Change("d not less than the modulus", .keyMismatch) { $0.d = [UInt8](repeating: 0xFF, count: 256) },
         Change("another e", .keyMismatch) { $0.e = [3] },
         Change("another n", .keyMismatch) { $0.n[201] ^= 1 },
-        Change("another p", .keyMismatch) { $0.p = [UInt8](hex: RSATestNumbers.otherPrime) },
+        Change("another p", .keyMismatch) { $0.p = RSAWeakNumbers.otherPrime },
         Change("p and q swapped", .keyMismatch) { swap(&$0.p, &$0.q) },
         Change("p = n, q = 1", .keyMismatch) { ($0.p, $0.q) = ($0.n, [1]) },
         Change("zero p", .malformedKey) { $0.p = [0, 0] },
@@ -167,8 +167,8 @@ import Testing
     @Test("Rejects a composite factor") func compositeFactor() throws {
         // All equations can hold, so only the primality test detects it. p and q are chosen such
         // that e is invertible modulo p - 1 and q - 1.
-        let composite = CompositeFactorKey()
-        let error = error { _ = try composite.numbers.key() }
+        let composite = RSATestKeyNumbers(pkcs1: RSAWeakNumbers.compositeFactor)
+        let error = error { _ = try composite.key() }
         #expect(error?.code == .keyMismatch)
         #expect(error?.message.contains("isn't prime") == true)
     }
@@ -184,41 +184,30 @@ import Testing
         }
     }
 
-    @Test("Rejects a key pair with close primes or primes of different sizes")
-    func unsafePrimes() throws {
-        var numbers = RSATestKeyNumbers()
-        numbers.n = [UInt8](hex: RSAWeakNumbers.similarModulus)
-        numbers.d = [UInt8](hex: RSAWeakNumbers.similarExponent)
-        #expect(code { _ = try numbers.publicKey() } == nil)
-        let close = error { _ = try numbers.keyWithoutFactors() }
-        #expect(close?.code == .weakKey)
-        #expect(close?.message.contains("close") == true)
-        numbers.n = [UInt8](hex: RSAWeakNumbers.unevenModulus)
-        numbers.d = [UInt8](hex: RSAWeakNumbers.unevenExponent)
-        #expect(code { _ = try numbers.publicKey() } == nil)
-        let uneven = error { _ = try numbers.keyWithoutFactors() }
-        #expect(uneven?.code == .weakKey)
-        #expect(uneven?.message.contains("shorter") == true)
-    }
-
     // The method has no loop whose length depends on the numbers. Its result is checked once.
-    @Test("Rejects matching exponents for a modulus of one or three primes")
-    func noTwoPrimes() {
+    @Test(
+        "Rejects a key pair with close or uneven primes, and exponents for a modulus of one or three primes",
+        arguments: [
+            (RSAWeakNumbers.similarModulus, RSAWeakNumbers.similarExponent, .weakKey, "close"),
+            (RSAWeakNumbers.unevenModulus, RSAWeakNumbers.unevenExponent, .weakKey, "shorter"),
+            (RSAWeakNumbers.primeModulus, RSAWeakNumbers.primeExponent, .keyMismatch, ""),
+            (RSAWeakNumbers.threePrimeModulus, RSAWeakNumbers.threePrimeExponent, .keyMismatch, ""),
+        ] as [([UInt8], [UInt8], CryptoError.Code, String)]
+    )
+    func unsafePrimes(modulus: [UInt8], exponent: [UInt8], expected: CryptoError.Code, word: String) {
         var numbers = RSATestKeyNumbers()
-        numbers.n = [UInt8](hex: RSAWeakNumbers.primeModulus)
-        numbers.d = [UInt8](hex: RSAWeakNumbers.primeExponent)
-        #expect(code { _ = try numbers.keyWithoutFactors() } == .keyMismatch)
-        numbers.n = [UInt8](hex: RSAWeakNumbers.threePrimeModulus)
-        numbers.d = [UInt8](hex: RSAWeakNumbers.threePrimeExponent)
-        #expect(code { _ = try numbers.keyWithoutFactors() } == .keyMismatch)
+        (numbers.n, numbers.d) = (modulus, exponent)
+        // The modulus alone doesn't show it.
+        if expected == .weakKey { #expect(code { _ = try numbers.publicKey() } == nil) }
+        let refusal = error { _ = try numbers.keyWithoutFactors() }
+        #expect(refusal?.code == expected)
+        #expect(word.isEmpty || refusal?.message.contains(word) == true)
     }
 
-    @Test("Doesn't generate keys of unsupported sizes") func generate() {
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 1024) } == .weakKey)
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 2047) } == .weakKey)
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 8193) } == .keyTooLarge)
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: .min) } == .weakKey)
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: .max) } == .keyTooLarge)
+    @Test("Doesn't generate keys of unsupported sizes", arguments: [1024, 2047, 8193, .min, .max])
+    func generate(bitCount: Int) {
+        let expected = bitCount > 8192 ? CryptoError.Code.keyTooLarge : .weakKey
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: bitCount) } == expected)
     }
 
     @Test("Doesn't include private numbers in errors") func secrecy() throws {

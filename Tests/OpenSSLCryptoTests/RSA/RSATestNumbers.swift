@@ -1,64 +1,177 @@
-/// The numbers of a key pair from the OpenSSL command-line tool, and of moduli to reject;
-/// hexadecimal.
-///
-/// The private key is public: use it for tests only.
-enum RSATestNumbers {
-    static let e = "010001"
-    static let n =
-        "f25870f8c2297896f64de33bb30729299bb7fc3cc8e632353f1a6e22f39376c35655b77232c9342d934b0fa4f48127ad"
-        + "dccd92a3062f41e0bc96f47d583cc1a1915d2ef70c98dde3b09c3bb0e3aa4bd822b4c7d005faf75d143e81da424068c6"
-        + "f19ed6bf29383e6e69a11866d7d115567e90538e657bad90cd7a144a0d77785d852956490cf5c9d764d4ee9c76deb9ed"
-        + "eb81dfc8f37082403acb08516badc933170f584cd8fb627e52715e7fe7b9b26446879107c61eb6b2f3391a462ace1a66"
-        + "52eb978a88fc9433ab55549232448b8b3a4b61a158008b8ed39447b6aba8538060798f47660ee8c44370f9e5652a522d"
-        + "d96110ac4382b159de4cc9ad5839b26f"
-    static let d =
-        "27c3c649b3063e00bb4a7d7222c69684fac59e3055209c756b34c98497a60733371bda7d7502d9ba6eb43ecd68c7367d"
-        + "0b417a01a0f6a91f18a2c65c38d9c345e105c2ba8bc91b838c4b9e69c079857761fe7ad8d1da63b354aa8b0106a4edec"
-        + "52e226c7781a7ff7fb02117072921ea7b21db970208bc22783e7b7a38d0120f119b6641482459126448d2b38056823b5"
-        + "a068a1a0daafdd739a57cbc0b33783f13e49243f711dcb36adef2bd83cb23b19d11be54f81d2d80e931122b560c94d0b"
-        + "7752d9fbbc6c36a5fd9d450fc40c28bdf1c8a84bba9b5d9b68128039ac5cc74df4af84152cfb008eb971cb84f090d328"
-        + "052c9fb36d77680e8258fe9a721a12c9"
-    static let p =
-        "f91b996e453b497a1a5a45fb4fe524b2684f2cc5b4a70fe884c3806cb84bfd49b7da28f8d81c907ffaed7648042fafb4"
-        + "5ea89154aaaa6e2579798bfd4baa3ee0f496f714a5b00b5935ed4641e1419c5b647c34a1b6ee91b94469fd47805ca81a"
-        + "c70e6f2809393d5a16b7e0adc5ecf40c6bee05e9875c2db2d93470447c4df749"
-    static let q =
-        "f90cf1f4ec44eca9ab191e4675a38243b5fe8d07bcb45ff709f8f58b79cd34d1c33b74feb88dae4f047ea3a89c376b71"
-        + "f80ad70157d79b111ef553d404de5f082fcb35c86705172977141f7a273bbdadec93d6405f59d77cbef556b3c3bd6039"
-        + "243594357a22c6e7cfd7b9de2b0f2485f408c9389259c7c69ffa6a040f0843f7"
-    static let dp =
-        "c6dabd544577da63da7d8db7dc437353e7e8ac38f6c915edeb6d952b34c39462309dba6f4b352234c7be9fd9455e3bc8"
-        + "a477b3ebfe8126844bc0377befd6eb72f04d42d7fc9bd7b3535521ec9d409eec65feb095174ec28d3e8bcd60329bc4a5"
-        + "fb990e2acb9221e3b496fc883ba3b7fde27a93c5a40475867bd55c798f313de1"
-    static let dq =
-        "a571840a402a494d2cec32c07bc572f3a822c16d325e60a1ab6e472fb06a317c674548232e567044eda772f0bf55d17a"
-        + "945c1f18355275209a803e7fc9fc2f05313abd2fb3c01df2ddb7f071253efa725f8695fd8d5a115c3d3e9daa2d8dd02e"
-        + "256fb255141da624b85d868b9fef1f441d28f9032bb59890ca157ff7d2449b61"
-    static let qi =
-        "bb48af2a1ac6bad8a64cbf45a619c75f62dae7bbcc1a6927208c746f03e6d55c566df92651fd8b556faa815a66a146fc"
-        + "a24bc176f5082521183f3911072f55da24927db66f5de25495067b99faeaff7d4135130fb59d508f59cd13780e4dd6b5"
-        + "5d94af63daaab2abd9a019802e6bf1c62646f41f2251d7c20c8832c4c6d125"
+import OpenSSLCrypto
+
+extension RSAPrivateKey {
+    /// Creates the key pair of ``KeyPEM/rsaPKCS1``.
+    static func test() throws -> RSAPrivateKey { try RSATestKeyNumbers().key() }
+}
+
+/// The numbers of a key pair, for modification by tests.
+struct RSATestKeyNumbers {
+    var n, e, d, p, q, dp, dq, qi: [UInt8]
+
+    /// Reads the numbers of an RSAPrivateKey.
+    init(pkcs1 der: [UInt8] = [UInt8](pem: KeyPEM.rsaPKCS1)) {
+        // Skips the SEQUENCE and the version, then reads eight INTEGERs without leading zeros.
+        var rest = der.dropFirst(4 + 3)
+        let numbers = (0..<8).map { _ in
+            let first = Int(rest[rest.startIndex + 1])
+            let sizeCount = max(0, first - 0x80)
+            rest = rest.dropFirst(2)
+            let size = sizeCount == 0 ? first : rest.prefix(sizeCount).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(sizeCount)
+            defer { rest = rest.dropFirst(size) }
+            return Array(rest.prefix(size).drop { $0 == 0 })
+        }
+        (n, e, d, p, q) = (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4])
+        (dp, dq, qi) = (numbers[5], numbers[6], numbers[7])
+    }
+
+    func key() throws -> RSAPrivateKey {
+        try RSAPrivateKey(
+            modulus: n,
+            exponent: e,
+            privateExponent: d.secret,
+            factors: RSAFactors(p: p.secret, q: q.secret, dp: dp.secret, dq: dq.secret, qi: qi.secret)
+        )
+    }
+
+    func keyWithoutFactors() throws -> RSAPrivateKey {
+        try RSAPrivateKey(modulus: n, exponent: e, privateExponent: d.secret)
+    }
+
+    func publicKey() throws -> RSAPublicKey { try RSAPublicKey(modulus: n, exponent: e) }
+}
+
+/// The numbers of RSA keys that anyone can factor, and of other keys to reject.
+enum RSAWeakNumbers {
     /// The inverse of p modulo q.
-    static let swappedCoefficient =
-        "f851b44a2fdd162035adf18d422194ee4c0a4427b2ed338c60bc607bc0695e2f6f229756de3db26b5ddab65f325a896d"
-        + "5588dbbee02696cf4cd51d860cb9acf9c32fe31db8637b2bb9c4b6be8e3327a924320aa7f67fd8ed6784ea51a6b2425e"
-        + "56d6d4235c5318e3449b6094961bf1ece7cbef06bc7e85384bca8427f861b1d5"
+    static let swappedCoefficient = """
+        +FG0Si/dFiA1rfGNQiGU7kwKRCey7TOMYLxge8BpXi9vIpdW3j2ya13atl8yWoltVYjbvuAmls9M1R2GDLms+cMv4x24Y3srucS2vo4zJ6kkMgqn
+        9n/Y7WeE6lGmskJeVtbUI1xTGONEm2CUlhvx7OfL7wa8foU4S8qEJ/hhsdU=
+        """.octets
     /// A prime of the same size from another key.
-    static let otherPrime =
-        "c8282f18a8be5742d7b37c21e595abbfa696b81eda6af3c30f566b4808ec0654ed249a3d4f206a15a66f8cda66cfcdb6"
-        + "d31776a92e21ec8825e20642c1a239ed46a048e24f48cf31e2c19cbe79f770db588f4f6794f19d0442e25603279fb08b"
-        + "286759d0a7afb9eba792afc072b78b637530cd4b3df7a91284809f70ace8a1d9"
+    static let otherPrime = """
+        yCgvGKi+V0LXs3wh5ZWrv6aWuB7aavPDD1ZrSAjsBlTtJJo9TyBqFaZvjNpmz8220xd2qS4h7Igl4gZCwaI57UagSOJPSM8x4sGcvnn3cNtYj09n
+        lPGdBELiVgMnn7CLKGdZ0Kevueunkq/AcreLY3UwzUs996kShICfcKzoodk=
+        """.octets
     /// The product of two primes computed as described in CVE-2017-15361.
-    static let rocaModulus =
-        "c640441a56c4f6cfc9adf27d51695123becac152e09d464a34ccc2b121107c8edabffc48fef81d7fe734411bfd63c9f6"
-        + "48dfd95c8effb42513a3438d71ee0fa3e2cd5b2c8247fecf4c2549e85a4b10d30a41246d4cb91f9018b109f6a311f775"
-        + "fbe36fcf6113ea816e7843830ed6da7e996c1ef5118f29bf3c3a1898acc0124296277ee9d73539d8ed211bcd7ca7c5c5"
-        + "99a90ecc93db6003934a8cbb9f7335cc91e07a3268dc2ffa7292f86ba78a273e17e10e9fa677e8514f97fba509839abe"
-        + "36e6b8ef681b31e2aa19fa32653e3848dcc1c5cacbaa992f834728406723ca641429114e1523e5aa165fff64809d8285"
-        + "79fb9a907948642a7c8b73f847dfdf29"
+    static let rocaModulus = """
+        xkBEGlbE9s/JrfJ9UWlRI77KwVLgnUZKNMzCsSEQfI7av/xI/vgdf+c0QRv9Y8n2SN/ZXI7/tCUTo0ONce4Po+LNWyyCR/7PTCVJ6FpLENMKQSRt
+        TLkfkBixCfajEfd1++Nvz2ET6oFueEODDtbafplsHvURjym/PDoYmKzAEkKWJ37p1zU52O0hG818p8XFmakOzJPbYAOTSoy7n3M1zJHgejJo3C/6
+        cpL4a6eKJz4X4Q6fpnfoUU+X+6UJg5q+Nua472gbMeKqGfoyZT44SNzBxcrLqpkvg0coQGcjymQUKRFOFSPlqhZf/2SAnYKFefuakHlIZCp8i3P4
+        R9/fKQ==
+        """.octets
     /// The modulus of a key pair with 1024 bits.
-    static let shortModulus =
-        "a1ae1d6c657003d596c8deeabc1dedeeb7e78f4e266c1667728efc000166321b9f2b24a873013614846203ca31f92211"
-        + "f57af5d5b30097b46b512019b31ed52a5a984ae0eb4f6cab1a1bd38c3a70ea5285f5c45130a4d7ae1df4a7d91f159bbb"
-        + "cdca2c0f37803344e12b97c0b66a7b6b916ca6c7c39621a247fbc375d457f967"
+    static let shortModulus = """
+        oa4dbGVwA9WWyN7qvB3t7rfnj04mbBZnco78AAFmMhufKySocwE2FIRiA8ox+SIR9Xr11bMAl7RrUSAZsx7VKlqYSuDrT2yrGhvTjDpw6lKF9cRR
+        MKTXrh30p9kfFZu7zcosDzeAM0ThK5fAtmp7a5FspsfDliGiR/vDddRX+Wc=
+        """.octets
+    /// 4093 times a prime.
+    static let smallFactorModulus = """
+        0wX2ALQvIco0usTmLPOTg8livOYr9gxGojaOV1qnOqIKf9bkgdHHUvRxRnv8ZrXMv/VxvWWhZsAcg9rE2f7dzqPr6kq/gi2DnFPOsOpfcRGPDA7b
+        BTy1Oe0X77emrHaE2j9rn0i7r9uAMzJ5rKYEjWVkEUebMF0MQqs9rwzph5k/ZlQ/AiCX2YoQ5+nb6n30HGxp7IQ+SwtBKnYVLNalsVUyfQFBPjnv
+        3DH+M4xzhKZD2A0wFByN++1n1st7Ld/R+ts5mGKjr7dgg1WU/vAG7s/qEnB1MBUfWEPQiCgagTKz8NZ6WhzwZe1aZYqZGFDVkMkl7/aKZ7k84i3A
+        fGJYYw==
+        """.octets
+    /// The product of two neighboring primes.
+    static let neighborModulus = """
+        yguuE1pysNpDWc8gP4aiGD2jnLlsp3iU8U3Zxe0DcMTy9HuquSrOc3CTxCo1ZJoma+Mr25Jn2RND+KaM47GJCVeANEwuoW8pxeN03SR1shd8KKEs
+        lCl76fEXAwIq05zySOFtYCxCd2+I2bxptZfX32oComHOU2WTKab5Cy3qOL5kt634OM/6zoTgCJ6jI0XYasiO5IDGWyj2AaAhx9NkNjrdidZDWsRY
+        zgM23tyBnShEH4zOzx9mUTOo0Ua9iNSBAdxI4qyK3615LUrqcCet5KlucqVO8VLuRjNZ2rujzcTr/UGD26BopTDP5jBUMn+iqzQn7H36HoW817ZC
+        TzjwCQ==
+        """.octets
+    /// The product of two primes with the same upper half.
+    static let closeModulus = """
+        yguuE1pysNpDWc8gP4aiGD2jnLlsp3iU8U3Zxe0DcMTy9HuquSrOc3CTxCo1ZJoma+Mr25Jn2RND+KaM47GJEHLtlJGrjiDN+ZkOEafpBVR0FYg8
+        vnoAPdItVUlyl0BgAdUq+BE05aWFJ28ST0ETOXqM+FxIxZM0v8AS+QLgCiUVhGfyhdpXg3DttOMRTo8yaoKSurYbYgE7TWqROLgPRzirvh9ESmnt
+        1+LzR2MjB4HZbvBcELx6AMmcUEtsGoXzA7gTXdMO5rJpTMzURdvFU47X1NC9FZlU2jBpYPsNUAufUs/MHbC3F3HCUO+bPYGb3tlyilJDyBvXB6TJ
+        gwxjzw==
+        """.octets
+    /// The square of a prime.
+    static let squareModulus = """
+        yguuE1pysNpDWc8gP4aiGD2jnLlsp3iU8U3Zxe0DcMTy9HuquSrOc3CTxCo1ZJoma+Mr25Jn2RND+KaM47GJCVeANEwuoW8pxeN03SR1shd8KKEs
+        lCl76fEXAwIq05zySOFtYCxCd2+I2bxptZfX32oComHOU2WTKab5Cy3qOHA3BIr72qRYwEwSc1z9LrI5w5qhMq9Qq45KDBcRsmtef0hkZE9s8AgG
+        9qyJoEI8EEmOLdsLjDdwX8CUtA6W+NJEQldHgvYFSOPHKT9adTUxiyIHccQyyW9MlVJzPBvOPy3BQGdBkfj9SLxRCy94P5a9Lc80jIFYowDi5zLH
+        akI7cQ==
+        """.octets
+    /// The modulus and the private exponent of primes that differ by about 2⁹⁰⁰.
+    static let similarModulus = """
+        yguuE1pysNpDWc8gP4aiJnR+XURmgNvdWLkMLvPqFz7izknLDcvXGzLAaLjE6+EB3cqnC1xMtX88lAveFwP/vXiU4EEjhcps8hWouM5hVWhZKYom
+        tVkLsYXR7daG/7OOMvQnt6W+FS/XjkNvRwR9b0M8Pm3bt6ej+QPbC1Xn2Gcst8z4i/UykvSjJZ56ODJQljp4zioMD2HTPiIrIcABpDl5p2ikygMR
+        z2hd7WtlzfT6oY2RsOYBL4iEiVh7bCFJyoveniTZXedMLkBfGpqxErHvKb9PVkBrigbiGhYIYQRT99HSQPVUBQ/mhHMBCb2EfUXAnS2rGUwdm9tG
+        xq1zyw==
+        """.octets
+    static let similarExponent = """
+        FQmyToGUf6W6bZeLnBHAwJBQuBVvNuut2JcsFZeAQHtj0mcMpZscAtD+B+l1V7pOH3ICgsRRmHRvMlsp/OuFrYzos5EUydGSFoL61oNmzyXWYuTn
+        supatVlhyooT9HwVymhx2kV/zWT15PJQm+xzwyoVE8sMncru3/buz/dZ9MZaHOJvT9Du414lJo6p50GLk8zCG6O7MSz/f/H+jLjbs8y1vdNJWaf1
+        twehN4fvSAU8AWyDT9wmT13ta7jn8+Q8RlJ2C2gKRqrC2Vs6Fkv2TM6HUEKd4GxgJHDjhD5JggzxAof5kHFcBijmv1bPt5vaZYNLZLhsfGrVVDY9
+        lh0ngQ==
+        """.octets
+    /// The modulus and the private exponent of primes of 800 and 1248 bits.
+    static let unevenModulus = """
+        rFpfKAxiGswwkYiXZifsDBPkYBIaDCzjaAi8Aggwg74CJxGQk7DVEUf8iWmjlyWSUDULyYpBDqc5Q+6lF7MiWLfXjlQujw6ibfjpISxXSe8u/dV8
+        UFDvu1MWVIFGqvO8JG2qOdCVOzOvgOxgTWhOTa0n/LeB+l+9uIrlHtq3Dh6fClHlmD/FSSmAEQMXPhIrFZJcXcoDJ+TxkWX+T0ujbqE/h6FLub2C
+        bM3tovEuU7WwcHf2oconFa+T4XqLzJHf6wrgUC+LBlnhrqbg49yot81zCOzSN1Js/h5yQsYZR5Tq4so87q0+SkE+L3+fjTFr/8tyEK6lO3jZMAmF
+        t/jcbQ==
+        """.octets
+    static let unevenExponent = """
+        JFqViq19/fgG4JOml5ohHHUPrUH0M5A+UUHSYj1W+lrYOmRmkfhxIMmF13gsVOPMZlWiDFs4mL4mApGySfrzajIw6ekQvwUPttGTXvdq3AHy8ACZ
+        TZmcz27ZnW59OO7bRvXIu2b9GIHznG5D3YbZ+O+F9wYos4+BqtULDb/5qg8WzeRGHIeEGMBGUJgMZsTiSIYKmmxO8d/2RYll5qWIpLR21Nl1wgez
+        bg2c26AbrKhvSZ8ZNh3YwaTaRYTmKVzCGEn9szcoD0/gc2d9p3/PRdoOsZWi4ficPl5O7d4BJPUmjXstQj4fWaNS+LSC7v8XswSttK19E5vbfc3Q
+        t5TnUQ==
+        """.octets
+    /// A prime and the matching private exponent.
+    static let primeModulus = """
+        zbA6RrQ13u7mDEJxk2FCOfE0cTMxLMOdArCexYX3Z/kbAtH1hMVZBBfqqFSXbSHBcvVpRVsDFAxvDp5qTagFjjYIOj7BOWuX+PiwIf+DU/ksEto1
+        XjI7cVA/oHWc6/VdOylRr45M0uH27yGP7gSPwCtK/VSUHhfO9uDUDVQouAPVEBL25LhB5g2+a8FsNM9shPpJ75FhLE6T+NWjvpfA4fYnwCAHQ8f4
+        mSEMY101JFD4Qh/BMFUpG9HSqA1ReHyxe6IXBDqjwF43+DhEwHGFMnWYUHj3ppdWE9B6cHHvYk6gdou4hALMDWhrTI+N0eLTOPQK/nyKHVbTDwKQ
+        ZIyR7Q==
+        """.octets
+    static let primeExponent = """
+        y2TmW6A8XRTTu2/Aq8JTIMTZ3M6IZAGTM2O/vQb6XYBBK4q/Q+l6WsfjrUzo6GumxazTyldzNdINx+DysZPi2nunqyD/JW61uucAFL57+P++i23n
+        tBvsF+MI5/0ljVb2OFhlhDos0aPM8S65Ct7L33VwFA4c4Z0ddZdhWUTNdxmjCOAX8Jgb4gfZMujzvU0XvG9byWBzPML/I+LuprudalRlfmCtjmMh
+        +xppC6DRufWvaIPKH6c2nWHg83koBQMY5m6kX/Q0lTcWFYhexAX9dqY+VeUozz17SuCvEp4333hsyIzlivTRHrkQ0YZq8Q9hW0JH1NsGIHkJACDC
+        9ArlCQ==
+        """.octets
+    /// The product of three primes and the matching private exponent.
+    static let threePrimeModulus = """
+        AUmZlwhZl7pgxosx7cmKpE7aq1hxZ7C6xt2Bqdwijss8pZqRjClQQExmYvKZbnn/ZNhTNJg+Nj25GavFpnDobIDTAKIIUP1e06dKwZKAfQN4VlhN
+        7E55TZDQKh+iL/e3/rPqqqxIifn1Q0maCu25eByCDE9c092LyGrTL9tb3lM7ixXCi8Fa1PbtSXVellLZImL9OaPsh4F48ovNGgyXcA/B2lw/P3zf
+        PwY/KpUIyGqFZLyjRnfFYCT7lNw6OHZXTfGRfNS3Vl/53YqEkHD2h3FQaif7U4tptX7RNU+LF8rwNO+j6zy0JJeP8OGA2uyQVDxKs/wXivecQAQw
+        X5rBQec=
+        """.octets
+    static let threePrimeExponent = """
+        BAiPIpkGFE/O3jE0Ob0qmZRveFua6zy95kQJ8hmyKaaKWEPjtTW4M7clCtb51SBc+ZC7GgnY3BSBzepTSRpvCXyLi3ASnacla+ysRcCwxvQYCmiZ
+        tbIG0TTImeyRgujTSU3vcvA8U+uZQLke0zocoQWoAL7feI0eOWqcrtb9hUK0jrpKxyefJl7Kl04bXfz81m76fMWdnoxp1887hQYOR6uwqDJvyvQY
+        ojuSZF085IdRGtF1C7FZwLCLPPZAFnLwnu3gFuGPTNC2hXJEZLo1vlkU/HsGymFiDsCGYj6em5OmeMUUtxHzZ/7ezrcoWOVfedIRqrJghET4hepf
+        BZuyAQ==
+        """.octets
+    /// An RSAPrivateKey whose numbers satisfy all equations although its first factor is composite:
+    /// the product of two primes.
+    static let compositeFactor = """
+        MIIEowIBAAKCAQEAxII1kZJ5JJZzR+yJlqydobHId/neHbyuVOVqzaOGvOLMoQbJ4wmATJRZmMyY8XI5YCE20Dh5td9tasxO2SO4ZVIdFHwNWElV
+        MeY4JEV1xvFgm0GuCAnIvtMVovi46RYcfYdD1hNTlUJfUwRLTVHWhHQA2/7CinGzMKfYLKKnpIwkUvM+EC7DZ4kFmnqF1z/uidTJO1GvrCGzCHO/
+        Uvtwp5WunJKdtjcSEcM3g89KNUx6zsM4qfcjg2GsW/TLr9UUEElk1d8ajpUwmIUJzCWq/4ogOKBc86vPqpuRpayFJUs8lcOQre5N6dTqxV8oEkBf
+        JcNv7v98h06TrRfJZxp4JwIDAQABAoIBAEImaP0Dlzc7VDxSgnCP1BKB4++LU/ujr/XRMtZdpXZBTMwqGl0Mrj1ZNR4MRbIFlw3msGqAkGwqdc1d
+        UG+lKCYncbWbGuzs5rqA+sYvAbpCOBibkAeRr5uZOC/f1XNVZ6rUFYBjih/1M1yhVe4FzhZRbJaiGH/9TWpkHg/Mg22OzoQMqMtL5HLegPxxUqZJ
+        u1r1bCvg+4DXFtLuvG5vsLcjq1XvMvlyPsFmSzLYKHgDHPrtPZK7d6f3snqCOouPXNTb3Y0LMSB7rGzC1rwSelw1gQ2w1SL+k5q1hIDX7ia3phIP
+        vopOa9BHacVnyg3OUqWW9ILPWKxo9u9aB7W2zW0CgYEA5NXbwtIT659EBq2L8QlAWHqpSfvG2oA9rrbIaNCo00iIAG+vPpJfNoXpCAVdl5VcEmkk
+        2WVpxC7gHdll5ESRByFloDIoIZKxRuFjz3Pec1YiLL/d61c5ieD4b3+xYPfymZg9PjFOf6ZPRiqMj//+hUFCHcuwwczNYy5h6o4PoSsCgYEA29X2
+        0vCVKa+B3anaFPUHkWjgawxPJ7NcEbWuzaOGo6C3MNiP4eikqh+duN2KOwndVL7H2DXDN0SvkpqR9IcxFc1CXsOPE4mZiGlRDbSgJRfh/4OrJqJl
+        jzJSFVPgFL4Ayqfpv9AHJKEjz0k/D+vd+I0aa///mjkUIzXp4mbOrvUCgYBab1oGSFevCqYrrXJcs7dGQFOe9W3E9GFsJrhVFAFkXonBAmJTbC1M
+        sudBUD2IpnJYpEz3zWhbK9tOcJgf+ikGlGBBSxEpE3wT8wcq+TO0iRnAbaMaWsJWhx4nkmNbWyH5KX0qkvne4K77n90lG5pOt1eVxuX38SRKSg5Q
+        UAxFOQKBgQDPAxNk2+x6zqzKIbIdXgf8Y/hAldzME9g1TRMIzl5xI1yegLAtGbhGA3Owq94Jbmaf8O+bqDTmjKWQtkGPNOeCEkHXnuvSiBauIA6V
+        i2vqwiytQj4fKXndeJNXRh6TKcDxFWHGoIy5b4ybG+xof8IM1kL1RKJbhjhyV8igzBMBKQKBgGpJ67B8i3IdsBbMA+0/5Kaf9yDOBkRuWqSLVUMO
+        cctSCKTUJawGyyDi+EIDySZcUnbJWLjWPSkb0QNwqJpBYRd/oU9/NIVrBzEi/Q0oPJTx0YSU1ichme8hqNTd40bpt/N+zG9fwGyiHyQy3Nv5gdtL
+        2l5f80yZe0oW1ao7s+CZ
+        """.octets
+
+    /// Returns a modulus of any size without small factors that isn't the product of two close
+    /// primes.
+    static func modulus(bitCount: Int, last: UInt8) -> [UInt8] {
+        var octets = [UInt8](repeating: 0, count: (bitCount + 7) / 8)
+        octets[0] = 1 << UInt8((bitCount - 1) % 8)
+        octets[octets.count - 1] = last
+        return octets
+    }
 }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Secret memory", .serialized)
 struct SecretMemoryTests {
     private func secret(_ count: Int) -> SecretBytes {
-        [UInt8](repeating: 0x5A, count: count).withBytes { SecretBytes(copying: $0) }
+        [UInt8](repeating: 0x5A, count: count).secret
     }
 
     private func address(of secret: SecretBytes) -> UInt {

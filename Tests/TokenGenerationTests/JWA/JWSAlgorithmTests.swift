@@ -17,8 +17,7 @@ struct JWSAlgorithmTests {
         "Rejects “none” in any case, and invalid names",
         arguments: [
             "none", "None", "NONE", "nOnE", "", " none", "none ", "a b", "a\"b", "a\\b", "a\nb", "ES256\u{0}",
-            "ES256\u{212A}", "é",
-            String(repeating: "a", count: 65),
+            "ES256\u{212A}", "é", String(repeating: "a", count: 65),
         ]
     )
     func refused(name: String) {

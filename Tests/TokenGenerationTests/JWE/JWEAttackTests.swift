@@ -56,20 +56,6 @@ struct JWEAttackTests {
         }
     }
 
-    @Test("A content key of another size than the content encryption's is replaced") func contentKeySize() throws {
-        let key = try JWEFixture.key(.rsaOAEP)
-        guard case .rsa(_, let encrypter) = key.encryptionKey.material else { return }
-        for size in [0, 1, 15, 17, 32] {
-            let contentKey = [UInt8](repeating: 0, count: size)
-            let token = try JWEFixture.sealed(
-                header: #"{"alg":"RSA-OAEP","enc":"A128GCM"}"#,
-                encryptedKey: encrypter.encrypt(contentKey.withBytes { SecretBytes(copying: $0) }),
-                contentKey: [UInt8](repeating: 0, count: 16)
-            )
-            #expect(code { try JWEFixture.open(token, key) } == .decryptionFailed)
-        }
-    }
-
     @Test("A content key of zeros doesn't open tokens whose key can't be unwrapped") func zeroKey() throws {
         let zeros = [UInt8](repeating: 0, count: 16)
         let made = try JWEFixture.made(contentKey: zeros, wrapping: [UInt8](repeating: 3, count: 16))
@@ -86,17 +72,14 @@ struct JWEAttackTests {
         #expect(code { try JWEFixture.open(huge, JWEFixture.secretKey()) } == .tooLarge)
     }
 
-    @Test("An encrypted key next to dir or ECDH-ES is rejected", arguments: [JWEAlgorithm.dir, .ecdhES])
-    func superfluousKey(algorithm: JWEAlgorithm) throws {
-        let key = try DecryptionKey.generate(algorithm)
-        let changed = try JWEFixture.changing(key.encryptionKey.encrypt(Data()), 1) { $0 = [1, 2, 3] }
-        #expect(code { try JWEFixture.open(changed, key) } == .malformedToken)
-    }
-
-    @Test("A missing encrypted key is rejected", arguments: [JWEAlgorithm.rsaOAEP, .a128GCMKW, .ecdhESA128KW])
+    @Test(
+        "A missing encrypted key is rejected, and one next to dir or ECDH-ES",
+        arguments: [JWEAlgorithm.rsaOAEP, .a128GCMKW, .ecdhESA128KW, .dir, .ecdhES]
+    )
     func missingKey(algorithm: JWEAlgorithm) throws {
         let key = try JWEFixture.key(algorithm)
-        let changed = try JWEFixture.changing(key.encryptionKey.encrypt(Data()), 1) { $0 = [] }
+        let encryptedKey: [UInt8] = [.dir, .ecdhES].contains(algorithm) ? [1, 2, 3] : []
+        let changed = try JWEFixture.changing(key.encryptionKey.encrypt(Data()), 1) { $0 = encryptedKey }
         #expect(code { try JWEFixture.open(changed, key) } == .malformedToken)
     }
 
@@ -120,27 +103,12 @@ struct JWEAttackTests {
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext)
         for (name, size) in [("tag", 4), ("tag", 0), ("tag", 15), ("iv", 8), ("iv", 0), ("iv", 11)] {
             let value = JSONValue.string(Base64URL.encode([UInt8](repeating: 0, count: size)))
-            let changed = try JWEFixture.changingHeader(token, [name: value])
-            #expect(code { try JWEFixture.open(changed, key) } == .malformedToken)
+            #expect(JWEFixture.refusal(token, changing: [name: value], key) == .malformedToken)
         }
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["iv": nil]), key) } == .malformedToken)
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["tag": 1]), key) } == .malformedToken)
+        #expect(JWEFixture.refusal(token, changing: ["iv": nil], key) == .malformedToken)
+        #expect(JWEFixture.refusal(token, changing: ["tag": 1], key) == .malformedToken)
         let long = JSONValue.string(String(repeating: "A", count: 400))
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["tag": long]), key) } == .tooLarge)
-    }
-
-    @Test("A valid tag over a wrong padding is the same error") func padding() throws {
-        let contentKey = [UInt8](repeating: 3, count: 32)
-        let header = #"{"alg":"A128KW","enc":"A128CBC-HS256"}"#
-        let valid = try JWEFixture.made(header: header, contentKey: contentKey, cipher: .aes128CBCHMACSHA256)
-        #expect(try JWEFixture.open(valid, JWEFixture.secretKey()) == JWEFixture.plaintext)
-        let made = try JWEFixture.withWrongPadding(valid, contentKey: contentKey)
-        let expected = try #require(
-            error { try JWEFixture.open(JWEFixture.changing(valid, 4) { $0[0] ^= 1 }, JWEFixture.secretKey()) }
-        )
-        let found = try #require(error { try JWEFixture.open(made, JWEFixture.secretKey()) })
-        #expect(found.code == .decryptionFailed)
-        #expect(found.message == expected.message)
+        #expect(JWEFixture.refusal(token, changing: ["tag": long], key) == .tooLarge)
     }
 
     @Test("Compression is rejected, protected or not", arguments: ["DEF", "", "GZ"])
@@ -180,9 +148,8 @@ struct JWEAttackTests {
         let text = epk.replacing("{x}", with: other["x"]?.string ?? "").replacing("{y}", with: other["y"]?.string ?? "")
             .replacing("{0}", with: Base64URL.encode([UInt8](repeating: 0, count: 32)))
         let value = try JSONObject(parsing: #"{"epk":\#(text)}"#)["epk"]
-        let changed = try JWEFixture.changingHeader(token, ["epk": value])
-        #expect(code { try JWEFixture.open(changed, key) } == expected)
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["epk": nil]), key) } == .malformedToken)
+        #expect(JWEFixture.refusal(token, changing: ["epk": value], key) == expected)
+        #expect(JWEFixture.refusal(token, changing: ["epk": nil], key) == .malformedToken)
     }
 
     @Test("Ephemeral keys of small order end like any other failure", arguments: [KeyAgreementCurve.x25519, .x448])
@@ -215,14 +182,12 @@ struct JWEAttackTests {
         #expect(jwe.partyUInfo == Data("Alice".utf8))
         #expect(jwe.partyVInfo == Data("Bob".utf8))
         for value in ["Qm9i", nil] as [JSONValue?] {
-            #expect(
-                code { try JWEFixture.open(JWEFixture.changingHeader(token, ["apu": value]), key) } == .decryptionFailed
-            )
+            #expect(JWEFixture.refusal(token, changing: ["apu": value], key) == .decryptionFailed)
         }
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["apu": "Q"]), key) } == .malformedToken)
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["apv": 1]), key) } == .malformedToken)
+        #expect(JWEFixture.refusal(token, changing: ["apu": "Q"], key) == .malformedToken)
+        #expect(JWEFixture.refusal(token, changing: ["apv": 1], key) == .malformedToken)
         let long = JSONValue.string(Base64URL.encode([UInt8](repeating: 1, count: 257)))
-        #expect(code { try JWEFixture.open(JWEFixture.changingHeader(token, ["apu": long]), key) } == .tooLarge)
+        #expect(JWEFixture.refusal(token, changing: ["apu": long], key) == .tooLarge)
         #expect(code { try key.encryptionKey.encrypt(Data(), header: ["apu": long]) } == .unencodableContent)
         #expect(code { try key.encryptionKey.encrypt(Data(), header: ["apv": 7]) } == .unencodableContent)
     }
@@ -239,8 +204,7 @@ struct JWEAttackTests {
     func iterations(name: String, value: JSONValue?, expected: TokenError.Code) throws {
         let key = try JWEFixture.key(.pbes2HS256A128KW)
         let token = try JWEFixture.encryptionKey(key).encrypt(Data())
-        let changed = try JWEFixture.changingHeader(token, [name: value])
-        #expect(code { try JWEFixture.open(changed, key) } == expected)
+        #expect(JWEFixture.refusal(token, changing: [name: value], key) == expected)
     }
 
     @Test("Iteration counts that aren't integers or don't fit are rejected") func strangeCounts() throws {

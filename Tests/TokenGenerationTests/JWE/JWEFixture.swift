@@ -83,6 +83,15 @@ enum JWEFixture {
         }
     }
 
+    /// Returns the error code for a token with other members in its protected header.
+    static func refusal(
+        _ token: String,
+        changing changes: [String: JSONValue?],
+        _ key: DecryptionKey
+    ) -> TokenError.Code? {
+        code { try open(changingHeader(token, changes), key) }
+    }
+
     /// Seals content with any protected header and a known content key, under A128KW or `dir`, so
     /// that tests can make tokens that the package doesn't.
     static func sealed(

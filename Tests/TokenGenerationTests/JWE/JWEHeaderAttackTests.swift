@@ -9,16 +9,13 @@ struct JWEHeaderAttackTests {
         let key = try JWEFixture.key(.rsaOAEP256)
         let token = try key.encryptionKey.encrypt(Data())
         for name in ["RSA-OAEP", "RSA-OAEP-384", "A128KW", "dir", "ECDH-ES"] {
-            let changed = try JWEFixture.changingHeader(token, ["alg": .string(name)])
-            #expect(code { try JWEFixture.open(changed, key) } == .algorithmMismatch)
+            #expect(JWEFixture.refusal(token, changing: ["alg": .string(name)], key) == .algorithmMismatch)
         }
         for name in ["RSA1_5", "none", "RS256", "rsa-oaep-256", "RSA-OAEP-256 ", ""] {
-            let changed = try JWEFixture.changingHeader(token, ["alg": .string(name)])
-            #expect(code { try JWEFixture.open(changed, key) } == .unsupportedAlgorithm)
+            #expect(JWEFixture.refusal(token, changing: ["alg": .string(name)], key) == .unsupportedAlgorithm)
         }
         for name in ["none", "a256gcm", "C20P", "A256CBC", ""] {
-            let changed = try JWEFixture.changingHeader(token, ["enc": .string(name)])
-            #expect(code { try JWEFixture.open(changed, key) } == .unsupportedAlgorithm)
+            #expect(JWEFixture.refusal(token, changing: ["enc": .string(name)], key) == .unsupportedAlgorithm)
         }
         // The content key has the same size, so only the tag detects it.
         let changed = try JWEFixture.changingHeader(token, ["enc": "A128CBC-HS256"])

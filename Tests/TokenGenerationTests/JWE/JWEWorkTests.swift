@@ -58,7 +58,10 @@ struct JWEWorkTests {
             )
         }
         let expected = try work(token(encryption.cipher.keySize), key)
-        for size in [0, 1, 16, 31, 33, 63, 65] { #expect(try work(token(size), key) == expected, "\(size) bytes") }
+        for size in [0, 1, 16, 31, 33, 63, 65] {
+            #expect(code { try JWEFixture.open(token(size), key) } == .decryptionFailed, "\(size) bytes")
+            #expect(try work(token(size), key) == expected, "\(size) bytes")
+        }
     }
 
     @Test("A point of small order takes the same work as a wrong key", arguments: [KeyAgreementCurve.x25519, .x448])
@@ -80,12 +83,16 @@ struct JWEWorkTests {
         let valid = try JWEFixture.made(header: header, contentKey: contentKey, cipher: .aes128CBCHMACSHA256)
         let wrong = try JWEFixture.withWrongPadding(valid, contentKey: contentKey)
         let key = try JWEFixture.secretKey()
-        #expect(code { try JWEFixture.open(wrong, key) } == .decryptionFailed)
+        let changed = try JWEFixture.changing(valid, 4) { $0[0] ^= 1 }
+        #expect(try JWEFixture.open(valid, key) == JWEFixture.plaintext)
+        let refusals = [wrong, changed].map { token in error { try JWEFixture.open(token, key) } }
+        #expect(refusals.map(\.?.code) == [.decryptionFailed, .decryptionFailed])
+        #expect(refusals[0]?.message == refusals[1]?.message)
         let calls = try work(wrong, key)
         #expect(try calls == work(valid, key))
         // A wrong tag ends before anything is decrypted with the content key. The other cipher is
         // the one that unwraps it.
-        let forged = try work(JWEFixture.changing(valid, 4) { $0[0] ^= 1 }, key)
+        let forged = try work(changed, key)
         #expect(calls.starts(with: forged))
         #expect(forged.count { $0.name == "EVP_CipherInit_ex" } == 1)
         #expect(calls.count { $0.name == "EVP_CipherInit_ex" } == 2)

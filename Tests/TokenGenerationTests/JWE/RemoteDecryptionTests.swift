@@ -43,13 +43,12 @@ struct RemoteDecryptionTests {
         .rsaOAEP256, .a256KW, .ecdhES, .ecdhESA128KW, .ecdhESA256KW,
     ]
 
-    private func failure(_ body: () async throws -> DecryptedJWE) async -> TokenError.Code? {
-        do {
-            _ = try await body()
-            return nil
-        } catch {
-            return (error as? TokenError)?.code
-        }
+    private func refusal(
+        _ service: some RemoteDecryptionService,
+        _ token: String,
+        _ policy: DecryptionPolicy = JWEFixture.anyPolicy
+    ) async -> TokenError.Code? {
+        await asyncCode { try await service.decrypt(compact: token, policy: policy) }
     }
 
     @Test("A remote key decrypts like a local one", arguments: algorithms)
@@ -80,15 +79,11 @@ struct RemoteDecryptionTests {
         ]
         for change in changes {
             let service = FakeDecryptionService(key: key, change: change)
-            let code = await failure { try await service.decrypt(compact: token, policy: JWEFixture.anyPolicy) }
-            #expect(code == .decryptionFailed)
+            #expect(await refusal(service, token) == .decryptionFailed)
         }
         let changed = try JWEFixture.changing(token, 4) { $0[0] ^= 1 }
         let service = FakeDecryptionService(key: key)
-        #expect(
-            await failure { try await service.decrypt(compact: changed, policy: JWEFixture.anyPolicy) }
-                == .decryptionFailed
-        )
+        #expect(await refusal(service, changed) == .decryptionFailed)
     }
 
     @Test("The service's errors are passed on", arguments: algorithms)
@@ -106,17 +101,11 @@ struct RemoteDecryptionTests {
         let token = try key.encryptionKey.encrypt(Data())
         let service = FakeDecryptionService(key: key, isDown: true)
         let policy = DecryptionPolicy(algorithms: [.rsaOAEP], encryptions: [.a256GCM])
-        #expect(await failure { try await service.decrypt(compact: token, policy: policy) } == .algorithmMismatch)
+        #expect(await refusal(service, token, policy) == .algorithmMismatch)
         let changed = try JWEFixture.changingHeader(token, ["epk": nil])
-        #expect(
-            await failure { try await service.decrypt(compact: changed, policy: JWEFixture.anyPolicy) }
-                == .malformedToken
-        )
+        #expect(await refusal(service, changed) == .malformedToken)
         let other = try DecryptionKey.generate(.ecdhES).encryptionKey.encrypt(Data())
-        #expect(
-            await failure { try await service.decrypt(compact: other, policy: JWEFixture.anyPolicy) }
-                == .algorithmMismatch
-        )
+        #expect(await refusal(service, other) == .algorithmMismatch)
     }
 
     @Test(
@@ -127,20 +116,14 @@ struct RemoteDecryptionTests {
         let key = try JWEFixture.key(algorithm)
         let token = try JWEFixture.encryptionKey(key).encrypt(Data())
         let service = FakeDecryptionService(key: key)
-        #expect(
-            await failure { try await service.decrypt(compact: token, policy: JWEFixture.anyPolicy) }
-                == .unsupportedAlgorithm
-        )
+        #expect(await refusal(service, token) == .unsupportedAlgorithm)
     }
 
     @Test("An unimplemented function is named", arguments: [JWEAlgorithm.rsaOAEP, .ecdhES])
     func unimplemented(algorithm: JWEAlgorithm) async throws {
         let token = try JWEFixture.key(algorithm).encryptionKey.encrypt(Data())
         let service = EmptyDecryptionService(algorithm: algorithm)
-        #expect(
-            await failure { try await service.decrypt(compact: token, policy: JWEFixture.anyPolicy) }
-                == .unsupportedAlgorithm
-        )
+        #expect(await refusal(service, token) == .unsupportedAlgorithm)
     }
 
     @Test("A nested token with a remote key verifies") func nested() async throws {

@@ -94,3 +94,39 @@ struct JWKCertificateTests {
         #expect(code { try CertificateRoots(der: [[0x30, 0x00]]) } == .malformedKey)
     }
 }
+
+/// Certificates for P-256 keys, valid for 100 years from November 2026.
+enum TestCertificates {
+    /// A root certificate.
+    static let root = """
+        MIIBkDCCATWgAwIBAgIUF9tGg/8CnFKgPZlv7FQ9/F2GZHMwCgYIKoZIzj0EAwIwFDESMBAGA1UEAwwJVGVzdCBSb290MCAXDTI2MTEyMTA1MzM1
+        OFoYDzIxMjYxMDI4MDUzMzU4WjAUMRIwEAYDVQQDDAlUZXN0IFJvb3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASjKSIiBwbxN3N4tRX7ja4+
+        xKPi1OS/6krfJbsYkdHO0HUW1HJCL64FeVa8lH4B+JwMcVo5VvKdWARS3rnKt/Yto2MwYTAdBgNVHQ4EFgQUSnqjla0Rh2r1WKLXipiJTzbnBq4w
+        HwYDVR0jBBgwFoAUSnqjla0Rh2r1WKLXipiJTzbnBq4wDwYDVR0TAQH/BAUwAwEB/zAOBgNVHQ8BAf8EBAMCAgQwCgYIKoZIzj0EAwIDSQAwRgIh
+        AOe9nC1VZt/QVfrqWK0LCRgPGrZC1B1miLFfQwV5/DfSAiEAnck4FfOVuS+/U+9QZV+FIpqssgROFti78sdEAPVW1EQ=
+        """.pem("CERTIFICATE")
+
+    /// A certificate for digital signatures that the root issued.
+    static let leaf = """
+        MIIBdjCCARygAwIBAgIBAjAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlUZXN0IFJvb3QwIBcNMjYxMTIxMDUzMzU4WhgPMjEyNjEwMjgwNTMzNTha
+        MBExDzANBgNVBAMMBlNpZ25lcjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJdOc69tf/AeK7c0Dsj8pMHLqimrk8DiBdwtrlIBSqHGwDkBbOiB
+        GDsQ1qpAtFIeKJc5KrVCp4bG02dRJn9A9kCjYDBeMAwGA1UdEwEB/wQCMAAwDgYDVR0PAQH/BAQDAgeAMB0GA1UdDgQWBBQftJKYMv6hrIZ0gVxC
+        cDBEKF1v0zAfBgNVHSMEGDAWgBRKeqOVrRGHavVYoteKmIlPNucGrjAKBggqhkjOPQQDAgNIADBFAiEA0/MYerM6Txjq2Uhj+fB1pdTWqtAQXjAA
+        EeZXeyByNRQCIED3lByRqMxy8jliix9FuJPS9cXTWQZ8hxyHV2O2qNnT
+        """.pem("CERTIFICATE")
+
+    /// The private key of the leaf.
+    static let leafKey = """
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvICtUg+esFd2nqZuc/sZkS/DawkmhQzJVyD48QoXTYqhRANCAASXTnOvbX/wHiu3
+        NA7I/KTBy6opq5PA4gXcLa5SAUqhxsA5AWzogRg7ENaqQLRSHiiXOSq1QqeGxtNnUSZ/QPZA
+        """.pem("PRIVATE KEY")
+
+    /// A root certificate with the same name and another key.
+    static let otherRoot = """
+        MIIBgDCCASWgAwIBAgIUV6HKXoOTLfLB5bKkJQJGXHX41uAwCgYIKoZIzj0EAwIwFDESMBAGA1UEAwwJVGVzdCBSb290MCAXDTI2MTEyMTA1MzM1
+        OFoYDzIxMjYxMDI4MDUzMzU4WjAUMRIwEAYDVQQDDAlUZXN0IFJvb3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASbSqJdVDmAmzWf8GZnnu9V
+        WFIn6pTZ5i5bLcs3akfGLnkJ714LIeXIkVPurmbiHFgQTeKK5u6+9a+/G+WUJ6uVo1MwUTAdBgNVHQ4EFgQUlrgvrpZ4KX6KQHj5dsM+nFDdc14w
+        HwYDVR0jBBgwFoAUlrgvrpZ4KX6KQHj5dsM+nFDdc14wDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAwjmaK4GAqPnl85h/+Hb2
+        x+3ulZpKcGuMXBummkJ0lBcCIQCgVYv9ShSfG3QQMSuzDTFV/URNB7CWvRM9z1Kab8jNow==
+        """.pem("CERTIFICATE")
+}

@@ -1,5 +1,4 @@
 import Foundation
-import TestVectors
 import Testing
 import TokenGeneration
 
@@ -93,24 +92,6 @@ struct JWKTests {
 
 @Suite("Thumbprints", .serialized)
 struct ThumbprintTests {
-    @Test("RFC 7638 §3.1 and RFC 9278 §6, from the members of an RSA key")
-    func vectors() throws {
-        for name in ["rfc7638-3.1-thumbprint", "rfc9278-thumbprint-uri"] {
-            let vector = try Vector.object(name)
-            let jwk = try JWK(parsing: JSONSerialization.data(withJSONObject: #require(vector["jwk"])))
-            #expect(try jwk.thumbprint == #require(vector["thumbprint_b64u"] as? String))
-            if let uri = vector["uri"] as? String { #expect(try jwk.thumbprintURI() == uri) }
-        }
-    }
-
-    @Test("RFC 8037 A.3, from an OKP key")
-    func okp() throws {
-        let jwk = try JWK([
-            "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "d": "x",
-        ])
-        #expect(try jwk.thumbprint == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
-    }
-
     @Test("A private key, its public part and the imported keys have the same thumbprint")
     func invariance() throws {
         let jwk = try Fixture.jwk(["kid": "x", "alg": "ES256", "vendor": 1], isPrivate: true)
@@ -157,8 +138,7 @@ struct JWKSetTests {
         "Rejects JSON that isn't a key set",
         arguments: [
             ("{}", .malformedKey), (#"{"keys":{}}"#, .malformedKey), (#"{"keys":null}"#, .malformedKey),
-            ("[]", .malformedJSON),
-            (#"{"keys":[],"keys":[]}"#, .malformedJSON),
+            ("[]", .malformedJSON), (#"{"keys":[],"keys":[]}"#, .malformedJSON),
         ] as [(String, TokenError.Code)]
     )
     func refused(json: String, expected: TokenError.Code) {
@@ -174,17 +154,62 @@ struct JWKSetTests {
         #expect(try JWKSet(parsing: json(JWKSet.maximumCount)).keys.count == 1_000)
         #expect(code { try JWKSet(parsing: json(JWKSet.maximumCount + 1)) } == .tooLarge)
     }
+}
 
-    @Test("The RFC 7517 sets are read completely, and published without secrets")
-    func rfc7517() throws {
-        let vector = try Vector.object("rfc7517-a-jwk-sets")
-        let sets = vector.values.compactMap { $0 as? [String: Any] }.filter { $0["keys"] != nil }
-        for json in sets {
-            let set = try JWKSet(parsing: JSONSerialization.data(withJSONObject: json))
-            #expect(set.rejections.isEmpty)
-            let published = try JWKSet(parsing: set.serializedData())
-            #expect(published.keys.allSatisfy { !$0.isPrivate && $0.keyType != "oct" })
+@Suite(.serialized)
+struct JWKSetVerificationKeyTests {
+    private func key(_ id: String, _ algorithm: JWSAlgorithm = .es256) throws -> JWK {
+        try SigningKey.generate(algorithm).identified(by: id).verificationKey.jwk
+    }
+
+    @Test("returns the only key with an ID")
+    func selection() throws {
+        let set = JWKSet(keys: [try key("a"), try key("b")])
+        let found = try set.verificationKey(withID: "b")
+        #expect(try found.thumbprint == set.keys[1].thumbprint)
+        #expect(throws: TokenError(.unknownKey, "")) { _ = try set.verificationKey(withID: "c") }
+        // Canonically equivalent text is another ID.
+        let equivalent = JWKSet(keys: [try key("\u{E9}")])
+        #expect(throws: TokenError(.unknownKey, "")) { _ = try equivalent.verificationKey(withID: "e\u{301}") }
+    }
+
+    @Test("rejects an ID of different keys, and accepts a repeated key")
+    func ambiguity() throws {
+        let first = try key("a")
+        #expect(code { try JWKSet(keys: [first, try key("a")]).verificationKey(withID: "a") } == .ambiguousKey)
+        _ = try JWKSet(keys: [first, first]).verificationKey(withID: "a")
+    }
+
+    @Test("rejects a key that can't verify, for its reason")
+    func unusableKeys() throws {
+        var encryption = try key("a").members
+        encryption["use"] = "enc"
+        #expect(code { try JWKSet(keys: [JWK(encryption)]).verificationKey(withID: "a") } == .keyMismatch)
+        var rsa = try key("a", .rs256).members
+        rsa["alg"] = nil
+        let set = JWKSet(keys: [try JWK(rsa)])
+        #expect(throws: TokenError(.algorithmRequired, "")) { _ = try set.verificationKey(withID: "a") }
+        let found = try set.verificationKey(withID: "a", selection: KeySelection(assumedAlgorithms: [.ps256]))
+        #expect(found.algorithm == .ps256)
+    }
+
+    @Test("ignores symmetric keys unless they are used and alone")
+    func symmetricKeys() throws {
+        let secret = try JWK([
+            "kty": "oct", "kid": "s", "alg": "HS256", "k": .string(String(repeating: "QUFB", count: 10) + "QUE"),
+        ])
+        let used = KeySelection(symmetricKeys: .unsafelyUsed)
+        #expect(throws: TokenError(.unsupportedKey, "")) { _ = try JWKSet(keys: [secret]).verificationKey(withID: "s") }
+        #expect(try JWKSet(keys: [secret]).verificationKey(withID: "s", selection: used).algorithm == .hs256)
+        #expect(throws: TokenError(.unsupportedKey, "")) {
+            _ = try JWKSet(keys: [secret, try key("a")]).verificationKey(withID: "s", selection: used)
         }
-        #expect(!sets.isEmpty)
+    }
+
+    @Test("prepares a key once")
+    func preparation() throws {
+        let set = JWKSet(keys: [try key("a"), try key("b")])
+        for _ in 0..<3 { _ = try set.verificationKey(withID: "a") }
+        #expect(set.preparationCount == 1)
     }
 }

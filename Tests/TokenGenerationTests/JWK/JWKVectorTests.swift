@@ -13,6 +13,8 @@ struct JWKVectorTests {
             #expect(set.rejections.isEmpty)
             #expect(set.keys.map(\.keyType) == ["EC", "RSA"])
             #expect(set.keys.map(\.isPrivate) == [isPrivate, isPrivate])
+            let published = try JWKSet(parsing: set.serializedData())
+            #expect(published.keys.map(\.isPrivate) == [false, false])
             let encryption = try #require(set.keys(withID: "1").first)
             #expect(encryption.use == "enc")
             #expect(code { try VerificationKey(jwk: encryption) } == .keyMismatch)
@@ -55,10 +57,8 @@ struct JWKVectorTests {
         #expect(try VerificationKey(jwk: jwk).jwk.thumbprintURI() == vector["uri"] as? String)
         // Computed from the canonical JSON in the RFC, with another implementation of the hash
         // functions.
-        #expect(
-            try jwk.thumbprint(.sha384)
-                == "R9_OfJjSjaw8Fuum86UzK5ixTdN9bo9BaqPSiseq89DWfmqCdpSgUHus-cxDUNc8"
-        )
+        let sha384 = "R9_OfJjSjaw8Fuum86UzK5ixTdN9bo9BaqPSiseq89DWfmqCdpSgUHus-cxDUNc8"
+        #expect(try jwk.thumbprint(.sha384) == sha384)
         #expect(
             try jwk.thumbprintURI(.sha512)
                 == "urn:ietf:params:oauth:jwk-thumbprint:sha-512:"

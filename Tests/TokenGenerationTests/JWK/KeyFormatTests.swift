@@ -45,15 +45,13 @@ struct KeyFormatTests {
         let format = PrivateKeyFormat.encryptedPKCS8(password: "correct horse")
         let pem = try key.pem(format)
         #expect(pem.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----\n"))
-        #expect(
-            try SigningKey(pem: pem, password: "correct horse", algorithm: algorithm).privateJWK() == key.privateJWK()
-        )
+        let fromPEM = try SigningKey(pem: pem, password: "correct horse", algorithm: algorithm)
+        #expect(try fromPEM.privateJWK() == key.privateJWK())
         #expect(code { try SigningKey(pem: pem, password: "wrong", algorithm: algorithm) } == .incorrectPassword)
         #expect(code { try SigningKey(pem: pem, algorithm: algorithm) } == .passwordRequired)
         let der = try key.der(format)
-        #expect(
-            try SigningKey(der: der, password: "correct horse", algorithm: algorithm).privateJWK() == key.privateJWK()
-        )
+        let fromDER = try SigningKey(der: der, password: "correct horse", algorithm: algorithm)
+        #expect(try fromDER.privateJWK() == key.privateJWK())
         #expect(code { try SigningKey(der: der, algorithm: algorithm) } == .passwordRequired)
         #expect(code { try VerificationKey(pem: pem) } == .publicKeyRequired)
         #expect(code { try VerificationKey(der: der) } == .publicKeyRequired)
@@ -78,5 +76,32 @@ struct KeyFormatTests {
             #expect(code { try SigningKey(der: octets) } == .malformedKey)
             #expect(code { try VerificationKey(der: octets) } == .malformedKey)
         }
+    }
+
+    @Test(
+        "Rejects text that isn't a PEM key",
+        arguments: [
+            "", "garbage", "-----BEGIN PUBLIC KEY-----", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n",
+            "-----BEGIN PUBLIC KEY-----\n!!!!\n-----END PUBLIC KEY-----\n",
+            "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+            "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n",
+        ]
+    )
+    func malformedPEM(pem: String) {
+        #expect(code { try VerificationKey(pem: pem) } == .malformedKey)
+        let asPrivate = pem.replacing("PUBLIC", with: "PRIVATE")
+        #expect(code { try SigningKey(pem: asPrivate) } == .malformedKey)
+    }
+
+    @Test("Rejects PEM without an algorithm for an RSA key, and algorithms other than the key's")
+    func otherKinds() throws {
+        let rsa = try Fixture.key(for: .rs256)
+        #expect(code { try VerificationKey(pem: rsa.verificationKey.pem()) } == .algorithmRequired)
+        let p384 = try Fixture.key(for: .es384).verificationKey.pem()
+        #expect(try VerificationKey(pem: p384).algorithm == .es384)
+        #expect(code { try VerificationKey(pem: p384, algorithm: .es256) } == .algorithmMismatch)
+        let p256 = try Fixture.signingKey().pem()
+        #expect(try SigningKey(pem: p256, algorithm: .es256).algorithm == .es256)
+        #expect(code { try SigningKey(pem: p256, algorithm: .rs256) } == .algorithmMismatch)
     }
 }

@@ -10,139 +10,67 @@ private let ones = JSONValue.string(Base64URL.encode([UInt8](repeating: 255, cou
 struct KeyImportTests {
     /// A change to the public JWK of RFC 7515 A.3 that `VerificationKey` must reject.
     struct Refusal: CustomTestStringConvertible, Sendable {
-        let name: String
+        let testDescription: String
         let changes: [String: JSONValue?]
         let code: TokenError.Code
-        var isPrivate = false
-        var allowsSigning = false
-        /// A Boolean value that indicates whether the error is in a private member, which a
-        /// verification key drops.
-        var allowsVerifying = false
+        let isPrivate, allowsSigning, allowsVerifying: Bool
 
-        var testDescription: String { name }
+        /// Creates a refusal; a verification key drops an error in the private part.
+        init(
+            _ name: String,
+            _ changes: [String: JSONValue?],
+            _ code: TokenError.Code,
+            isPrivate: Bool = false,
+            allowsSigning: Bool = false,
+            inPrivatePart: Bool = false
+        ) {
+            (testDescription, self.changes, self.code) = (name, changes, code)
+            (self.isPrivate, self.allowsSigning, allowsVerifying) =
+                (isPrivate || inPrivatePart, allowsSigning, inPrivatePart)
+        }
     }
 
     @Test(
         "Rejects a JWK with a single error",
         arguments: [
-            Refusal(name: "unknown kty", changes: ["kty": "XYZ"], code: .unsupportedKey),
-            Refusal(
-                name: "kty of another type",
-                changes: ["kty": "oct", "alg": "HS256"],
-                code: .malformedKey,
-                isPrivate: true
-            ),
-            Refusal(name: "kty in lowercase", changes: ["kty": "ec"], code: .unsupportedKey),
-            Refusal(
-                name: "RSA without alg",
-                changes: ["kty": "RSA", "n": "AQAB", "e": "AQAB"],
-                code: .algorithmRequired
-            ),
-            Refusal(
-                name: "tiny RSA",
-                changes: ["kty": "RSA", "alg": "RS256", "n": "AQAB", "e": "AQAB"],
-                code: .weakKey
-            ),
-            Refusal(name: "no crv", changes: ["crv": nil], code: .malformedKey),
-            Refusal(name: "another crv", changes: ["crv": "P-384"], code: .malformedKey),
-            Refusal(name: "unknown crv", changes: ["crv": "P-257"], code: .unsupportedKey),
-            Refusal(name: "no x", changes: ["x": nil], code: .malformedKey),
-            Refusal(name: "no y", changes: ["y": nil], code: .malformedKey),
-            Refusal(name: "x is a number", changes: ["x": 1], code: .malformedKey),
-            Refusal(name: "x is empty", changes: ["x": ""], code: .malformedKey),
-            Refusal(
-                name: "x one byte short",
-                changes: ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVA"],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "x with a zero before",
-                changes: ["x": "AH_NzidwxEXUGDy-5v20t7WAczNXvp7xO6z2489FUUQU"],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "x padded",
-                changes: ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU="],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "x not base64url",
-                changes: ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVE+"],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "x with unused bits",
-                changes: ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEV"],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "x huge",
-                changes: ["x": .string(String(repeating: "A", count: 500_000))],
-                code: .malformedKey
-            ),
-            Refusal(
-                name: "point off the curve",
-                changes: ["y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a4"],
-                code: .malformedKey
-            ),
-            Refusal(name: "point zero", changes: ["x": zero, "y": zero], code: .malformedKey),
-            Refusal(name: "x not less than the prime", changes: ["x": ones], code: .malformedKey),
-            Refusal(name: "use enc", changes: ["use": "enc"], code: .keyMismatch),
-            Refusal(name: "unknown use", changes: ["use": "SIG"], code: .keyMismatch),
-            Refusal(
-                name: "key_ops without verify",
-                changes: ["key_ops": ["sign"]],
-                code: .keyMismatch,
-                allowsSigning: true
-            ),
-            Refusal(name: "key_ops empty", changes: ["key_ops": []], code: .keyMismatch),
-            Refusal(name: "key_ops deriveKey", changes: ["key_ops": ["deriveKey"]], code: .keyMismatch),
-            Refusal(
-                name: "use and key_ops contradict",
-                changes: ["use": "sig", "key_ops": ["verify", "encrypt"]],
-                code: .keyMismatch
-            ),
-            Refusal(name: "alg for another curve", changes: ["alg": "ES384"], code: .keyMismatch),
-            Refusal(name: "alg for another key type", changes: ["alg": "HS256"], code: .keyMismatch),
-            Refusal(name: "alg none", changes: ["alg": "none"], code: .unsupportedAlgorithm),
-            Refusal(name: "alg for encryption", changes: ["alg": "ECDH-ES"], code: .unsupportedAlgorithm),
-            Refusal(name: "alg right, crv another", changes: ["alg": "ES256", "crv": "P-384"], code: .keyMismatch),
-            Refusal(name: "alg right, kty another", changes: ["alg": "ES256", "kty": "OKP"], code: .keyMismatch),
-            Refusal(
-                name: "private part of another key",
-                changes: ["d": one],
-                code: .keyMismatch,
-                isPrivate: true,
-                allowsVerifying: true
-            ),
-            Refusal(
-                name: "private part zero",
-                changes: ["d": zero],
-                code: .malformedKey,
-                isPrivate: true,
-                allowsVerifying: true
-            ),
-            Refusal(
-                name: "private part too large",
-                changes: ["d": ones],
-                code: .malformedKey,
-                isPrivate: true,
-                allowsVerifying: true
-            ),
-            Refusal(
-                name: "private part short",
-                changes: ["d": "AQ"],
-                code: .malformedKey,
-                isPrivate: true,
-                allowsVerifying: true
-            ),
-            Refusal(
-                name: "private part not a string",
-                changes: ["d": nil, "k": "AQ"],
-                code: .malformedKey,
-                isPrivate: true,
-                allowsVerifying: true
-            ),
+            Refusal("unknown kty", ["kty": "XYZ"], .unsupportedKey),
+            Refusal("kty of another type", ["kty": "oct", "alg": "HS256"], .malformedKey, isPrivate: true),
+            Refusal("kty in lowercase", ["kty": "ec"], .unsupportedKey),
+            Refusal("RSA without alg", ["kty": "RSA", "n": "AQAB", "e": "AQAB"], .algorithmRequired),
+            Refusal("tiny RSA", ["kty": "RSA", "alg": "RS256", "n": "AQAB", "e": "AQAB"], .weakKey),
+            Refusal("no crv", ["crv": nil], .malformedKey),
+            Refusal("another crv", ["crv": "P-384"], .malformedKey),
+            Refusal("unknown crv", ["crv": "P-257"], .unsupportedKey),
+            Refusal("no x", ["x": nil], .malformedKey),
+            Refusal("no y", ["y": nil], .malformedKey),
+            Refusal("x is a number", ["x": 1], .malformedKey),
+            Refusal("x is empty", ["x": ""], .malformedKey),
+            Refusal("x one byte short", ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVA"], .malformedKey),
+            Refusal("x with a zero before", ["x": "AH_NzidwxEXUGDy-5v20t7WAczNXvp7xO6z2489FUUQU"], .malformedKey),
+            Refusal("x padded", ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU="], .malformedKey),
+            Refusal("x not base64url", ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVE+"], .malformedKey),
+            Refusal("x with unused bits", ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEV"], .malformedKey),
+            Refusal("x huge", ["x": .string(String(repeating: "A", count: 500_000))], .malformedKey),
+            Refusal("point off the curve", ["y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a4"], .malformedKey),
+            Refusal("point zero", ["x": zero, "y": zero], .malformedKey),
+            Refusal("x not less than the prime", ["x": ones], .malformedKey),
+            Refusal("use enc", ["use": "enc"], .keyMismatch),
+            Refusal("unknown use", ["use": "SIG"], .keyMismatch),
+            Refusal("key_ops without verify", ["key_ops": ["sign"]], .keyMismatch, allowsSigning: true),
+            Refusal("key_ops empty", ["key_ops": []], .keyMismatch),
+            Refusal("key_ops deriveKey", ["key_ops": ["deriveKey"]], .keyMismatch),
+            Refusal("use and key_ops contradict", ["use": "sig", "key_ops": ["verify", "encrypt"]], .keyMismatch),
+            Refusal("alg for another curve", ["alg": "ES384"], .keyMismatch),
+            Refusal("alg for another key type", ["alg": "HS256"], .keyMismatch),
+            Refusal("alg none", ["alg": "none"], .unsupportedAlgorithm),
+            Refusal("alg for encryption", ["alg": "ECDH-ES"], .unsupportedAlgorithm),
+            Refusal("alg right, crv another", ["alg": "ES256", "crv": "P-384"], .keyMismatch),
+            Refusal("alg right, kty another", ["alg": "ES256", "kty": "OKP"], .keyMismatch),
+            Refusal("private part of another key", ["d": one], .keyMismatch, inPrivatePart: true),
+            Refusal("private part zero", ["d": zero], .malformedKey, inPrivatePart: true),
+            Refusal("private part too large", ["d": ones], .malformedKey, inPrivatePart: true),
+            Refusal("private part short", ["d": "AQ"], .malformedKey, inPrivatePart: true),
+            Refusal("private part not a string", ["d": nil, "k": "AQ"], .malformedKey, inPrivatePart: true),
         ]
     )
     func refusals(refusal: Refusal) throws {
@@ -240,17 +168,5 @@ struct KeyImportTests {
             #expect(code { try SigningKey(jwk: jwk) } == .malformedKey)
         }
         #expect(code { try VerificationKey(jwk: jwk.publicPart) } == .malformedKey)
-    }
-
-    @Test("An ES256 service uses the key's ID unless it's given another one")
-    func serviceKeyID() throws {
-        let key = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
-        #expect(try ES256SigningService(key: key).keyID == "from-jwk")
-        #expect(try ES256SigningService(key: key, keyID: "given").keyID == "given")
-        #expect(try ES256SigningService.generate().keyID == nil)
-        let published = try ES256SigningService(key: key, keyID: "given").verificationKey
-        #expect(published.jwk.keyID == "given")
-        #expect(published.keyID == "given")
-        #expect(try ES256SigningService(key: key).verificationKey.thumbprint == key.verificationKey.thumbprint)
     }
 }

@@ -187,18 +187,16 @@ struct MLDSAKeyTests {
         let nonce = String(repeating: "n", count: 64)
         let proof = try generator.proof(method: "POST", url: "https://as.example/token", nonce: nonce)
         var verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
+        let url = "https://as.example/token"
         func verify(by verifier: DPoPVerifier) async -> TokenError.Code? {
-            do {
-                _ = try await verifier.verify(
+            await asyncCode {
+                try await verifier.verify(
                     proof,
                     method: "POST",
-                    url: "https://as.example/token",
+                    url: url,
                     for: .tokenEndpoint,
                     nonce: .oneOf([nonce])
                 )
-                return nil
-            } catch {
-                return (error as? TokenError)?.code
             }
         }
         let expected: TokenError.Code? = name == "ML-DSA-44" ? nil : .tooLarge

@@ -13,13 +13,6 @@ struct RSAKeyTests {
         return try JWK(members)
     }
 
-    /// Returns the modulus with another last byte, which makes it divisible by 3.
-    private static func damagedModulus() throws -> JSONValue {
-        var octets = try Base64URL.decode(#require(jwk().members["n"]?.string))
-        octets[255] ^= 2
-        return .string(Base64URL.encode(octets))
-    }
-
     private static func number(_ name: String, prefix: [UInt8] = [], dropping count: Int = 0) throws -> JSONValue {
         let octets = try Base64URL.decode(#require(jwk().members[name]?.string))
         return .string(Base64URL.encode(prefix + octets.dropFirst(count)))
@@ -72,10 +65,7 @@ struct RSAKeyTests {
             ("n", try Self.number("n", dropping: 1), .weakKey),
             ("n", .string(Base64URL.encode([UInt8](repeating: 0xFF, count: 128))), .weakKey),
             ("n", .string(Base64URL.encode([UInt8](repeating: 0xFF, count: 1025))), .tooLarge),
-            ("n", .string(Base64URL.encode([UInt8](repeating: 0xFF, count: 2049))), .tooLarge),
-            ("n", try Self.damagedModulus(), .weakKey),
             ("n", .string(String(repeating: "A", count: 400_000)), .tooLarge),
-            ("n", .string(Base64URL.encode([UInt8](repeating: 0xFE, count: 256))), .malformedKey),
             ("e", nil, .malformedKey), ("e", "", .malformedKey), ("e", "AQ", .weakKey), ("e", "Ag", .malformedKey),
             ("e", .string(Base64URL.encode([1] + [UInt8](repeating: 1, count: 8))), .tooLarge),
             ("e", .string(String(repeating: "A", count: 400_000)), .tooLarge), ("e", 65_537, .malformedKey),

@@ -113,8 +113,7 @@ struct SharedSecretTests {
             hex.joined(), hex.joined().uppercased(), hex.joined(separator: ":"), "0x" + hex.joined(),
             Base64URL.encode(Array(key.verificationKey.jwk.members.serialized().utf8)),
             #"{"\u006bty":"EC","crv":"P-256"}"#, #"{"k\u0074\u0079" : "EC"}"#,
-            #"{"keys":[{"\u006B\u0054y":1,"\u006B\u0074y":1}]}"#,
-            #""{\"kty\":\"EC\"}""#,
+            #"{"keys":[{"\u006B\u0054y":1,"\u006B\u0074y":1}]}"#, #""{\"kty\":\"EC\"}""#,
             "---- BEGIN SSH2 PUBLIC KEY ----\nComment: \"x\"\nAAAAB3NzaC1yc2E=\n---- END SSH2 PUBLIC KEY ----\n",
             "sk-ssh-ed25519@openssh.com \(ssh) user@host", "sk-ecdsa-sha2-nistp256@openssh.com AAAAInNrLWVj user@host",
             ssh, "ssh-dss AAAAB3NzaC1kc3M user@host", "ssh-rsa\tAAAAB3NzaC1yc2E",
@@ -128,11 +127,11 @@ struct SharedSecretTests {
         }
         secrets.append(Array(try #require(Data(base64Encoded: ssh))))
         for (index, secret) in secrets.enumerated() {
-            #expect(
-                code { try SigningKey(unsafeShortSecret: secret, algorithm: .hs256) } == .malformedKey,
-                "secret \(index)"
-            )
-            #expect(code { try VerificationKey(unsafeShortSecret: secret, algorithm: .hs256) } == .malformedKey)
+            let refusals = [
+                code { try SigningKey(unsafeShortSecret: secret, algorithm: .hs256) },
+                code { try VerificationKey(unsafeShortSecret: secret, algorithm: .hs256) },
+            ]
+            #expect(refusals == [.malformedKey, .malformedKey], "secret \(index)")
         }
         // Other bytes in the same encodings are accepted as a secret.
         let random = Data((0..<91).map { UInt8(($0 &* 37 &+ 11) & 0xFF) })

@@ -42,10 +42,7 @@ struct CookbookTests {
 
         func generator() throws -> JWSGenerator {
             let signers = zip(keys, signing).map { key, signing in
-                JWSSigner(
-                    signingService: key,
-                    unprotectedHeader: signing["unprotected"]?.object ?? [:]
-                )
+                JWSSigner(signingService: key, unprotectedHeader: signing["unprotected"]?.object ?? [:])
             }
             return JWSGenerator(payload: payload, signers: signers)
         }
@@ -118,11 +115,7 @@ struct CookbookTests {
             let json = try #require(vector[name]?.object)
             #expect(try verifier.verify(json: json.serialized(), requiring: .all).payload == payload)
         }
-        let generator = JWSGenerator(
-            payload: payload,
-            payloadEncoding: .unencoded,
-            signingService: key
-        )
+        let generator = JWSGenerator(payload: payload, payloadEncoding: .unencoded, signingService: key)
         #expect(try generator.compact() == vector["compact"]?.string)
         #expect(try generator.generalJSON() == vector["json"]?.object)
     }
@@ -131,10 +124,8 @@ struct CookbookTests {
     func draft() throws {
         let path = "rfc7520/_defective/4.2.hmac-sha2_b64_false.json"
         let vector = try JSONObject(parsing: ExternalVector.data(path))
-        let key = try VerificationKey(
-            jwk: JWK(#require(vector["input"]?.object?["key"]?.object)),
-            algorithm: .hs256
-        )
+        let jwk = try JWK(#require(vector["input"]?.object?["key"]?.object))
+        let key = try VerificationKey(jwk: jwk, algorithm: .hs256)
         let output = try #require(vector["output"]?.object)
         for name in ["json", "json_flat"] {
             let json = try #require(output[name]?.object).serialized()

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 import TokenGeneration
 
 /// Handmade JSON serializations with valid signatures over any content.
@@ -39,6 +40,19 @@ enum JSONFixture {
 
     static func general(_ entries: [String], payload: String = payloadText) -> String {
         #"{"payload":"\#(payload)","signatures":[\#(entries.map { "{\($0)}" }.joined(separator: ","))]}"#
+    }
+
+    /// Returns the error code for one signature, which is the same in both forms of a JWS.
+    static func refusal(
+        _ entry: String,
+        by verifier: JWSVerifier,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> TokenError.Code? {
+        let codes = [flattened(entry), general([entry])].map { json in
+            code { try verifier.verify(json: json, requiring: .any) }
+        }
+        #expect(codes[0] == codes[1], sourceLocation: sourceLocation)
+        return codes[0]
     }
 
     static func verifier(understanding extensions: Set<String> = []) throws -> JWSVerifier {

@@ -48,8 +48,11 @@ struct JWSMutationTests {
         return Meaning(verified) == meaning
     }
 
-    @Test("After any single-bit change, the text is rejected or has the same meaning", arguments: 0..<3)
-    func bits(index: Int) throws {
+    @Test(
+        "After a change of any bit or byte, or truncation, the text is rejected or has the same meaning",
+        arguments: 0..<3
+    )
+    func bytes(index: Int) throws {
         let text = Array(try texts()[index].utf8)
         let meaning = Meaning(try verifier.verify(json: Data(text), requiring: .all))
         #expect(meaning.signatures.count == (index == 2 ? 2 : 1))
@@ -59,17 +62,6 @@ struct JWSMutationTests {
                 changed[place] ^= 1 << bit
                 #expect(isHarmless(changed, meaning), "bit \(bit) of byte \(place)")
             }
-        }
-    }
-
-    @Test(
-        "After replacing, removing or doubling any byte, or truncation, the text is rejected or has the same meaning",
-        arguments: 0..<3
-    )
-    func bytes(index: Int) throws {
-        let text = Array(try texts()[index].utf8)
-        let meaning = Meaning(try verifier.verify(json: Data(text), requiring: .all))
-        for place in text.indices {
             for byte in "A\"\\{}[],: \u{0}".utf8 {
                 var changed = text
                 changed[place] = byte
@@ -104,9 +96,8 @@ struct JWSMutationTests {
         let genuine = try JSONFixture.entry()
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"payload\":", "\"signatures\":", "\"protected\":", "\"header\":",
-            "\"signature\":",
-            "\"\"", "null", "true", "\"eyJhbGciOiJFUzI1NiJ9\"", "\"AA\"", "{}", "[]", "1e999", "{\"alg\":\"ES256\"}",
-            genuine,
+            "\"signature\":", "\"\"", "null", "true", "\"eyJhbGciOiJFUzI1NiJ9\"", "\"AA\"", "{}", "[]", "1e999",
+            "{\"alg\":\"ES256\"}", genuine,
             "{\(genuine)}", "\"payload\":\"\(JSONFixture.payloadText)\"", "\"\\ud800\"", "\\", "é",
         ]
         for _ in 0..<2_000 {

@@ -63,21 +63,14 @@ struct JWSObjectTests {
         for json in try objects() {
             var detached = json
             detached["payload"] = nil
-            let verified = try verifier.verify(
-                json: detached,
-                detachedPayload: JSONFixture.payload,
-                requiring: .all
-            )
-            #expect(verified.payload == JSONFixture.payload)
-            #expect(
-                code { try verifier.verify(json: json, detachedPayload: JSONFixture.payload, requiring: .all) }
-                    == .malformedToken
-            )
+            func refusal(_ json: JSONObject, _ payload: Data) -> TokenError.Code? {
+                code { try verifier.verify(json: json, detachedPayload: payload, requiring: .all) }
+            }
+            let payload = JSONFixture.payload
+            #expect(try verifier.verify(json: detached, detachedPayload: payload, requiring: .all).payload == payload)
+            #expect(refusal(json, payload) == .malformedToken)
             let isGeneral = json["signatures"] != nil
-            #expect(
-                code { try verifier.verify(json: detached, detachedPayload: Data("{}".utf8), requiring: .all) }
-                    == (isGeneral ? .insufficientSignatures : .signatureInvalid)
-            )
+            #expect(refusal(detached, Data("{}".utf8)) == (isGeneral ? .insufficientSignatures : .signatureInvalid))
         }
     }
 }

@@ -128,27 +128,16 @@ struct JWSPolicyTests {
         let good = try JSONFixture.entry()
         for bad in [
             #""signature":"A""#, #""protected":"e30","signature":"AA","header":5"#,
-            #""protected":"e30","signature":"AA""#,
-            try JSONFixture.entry(#"{"alg":"ES256","crit":[]}"#),
+            #""protected":"e30","signature":"AA""#, try JSONFixture.entry(#"{"alg":"ES256","crit":[]}"#),
             try JSONFixture.entry(#"{"alg":"ES256","b64":false}"#),
             try JSONFixture.entry(#"{"alg":"ES256","alg":"none"}"#), try JSONFixture.entry(#"{"alg":5}"#),
             try JSONFixture.entry(#"["ES256"]"#), try JSONFixture.entry("{}", unprotected: "{}"),
         ] {
             let json = JSONFixture.general([good, bad])
-            #expect(
-                code { try JSONFixture.verifier().verify(json: json, requiring: .any) } == .malformedToken,
-                "\(bad)"
-            )
+            let refusal = error { try JSONFixture.verifier().verify(json: json, requiring: .any) }
+            #expect(refusal?.code == .malformedToken, "\(bad)")
+            if bad == #""signature":"A""# { #expect(refusal?.message.contains("signature 1") == true) }
         }
-        let refusal = try #require(
-            error {
-                try JSONFixture.verifier().verify(
-                    json: JSONFixture.general([good, #""signature":"A""#]),
-                    requiring: .any
-                )
-            }
-        )
-        #expect(refusal.message.contains("signature 1"))
     }
 
     @Test("A key set selects the key of each signature by the kid in either header")

@@ -101,17 +101,12 @@ struct JWSUnencodedTests {
         }
         // Unassigned in all Unicode versions so far. A newer version may assign it.
         #expect(code { try generator(Data("\u{E1000}".utf8)).flattenedJSON() } == .unencodableContent)
-        let newer = JSONFixture.flattened(
-            try JSONFixture.entry(Self.header, payload: "\u{E1000}"),
-            payload: "\u{E1000}"
-        )
-        #expect(try verifier.verify(json: newer, requiring: .all).payload == Data("\u{E1000}".utf8))
         let noncharacter = String(decoding: [0xEF, 0xBF, 0xBE], as: UTF8.self)
-        let never = JSONFixture.flattened(
-            try JSONFixture.entry(Self.header, payload: noncharacter),
-            payload: noncharacter
-        )
-        #expect(code { try verifier.verify(json: never, requiring: .all) } == .malformedToken)
+        for (payload, expected) in [("\u{E1000}", nil), (noncharacter, TokenError.Code.malformedToken)] {
+            let entry = try JSONFixture.entry(Self.header, payload: payload)
+            let json = JSONFixture.flattened(entry, payload: payload)
+            #expect(code { try verifier.verify(json: json, requiring: .all) } == expected)
+        }
     }
 
     @Test("The encodings of a payload aren't confused")

@@ -32,22 +32,13 @@ struct JWSVectorTests {
         #expect(try verifier.verify(json: json.serialized(), requiring: .all).payload == payload)
         var withoutPayload = json
         withoutPayload["payload"] = nil
-        #expect(
-            try verifier.verify(json: withoutPayload.serialized(), detachedPayload: payload, requiring: .all).payload
-                == payload
-        )
-    }
+        let withPayload = try verifier.verify(json: withoutPayload, detachedPayload: payload, requiring: .all)
+        #expect(withPayload.payload == payload)
 
-    @Test(
-        "Signing again gives the same text, if the algorithm is deterministic",
-        arguments: ["rfc7515-a2-rs256", "rfc7797-4.1-b64-control"]
-    )
-    func again(id: String) throws {
-        let vector = try JSONObject(parsing: Vector.data(id))
-        let payload = try payload(vector)
-        #expect(
-            try JWSGenerator(payload: payload, signingService: service(vector)).compact() == vector["compact"]?.string
-        )
+        // Only these algorithms are deterministic.
+        if ["rfc7515-a2-rs256", "rfc7797-4.1-b64-control"].contains(id) {
+            #expect(try JWSGenerator(payload: payload, signingService: service(vector)).compact() == text)
+        }
     }
 
     @Test("No key verifies RFC 7515 A.5, which has no signature, in any form")

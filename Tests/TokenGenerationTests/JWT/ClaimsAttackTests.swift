@@ -9,9 +9,8 @@ struct ClaimsAttackTests {
         "Rejects a payload that isn't a strict JSON object",
         arguments: [
             "", "null", "[]", "1", #""text""#, "{", #"{"exp":1700000100}{"#, #"{"exp":1700000100,"exp":1}"#,
-            #"{"exp":1,"exp":1700000100}"#,
-            #"{"exp":1700000100,"sub":"a","sub":"b"}"#, #"{"exp":1700000100,"a":{"b":1,"b":2}}"#,
-            #"{"exp":1700000100,"a":"\uD800"}"#,
+            #"{"exp":1,"exp":1700000100}"#, #"{"exp":1700000100,"sub":"a","sub":"b"}"#,
+            #"{"exp":1700000100,"a":{"b":1,"b":2}}"#, #"{"exp":1700000100,"a":"\uD800"}"#,
             #"{"exp":1700000100,"a":"\uDC00\uD800"}"#, "{\"exp\":1700000100,\"a\":\"\n\"}", #"{"exp":1700000100,}"#,
             #"{"exp":01700000100}"#, "\u{FEFF}{\"exp\":1700000100}",
         ]
@@ -38,8 +37,7 @@ struct ClaimsAttackTests {
         arguments: ["exp", "nbf", "iat"],
         [
             #""1700000100""#, #""never""#, "null", "true", "false", "[]", "[1700000100]", "{}", #"{"a":1}"#, "1e999",
-            "-1e999",
-            "9e99999999999999999999",
+            "-1e999", "9e99999999999999999999",
         ]
     )
     func malformedTimes(claim: String, value: String) throws {
@@ -54,17 +52,14 @@ struct ClaimsAttackTests {
         arguments: [
             ("exp", "1e300", .malformedClaim), ("exp", "99999999999999999999999999", .malformedClaim),
             ("exp", "9223372036854775807", .malformedClaim), ("exp", "253402300799", nil),
-            ("exp", "2.53402300799e11", nil),
-            ("exp", "253402300799.5", nil), ("exp", "253402300800", .malformedClaim), ("exp", "9999999999", nil),
-            ("exp", "-9223372036854775809", .malformedClaim), ("exp", "-1e300", .malformedClaim),
-            ("exp", "0", .expired),
-            ("exp", "-62135596800", .expired), ("exp", "-62135596801", .malformedClaim),
-            ("exp", "-0", .expired),
-            ("exp", "1e-300", .expired), ("exp", "1700000100.999999999999999999", nil), ("exp", "1.7000001e9", nil),
+            ("exp", "2.53402300799e11", nil), ("exp", "253402300799.5", nil), ("exp", "253402300800", .malformedClaim),
+            ("exp", "9999999999", nil), ("exp", "-9223372036854775809", .malformedClaim),
+            ("exp", "-1e300", .malformedClaim), ("exp", "0", .expired), ("exp", "-62135596800", .expired),
+            ("exp", "-62135596801", .malformedClaim), ("exp", "-0", .expired), ("exp", "1e-300", .expired),
+            ("exp", "1700000100.999999999999999999", nil), ("exp", "1.7000001e9", nil),
             ("nbf", "1e300", .malformedClaim), ("nbf", "-1e300", .malformedClaim), ("iat", "1e300", .malformedClaim),
             ("iat", "-1e300", .malformedClaim), ("nbf", "253402300799", .notYetValid),
-            ("iat", "253402300799", .issuedInFuture),
-            ("iat", "1e-400", nil), ("iat", "-1", nil),
+            ("iat", "253402300799", .issuedInFuture), ("iat", "1e-400", nil), ("iat", "-1", nil),
         ] as [(String, String, TokenError.Code?)]
     )
     func hugeTimes(claim: String, value: String, expected: TokenError.Code?) throws {

@@ -18,22 +18,26 @@ struct KeySelectionTests {
     }
 
     private func result(_ keys: [JWK], header: String, key: SigningKey) throws -> TokenError.Code? {
-        let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
+        let token = try Self.token(header, key: key)
         return code { try JWTVerifier(keys: JWKSet(keys: keys)).verify(token) }
+    }
+
+    private static func token(_ header: String, key: SigningKey) throws -> String {
+        try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
     }
 
     @Test("Only the kid selects the key")
     func byKeyID() throws {
         let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": "2"])]
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == nil)
         #expect(try result(keys, header: #"{"alg":"ES256","kid":"2"}"#, key: second) == nil)
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":"2"}"#, key: first) == .signatureInvalid)
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":"3"}"#, key: first) == .unknownKey)
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":""}"#, key: first) == .unknownKey)
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":"../1"}"#, key: first) == .unknownKey)
-        #expect(try result(keys, header: #"{"alg":"ES256","kid":1}"#, key: first) == .malformedToken)
-        #expect(try result(keys, header: #"{"alg":"HS256","kid":"1"}"#, key: first) == .algorithmMismatch)
-        #expect(try result(keys, header: #"{"alg":"none","kid":"1"}"#, key: first) == .algorithmMismatch)
+        for (header, expected) in [
+            (#"{"alg":"ES256","kid":"1"}"#, nil), (#"{"alg":"ES256","kid":"2"}"#, .signatureInvalid),
+            (#"{"alg":"ES256","kid":"3"}"#, .unknownKey), (#"{"alg":"ES256","kid":""}"#, .unknownKey),
+            (#"{"alg":"ES256","kid":"../1"}"#, .unknownKey), (#"{"alg":"ES256","kid":1}"#, .malformedToken),
+            (#"{"alg":"HS256","kid":"1"}"#, .algorithmMismatch), (#"{"alg":"none","kid":"1"}"#, .algorithmMismatch),
+        ] as [(String, TokenError.Code?)] {
+            #expect(try result(keys, header: header, key: first) == expected, "\(header)")
+        }
     }
 
     @Test("Doesn't fall back to the only key for an unknown or merely equivalent kid")
@@ -57,10 +61,8 @@ struct KeySelectionTests {
         #expect(try result([jwk(first, ["kid": "1"])], header: header, key: first) == nil)
         #expect(try result(others + [jwk(first, [:])], header: header, key: first) == nil)
         #expect(try result(others, header: header, key: second) == .algorithmMismatch)
-        #expect(
-            try result([jwk(first, ["kid": "1"]), jwk(second, ["kid": "2"])], header: header, key: first)
-                == .ambiguousKey
-        )
+        let two = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": "2"])]
+        #expect(try result(two, header: header, key: first) == .ambiguousKey)
         #expect(try result([], header: header, key: first) == .algorithmMismatch)
     }
 
@@ -75,28 +77,22 @@ struct KeySelectionTests {
 
     @Test("A kid of a valid and a damaged key is ambiguous, even though one key is usable")
     func damagedTwin() throws {
-        let header = #"{"alg":"ES256","kid":"1"}"#
-        let key = try jwk(first, ["kid": "1"])
-        #expect(
-            try result([key, jwk(second, ["kid": "1", "x": "AAAA"])], header: header, key: first) == .ambiguousKey
-        )
-        #expect(try result([key, jwk(second, ["kid": "2", "x": "AAAA"])], header: header, key: first) == nil)
+        for (kid, expected) in [("1", TokenError.Code.ambiguousKey), ("2", nil)] {
+            let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": .string(kid), "x": "AAAA"])]
+            #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == expected)
+        }
     }
 
-    @Test("The error for an unusable key that a token names has the reason")
-    func unusableKey() throws {
-        let header = #"{"alg":"ES256","kid":"1"}"#
-        #expect(try result([jwk(first, ["kid": "1", "use": "enc"])], header: header, key: first) == .keyMismatch)
-        #expect(
-            try result([jwk(first, ["kid": "1", "key_ops": ["sign"]])], header: header, key: first) == .keyMismatch
-        )
-        #expect(try result([jwk(first, ["kid": "1", "y": "AAAA"])], header: header, key: first) == .malformedKey)
-        #expect(
-            try result([JWK(["kty": "oct", "k": "AA", "kid": "1"])], header: header, key: first) == .unsupportedKey
-        )
-        #expect(
-            try result([jwk(first, ["kid": "1", "alg": "ES512"])], header: header, key: first) == .keyMismatch
-        )
+    @Test(
+        "The error for an unusable key that a token names has the reason",
+        arguments: [
+            (["use": "enc"], .keyMismatch), (["key_ops": ["sign"]], .keyMismatch), (["y": "AAAA"], .malformedKey),
+            (["kty": "oct", "k": "AA", "crv": nil, "alg": nil], .unsupportedKey), (["alg": "ES512"], .keyMismatch),
+        ] as [([String: JSONValue?], TokenError.Code)]
+    )
+    func unusableKey(changes: [String: JSONValue?], expected: TokenError.Code) throws {
+        let keys = [try jwk(first, changes.merging(["kid": "1"]) { $1 })]
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == expected)
     }
 
     @Test("A bad key doesn't affect the set, and each reason is kept")
@@ -112,8 +108,7 @@ struct KeySelectionTests {
         #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
         #expect(
             set.unusableKeys().map(\.reason.code) == [
-                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .malformedKey, .malformedKey,
-                .unsupportedKey,
+                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .malformedKey, .malformedKey, .unsupportedKey,
                 .algorithmRequired,
             ]
         )
@@ -126,11 +121,7 @@ struct KeySelectionTests {
 
     @Test("A verifier for one key ignores the kid")
     func oneKey() throws {
-        let token = try Fixture.token(
-            header: #"{"alg":"ES256","kid":"any"}"#,
-            payload: #"{"exp":4000000000}"#,
-            key: first
-        )
+        let token = try Self.token(#"{"alg":"ES256","kid":"any"}"#, key: first)
         #expect(try JWTVerifier(key: first.verificationKey).verify(token).header["kid"] == "any")
     }
 
@@ -141,19 +132,15 @@ struct KeySelectionTests {
         let keys = JWKSet(keys: [try jwk(first, [:]), try jwk(second, [:]), try jwk(third, ["kid": "3"])])
         let selection = KeySelection(maximumCandidates: 3)
         for key in [first, second, third] {
-            let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
+            let token = try Self.token(header, key: key)
             #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
             #expect(code { try JWTVerifier(keys: keys).verify(token) } == .ambiguousKey)
             let tooFew = KeySelection(maximumCandidates: 2)
             #expect(code { try JWTVerifier(keys: keys, selection: tooFew).verify(token) } == .ambiguousKey)
         }
-        let stranger = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: .generate(.es256))
+        let stranger = try Self.token(header, key: .generate(.es256))
         #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(stranger) } == .signatureInvalid)
-        let unknown = try Fixture.token(
-            header: #"{"alg":"ES256","kid":"4"}"#,
-            payload: #"{"exp":4000000000}"#,
-            key: first
-        )
+        let unknown = try Self.token(#"{"alg":"ES256","kid":"4"}"#, key: first)
         #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(unknown) } == .unknownKey)
         #expect(KeySelection(maximumCandidates: 1_000).maximumCandidates == 16)
         #expect(KeySelection(maximumCandidates: -1).maximumCandidates == 1)
@@ -165,13 +152,9 @@ struct KeySelectionTests {
         var jwk = try secret.privateJWK()
         jwk.keyID = "s"
         let keys = JWKSet(keys: [try self.jwk(first, ["kid": "1"]), jwk])
-        let token = try Fixture.token(
-            header: #"{"alg":"HS256","kid":"s"}"#,
-            payload: #"{"exp":4000000000}"#,
-            key: secret
-        )
+        let token = try Self.token(#"{"alg":"HS256","kid":"s"}"#, key: secret)
         #expect(code { try JWTVerifier(keys: keys).verify(token) } == .unsupportedKey)
-        let nameless = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: secret)
+        let nameless = try Self.token(#"{"alg":"HS256"}"#, key: secret)
         #expect(code { try JWTVerifier(keys: keys).verify(nameless) } == .algorithmMismatch)
         let selection = KeySelection(symmetricKeys: .unsafelyUsed)
         #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == .unsupportedKey)
@@ -188,16 +171,12 @@ struct KeySelectionTests {
     func assumed() throws {
         let rsa = try Fixture.key(for: .rs256)
         let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"]), try jwk(first, ["kid": "1"])])
-        let good = try Fixture.token(header: #"{"alg":"RS256","kid":"r"}"#, payload: #"{"exp":4000000000}"#, key: rsa)
+        let good = try Self.token(#"{"alg":"RS256","kid":"r"}"#, key: rsa)
         #expect(code { try JWTVerifier(keys: unnamed).verify(good) } == .algorithmRequired)
         let assumes = KeySelection(assumedAlgorithms: [.es384, .rs256])
         #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
         for other in ["RS384", "PS256", "none", "HS256"] {
-            let token = try Fixture.token(
-                header: #"{"alg":"\#(other)","kid":"r"}"#,
-                payload: #"{"exp":4000000000}"#,
-                key: rsa
-            )
+            let token = try Self.token(#"{"alg":"\#(other)","kid":"r"}"#, key: rsa)
             #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(token) } == .algorithmMismatch)
             #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
         }
@@ -211,7 +190,7 @@ struct KeySelectionTests {
     @Test("A token of one algorithm can't change the verification of later tokens")
     func noPinning() throws {
         let verifier = JWTVerifier(keys: JWKSet(keys: [try jwk(first, ["kid": "1", "alg": nil])]))
-        let good = try Fixture.token(header: #"{"alg":"ES256","kid":"1"}"#, payload: #"{"exp":4000000000}"#, key: first)
+        let good = try Self.token(#"{"alg":"ES256","kid":"1"}"#, key: first)
         let bad = try Fixture.token(header: #"{"alg":"ES512","kid":"1"}"#, payload: "{}", key: second)
         #expect(code { try verifier.verify(bad) } == .algorithmMismatch)
         #expect(code { try verifier.verify(good) } == nil)

@@ -16,8 +16,7 @@ struct ValidationPolicyTests {
         arguments: [
             (0, "1700000001", nil), (0, "1700000000", .expired), (0, "1700000000.5", nil), (0, "1699999999", .expired),
             (60, "1699999941", nil), (60, "1699999940.5", nil), (60, "1699999940", .expired),
-            (60, "1699999939", .expired),
-            (-60, "1700000001", nil), (-60, "1700000000", .expired),
+            (60, "1699999939", .expired), (-60, "1700000001", nil), (-60, "1700000000", .expired),
         ] as [(Int, String, TokenError.Code?)]
     )
     func expiration(leeway: Int, exp: String, expected: TokenError.Code?) throws {
@@ -28,14 +27,12 @@ struct ValidationPolicyTests {
         "A token is valid from nbf on, with the leeway in its favor",
         arguments: [
             (0, "1700000000", nil), (0, "1700000000.5", .notYetValid), (0, "1700000001", .notYetValid),
-            (60, "1700000060", nil),
-            (60, "1700000061", .notYetValid), (60, "1699999999", nil),
+            (60, "1700000060", nil), (60, "1700000061", .notYetValid), (60, "1699999999", nil),
         ] as [(Int, String, TokenError.Code?)]
     )
     func notBefore(leeway: Int, nbf: String, expected: TokenError.Code?) throws {
-        #expect(
-            try result(#"{"exp":1800000000,"nbf":\#(nbf)}"#, ValidationPolicy(leeway: .seconds(leeway))) == expected
-        )
+        let policy = ValidationPolicy(leeway: .seconds(leeway))
+        #expect(try result(#"{"exp":1800000000,"nbf":\#(nbf)}"#, policy) == expected)
     }
 
     @Test(
@@ -94,15 +91,10 @@ struct ValidationPolicyTests {
         #expect(try result(exp, ValidationPolicy(maximumAge: .seconds(1))) == .missingClaim)
         #expect(try result(exp, ValidationPolicy(requiredClaims: ["exp"])) == nil)
         #expect(try result(exp, ValidationPolicy(requiredClaims: ["exp", "role"])) == .missingClaim)
-        #expect(
-            try result(#"{"exp":1800000000,"role":null}"#, ValidationPolicy(requiredClaims: ["role"])) == .missingClaim
-        )
-        #expect(try result(#"{"exp":1800000000,"role":false}"#, ValidationPolicy(requiredClaims: ["role"])) == nil)
-        let named = try #require(
-            error {
-                try Fixture.verifier(ValidationPolicy(requiredClaims: ["role"])).verify(Fixture.token(payload: exp))
-            }
-        )
+        let role = ValidationPolicy(requiredClaims: ["role"])
+        #expect(try result(#"{"exp":1800000000,"role":null}"#, role) == .missingClaim)
+        #expect(try result(#"{"exp":1800000000,"role":false}"#, role) == nil)
+        let named = try #require(error { try Fixture.verifier(role).verify(Fixture.token(payload: exp)) })
         #expect(named.message.contains("“role”"))
     }
 
@@ -140,7 +132,7 @@ struct ValidationPolicyTests {
         #expect(try result(without, ValidationPolicy(issuer: "https://a")) == .missingClaim)
     }
 
-    @Test("Rules without names or with an empty name reject everything")
+    @Test("Rules without names or with an empty name reject everything, and any rule an empty subject")
     func emptyRules() throws {
         for iss in ["https://a", ""] {
             let payload = #"{"exp":1800000000,"iss":"\#(iss)"}"#
@@ -154,17 +146,12 @@ struct ValidationPolicyTests {
                 #expect(try result(payload, ValidationPolicy(audience: rule)) == .audienceMismatch)
             }
         }
-        #expect(
-            try result(#"{"exp":1800000000,"sub":"a"}"#, ValidationPolicy(subject: .exactly(""))) == .subjectMismatch
-        )
-    }
-
-    @Test(
-        "Rejects an empty subject with any rule",
-        arguments: [SubjectRule.any, "", "a"]
-    )
-    func emptySubject(rule: SubjectRule) throws {
-        #expect(try result(#"{"exp":1800000000,"sub":""}"#, ValidationPolicy(subject: rule)) == .malformedClaim)
+        let subject = #"{"exp":1800000000,"sub":"a"}"#
+        #expect(try result(subject, ValidationPolicy(subject: .exactly(""))) == .subjectMismatch)
+        for rule in [SubjectRule.any, "", "a"] {
+            let policy = ValidationPolicy(subject: rule)
+            #expect(try result(#"{"exp":1800000000,"sub":""}"#, policy) == .malformedClaim)
+        }
     }
 
     @Test("An audience may be absent if the rule allows it, but must match if it's present")
@@ -263,7 +250,7 @@ struct ValidationPolicyRuleTests {
     }
 
     @Test(
-        "The audience can be any or all of several",
+        "The audience can be any or all of several, or absent",
         arguments: [
             (.containsAny(of: ["a", "b"]), #""b""#, nil), (.containsAny(of: ["a", "b"]), #"["c"]"#, .audienceMismatch),
             (.containsAny(of: []), #""a""#, .audienceMismatch), (.containsAll(of: ["a", "b"]), #"["b","c","a"]"#, nil),
@@ -271,20 +258,13 @@ struct ValidationPolicyRuleTests {
             (.containsAll(of: []), #""a""#, .audienceMismatch),
             (.contains("a"), #"["a","b"]"#, nil), ("a", #""a""#, nil), (.absent, #""a""#, .audienceMismatch),
             (.absent, #""""#, .audienceMismatch), (.skipAudienceCheck, #""a""#, nil),
-            (.skipAudienceCheck, "[]", .malformedClaim),
-        ] as [(AudienceRule, String, TokenError.Code?)]
+            (.skipAudienceCheck, "[]", .malformedClaim), (.absent, nil, nil), (.skipAudienceCheck, nil, nil),
+            (.containsAny(of: ["a"]), nil, .missingClaim), (.containsAll(of: ["a"]), nil, .missingClaim),
+        ] as [(AudienceRule, String?, TokenError.Code?)]
     )
-    func audience(rule: AudienceRule, aud: String, expected: TokenError.Code?) throws {
-        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#) { $0.audience = rule } == expected)
-    }
-
-    @Test("Without aud, only rules that require a name reject the token")
-    func noAudience() throws {
-        let payload = #"{"exp":1800000000}"#
-        #expect(try result(payload) { $0.audience = .absent } == nil)
-        #expect(try result(payload) { $0.audience = .skipAudienceCheck } == nil)
-        #expect(try result(payload) { $0.audience = .containsAny(of: ["a"]) } == .missingClaim)
-        #expect(try result(payload) { $0.audience = .containsAll(of: ["a"]) } == .missingClaim)
+    func audience(rule: AudienceRule, aud: String?, expected: TokenError.Code?) throws {
+        let member = aud.map { #","aud":\#($0)"# } ?? ""
+        #expect(try result(#"{"exp":1800000000\#(member)}"#) { $0.audience = rule } == expected)
     }
 
     @Test(
@@ -307,8 +287,7 @@ struct ValidationPolicyRuleTests {
             (#""at+jwt""#, nil), (#""AT+JWT""#, nil), (#""application/at+jwt""#, nil), (#""Application/At+Jwt""#, nil),
             (#""JWT""#, .typeMismatch), (#""at+jwt ""#, .typeMismatch), (#""application/x/at+jwt""#, .typeMismatch),
             (#""text/at+jwt""#, .typeMismatch), (#""/at+jwt""#, .typeMismatch), (#""""#, .typeMismatch),
-            ("1", .malformedToken),
-            ("null", .malformedToken), (#"["at+jwt"]"#, .malformedToken),
+            ("1", .malformedToken), ("null", .malformedToken), (#"["at+jwt"]"#, .malformedToken),
         ] as [(String, TokenError.Code?)]
     )
     func type(typ: String, expected: TokenError.Code?) throws {

@@ -7,6 +7,33 @@ import TokenGeneration
 struct DisclosureAttackTests {
     private typealias Make = SDJWTFixture
 
+    /// A handmade token. `#0` in it stands for the digest of its first disclosure, and so on.
+    struct Attack: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let payload: String
+        let disclosures: [String]
+        /// The disclosures to present.
+        let presented: [Int]
+
+        init(_ name: String, _ payload: String, _ disclosures: [String] = [], presenting presented: [Int]? = nil) {
+            (testDescription, self.payload, self.disclosures) = (name, payload, disclosures)
+            self.presented = presented ?? Array(disclosures.indices)
+        }
+
+        func refusal() throws -> TokenError.Code? {
+            try DisclosureAttackTests.refusal(resolved(payload), presented.map(disclosure))
+        }
+
+        private func disclosure(_ index: Int) throws -> String { Make.disclosure(try resolved(disclosures[index])) }
+
+        private func resolved(_ json: String) throws -> String {
+            try disclosures.indices.reduce(json) { json, index in
+                guard json.contains("#\(index)") else { return json }
+                return json.replacing("#\(index)", with: try Make.digest(disclosure(index)))
+            }
+        }
+    }
+
     private static func refusal(_ payload: String, _ disclosures: [String] = []) throws -> TokenError.Code? {
         let token = try Make.token(payload, disclosures)
         let verifier = try Make.verifier()
@@ -17,92 +44,86 @@ struct DisclosureAttackTests {
         return refusal
     }
 
+    private static let (alice, city) = (#"["salt","name","Alice"]"#, #"["salt","city","Köln"]"#)
+    private static let address = ##"["salt","address",{"_sd":["#0"]}]"##
+
     @Test(
-        "Rejects a digest that occurs twice",
+        "Accepts disclosures that the token refers to, in any order",
         arguments: [
-            #"{"_sd":["D","D"]}"#, #"{"_sd":["D"],"a":{"_sd":["D"]}}"#, #"{"_sd":["D","decoy"],"a":[{"...":"decoy"}]}"#,
-            #"{"_sd":["decoy","decoy","D"]}"#,
+            Attack("one", ##"{"_sd":["#0"]}"##, [alice]),
+            Attack("inner before outer", ##"{"_sd":["#1"]}"##, [city, address]),
         ]
     )
-    func repeatedDigest(payload: String) throws {
-        let disclosure = Make.disclosure(#"["salt","name","Alice"]"#)
-        let payload = payload.replacing("D", with: try Make.digest(disclosure))
-        #expect(try Self.refusal(payload, [disclosure]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects a digest that a disclosure repeats") func digestInDisclosure() throws {
-        let inner = Make.disclosure(#"["salt","b",1]"#)
-        let digest = try Make.digest(inner)
-        let outer = Make.disclosure(#"["salt","a",{"_sd":["\#(digest)"]}]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(outer))","\#(digest)"]}"#
-        #expect(try Self.refusal(payload, [outer, inner]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects a disclosure that nothing refers to") func unreferenced() throws {
-        let used = Make.disclosure(#"["salt","name","Alice"]"#)
-        let other = Make.disclosure(#"["salt","admin",true]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(used))"]}"#
-        #expect(try Self.refusal(payload, [used]) == nil)
-        #expect(try Self.refusal(payload, [used, other]) == .disclosureMismatch)
-        #expect(try Self.refusal("{}", [used]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects an inner disclosure without the one around it") func unconnected() throws {
-        let inner = Make.disclosure(#"["salt","city","Köln"]"#)
-        let outer = Make.disclosure(#"["salt","address",{"_sd":["\#(try Make.digest(inner))"]}]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(outer))"]}"#
-        #expect(try Self.refusal(payload, [inner, outer]) == nil)
-        #expect(try Self.refusal(payload, [inner]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects a repeated disclosure") func repeatedDisclosure() throws {
-        let disclosure = Make.disclosure(#"["salt","name","Alice"]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
-        #expect(try Self.refusal(payload, [disclosure, disclosure]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects reserved names in disclosures", arguments: ["_sd", "...", "_sd_alg"])
-    func reservedName(name: String) throws {
-        let disclosure = Make.disclosure(#"["salt","\#(name)",[]]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
-        #expect(try Self.refusal(payload, [disclosure]) == .malformedDisclosure)
-    }
-
-    @Test("Rejects a disclosed claim that the object already has", arguments: ["iss", "exp", "name"])
-    func collision(name: String) throws {
-        let disclosure = Make.disclosure(#"["salt","\#(name)",1]"#)
-        let digest = try Make.digest(disclosure)
-        let payload = #"{"iss":"a","exp":1700000100,"name":"Bob","_sd":["\#(digest)"]}"#
-        #expect(try Self.refusal(payload, [disclosure]) == .disclosureMismatch)
-    }
-
-    @Test("Rejects two disclosures of one claim") func twoValues() throws {
-        let texts = [Make.disclosure(#"["1","role","user"]"#), Make.disclosure(#"["2","role","admin"]"#)]
-        let digests = try texts.map { "\"\(try Make.digest($0))\"" }.joined(separator: ",")
-        #expect(try Self.refusal(#"{"_sd":[\#(digests)]}"#, texts) == .disclosureMismatch)
-    }
-
-    @Test("Rejects the disclosure of an element as a member, and the reverse") func wrongForm() throws {
-        let element = Make.disclosure(#"["salt","value"]"#)
-        let member = Make.disclosure(#"["salt","name","value"]"#)
-        let asMember = #"{"_sd":["\#(try Make.digest(element))"]}"#
-        let asElement = #"{"a":[{"...":"\#(try Make.digest(member))"}]}"#
-        #expect(try Self.refusal(asMember, [element]) == .malformedDisclosure)
-        #expect(try Self.refusal(asElement, [member]) == .malformedDisclosure)
+    func accepted(attack: Attack) throws {
+        #expect(try attack.refusal() == nil)
     }
 
     @Test(
-        "Rejects malformed disclosures",
+        "Rejects digests and disclosures that don't match one to one",
         arguments: [
-            "[]", #"["salt"]"#, #"["salt","a","b","c"]"#, #"{"salt":"a"}"#, #""text""#, "[1,\"a\",2]", #"["salt",1,2]"#,
-            #"["salt","a",{"b":1,"b":2}]"#, #"["salt","a",01]"#, #"["salt","a","\#u{1}"]"#, #"["salt","a",1] x"#, "",
-            #"["salt","a","\ud800"]"#,
+            Attack("a digest twice", ##"{"_sd":["#0","#0"]}"##, [alice]),
+            Attack("a digest twice, nested", ##"{"_sd":["#0"],"a":{"_sd":["#0"]}}"##, [alice]),
+            Attack("a decoy twice, in an array", ##"{"_sd":["#0","decoy"],"a":[{"...":"decoy"}]}"##, [alice]),
+            Attack("a decoy twice", ##"{"_sd":["decoy","decoy","#0"]}"##, [alice]),
+            Attack(
+                "a digest again in a disclosure",
+                ##"{"_sd":["#0","#1"]}"##,
+                [##"["salt","a",{"_sd":["#1"]}]"##, city]
+            ),
+            Attack("an unreferenced disclosure", ##"{"_sd":["#0"]}"##, [alice, #"["salt","admin",true]"#]),
+            Attack("only an unreferenced disclosure", "{}", [alice]),
+            Attack("inner without outer", ##"{"_sd":["#1"]}"##, [city, address], presenting: [0]),
+            Attack("a disclosure twice", ##"{"_sd":["#0"]}"##, [alice], presenting: [0, 0]),
+            Attack("two values", ##"{"_sd":["#0","#1"]}"##, [#"["1","role","user"]"#, #"["2","role","admin"]"#]),
         ]
+            + ["iss", "exp", "name"].map { name in
+                let payload = ##"{"iss":"a","exp":1700000100,"name":"Bob","_sd":["#0"]}"##
+                return Attack("a second \(name)", payload, [#"["salt","\#(name)",1]"#])
+            }
     )
-    func malformed(json: String) throws {
-        let disclosure = Make.disclosure(json)
-        let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
-        #expect(try Self.refusal(payload, [disclosure]) == .malformedDisclosure)
+    func mismatch(attack: Attack) throws {
+        #expect(try attack.refusal() == .disclosureMismatch)
+    }
+
+    @Test(
+        "Rejects malformed disclosures, reserved names, and the wrong form of a disclosure",
+        arguments: [
+            Attack("an element as a member", ##"{"_sd":["#0"]}"##, [#"["salt","value"]"#]),
+            Attack("a member as an element", ##"{"a":[{"...":"#0"}]}"##, [alice]),
+        ]
+            + [
+                "[]", #"["salt"]"#, #"["salt","a","b","c"]"#, #"{"salt":"a"}"#, #""text""#, "[1,\"a\",2]",
+                #"["salt",1,2]"#, #"["salt","a",{"b":1,"b":2}]"#, #"["salt","a",01]"#, #"["salt","a","\#u{1}"]"#,
+                #"["salt","a",1] x"#, "", #"["salt","a","\ud800"]"#, #"["salt","_sd",[]]"#, #"["salt","...",[]]"#,
+                #"["salt","_sd_alg",[]]"#,
+            ].map { Attack($0, ##"{"_sd":["#0"]}"##, [$0]) }
+    )
+    func malformed(attack: Attack) throws {
+        #expect(try attack.refusal() == .malformedDisclosure)
+    }
+
+    @Test(
+        "Rejects digests and a hash algorithm in the wrong place, also in disclosures",
+        arguments: [
+            #"{"_sd":"x"}"#, #"{"_sd":{}}"#, #"{"_sd":[1]}"#, #"{"_sd":["x",null]}"#, #"{"a":{"_sd":null}}"#,
+            #"{"...":"x"}"#, #"{"a":{"...":"x"}}"#, #"{"a":[{"...":"x","b":1}]}"#, #"{"a":[{"...":1}]}"#,
+            #"{"a":[[{"...":null}]]}"#, #"{"_sd_alg":1}"#, #"{"_sd_alg":null}"#, #"{"a":{"_sd_alg":"sha-256"}}"#,
+            #"{"a":[{"_sd_alg":"sha-256"}]}"#,
+        ].map { Attack($0, $0) }
+            + [#"{"_sd":"x"}"#, #"{"...":"x"}"#, #"{"_sd_alg":"sha-256"}"#, #"[{"...":"x","b":1}]"#].map {
+                Attack("disclosing \($0)", ##"{"_sd":["#0"]}"##, [#"["salt","a",\#($0)]"#])
+            }
+    )
+    func misplaced(attack: Attack) throws {
+        #expect(try attack.refusal() == .malformedClaim)
+    }
+
+    @Test(
+        "Rejects hash algorithms other than SHA-256, SHA-384 and SHA-512",
+        arguments: ["sha-1", "md5", "sha-256-128", "SHA-256", ""]
+    )
+    func hash(name: String) throws {
+        #expect(try Self.refusal(#"{"_sd_alg":"\#(name)"}"#) == .unsupportedAlgorithm)
     }
 
     @Test(
@@ -115,47 +136,6 @@ struct DisclosureAttackTests {
     func encoding(text: String) throws {
         let payload = #"{"_sd":["\#(try Make.digest(text))"]}"#
         #expect(try Self.refusal(payload, [text]) == .malformedDisclosure)
-    }
-
-    @Test(
-        "Rejects digests in the wrong place",
-        arguments: [
-            #"{"_sd":"x"}"#, #"{"_sd":{}}"#, #"{"_sd":[1]}"#, #"{"_sd":["x",null]}"#, #"{"a":{"_sd":null}}"#,
-            #"{"...":"x"}"#, #"{"a":{"...":"x"}}"#, #"{"a":[{"...":"x","b":1}]}"#, #"{"a":[{"...":1}]}"#,
-            #"{"a":[[{"...":null}]]}"#,
-        ]
-    )
-    func misplacedDigest(payload: String) throws {
-        #expect(try Self.refusal(payload) == .malformedClaim)
-    }
-
-    @Test(
-        "Rejects digests in the wrong place of a disclosed value",
-        arguments: [
-            #"{"_sd":"x"}"#, #"{"...":"x"}"#, #"{"_sd_alg":"sha-256"}"#, #"[{"...":"x","b":1}]"#,
-        ]
-    )
-    func misplacedInDisclosure(value: String) throws {
-        let disclosure = Make.disclosure(#"["salt","a",\#(value)]"#)
-        let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
-        #expect(try Self.refusal(payload, [disclosure]) == .malformedClaim)
-    }
-
-    @Test(
-        "Rejects hash algorithms other than SHA-256, SHA-384 and SHA-512",
-        arguments: [
-            ("\"sha-1\"", TokenError.Code.unsupportedAlgorithm), ("\"md5\"", .unsupportedAlgorithm),
-            ("\"sha-256-128\"", .unsupportedAlgorithm), ("\"SHA-256\"", .unsupportedAlgorithm),
-            ("\"\"", .unsupportedAlgorithm), ("1", .malformedClaim), ("null", .malformedClaim),
-        ]
-    )
-    func hash(value: String, expected: TokenError.Code) throws {
-        #expect(try Self.refusal(#"{"_sd_alg":\#(value)}"#) == expected)
-    }
-
-    @Test("Rejects a hash algorithm inside the payload") func nestedHash() throws {
-        #expect(try Self.refusal(#"{"a":{"_sd_alg":"sha-256"}}"#) == .malformedClaim)
-        #expect(try Self.refusal(#"{"a":[{"_sd_alg":"sha-256"}]}"#) == .malformedClaim)
     }
 
     @Test("Ignores decoys, and removes digests from the claims") func decoys() throws {

@@ -48,6 +48,24 @@ enum SDJWTFixture {
         )
     }
 
+    /// The rule for the key bindings of ``bound(_:disclosing:by:)``.
+    static let required = KeyBindingRule.required(nonce: nonce, audience: audience)
+
+    /// Presents claims with a key binding.
+    static func bound(
+        _ holder: SDJWTHolder,
+        disclosing paths: [ClaimPath] = [],
+        by key: SigningKey? = nil
+    ) throws -> SDJWT {
+        try holder.presentation(
+            disclosing: paths,
+            nonce: nonce,
+            audience: audience,
+            signingService: key ?? self.key("holder"),
+            date: date
+        )
+    }
+
     static func holder() throws -> SDJWTHolder { try SDJWTHolder(issued().compact, verifiedBy: verifier()) }
 
     /// Signs any payload, well formed or not, as the issuer.

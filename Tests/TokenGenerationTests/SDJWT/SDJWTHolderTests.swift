@@ -36,10 +36,7 @@ struct SDJWTHolderTests {
     }
 
     @Test("Doesn't disclose elements in which a chosen claim is missing") func everyElement() throws {
-        let token = try Make.issuer().issue(
-            ["list": [["a": 1], ["b": 2]]],
-            disclosable: [["list", .everyElement]]
-        )
+        let token = try Make.issuer().issue(["list": [["a": 1], ["b": 2]]], disclosable: [["list", .everyElement]])
         let holder = try SDJWTHolder(unverified: token.compact)
         let presentation = try holder.presentation(disclosing: [["list", .everyElement, "b"]])
         #expect(try Make.verify(presentation.compact).claims == ["list": [["b": 2]]])
@@ -52,12 +49,7 @@ struct SDJWTHolderTests {
     }
 
     @Test("Rejects a presentation of another holder, compact and as JSON") func bound() throws {
-        let presentation = try Make.holder().presentation(
-            disclosing: [],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder")
-        )
+        let presentation = try Make.bound(Make.holder())
         let verifier = try Make.verifier()
         #expect(code { try SDJWTHolder(presentation.compact, verifiedBy: verifier) } == .keyBindingMismatch)
         #expect(code { try SDJWTHolder(unverified: presentation.compact) } == .keyBindingMismatch)
@@ -79,14 +71,7 @@ struct SDJWTHolderTests {
         let other = try SigningKey.generate(.es256)
         let secret = try SigningKey(secret: Array(repeating: 7, count: 32), algorithm: .hs256)
         func binding(_ holder: SDJWTHolder, _ key: SigningKey) -> TokenError.Code? {
-            code {
-                try holder.presentation(
-                    disclosing: [],
-                    nonce: Make.nonce,
-                    audience: Make.audience,
-                    signingService: key
-                )
-            }
+            code { try Make.bound(holder, by: key) }
         }
         #expect(binding(holder, other) == .signatureInvalid)
         #expect(binding(holder, secret) == .unsupportedAlgorithm)
@@ -101,15 +86,8 @@ struct SDJWTHolderTests {
         let disclosure = Make.disclosure(String(json.serialized().dropFirst(5).dropLast()))
         let digests = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
         let token = try Make.token(name == "cnf" ? digests : #"{"cnf":\#(digests)}"#, [disclosure])
-        let presentation = try SDJWTHolder(token, verifiedBy: Make.verifier()).presentation(
-            disclosing: [],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder"),
-            date: Make.date
-        )
-        let rule = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
-        let found = try Make.verifier().verify(presentation.compact, keyBinding: rule)
+        let presentation = try Make.bound(SDJWTHolder(token, verifiedBy: Make.verifier()))
+        let found = try Make.verifier().verify(presentation.compact, keyBinding: Make.required)
         #expect(found.disclosedPaths == [name == "cnf" ? "cnf" : ["cnf", "jwk"]])
         let unbound = try SDJWTHolder(unverified: token).presentation(disclosing: [])
         #expect(try Make.verify(unbound.compact).disclosedPaths == [])
@@ -121,12 +99,7 @@ struct SDJWTHolderTests {
         let holder = try SDJWTHolder(unverifiedJSON: json)
         #expect(try holder.claims == SDJWTHolder(unverified: issued.compact).claims)
         #expect(try holder.presentation(disclosing: holder.disclosablePaths).flattenedJSON() == issued.flattenedJSON())
-        let bound = try Make.holder().presentation(
-            disclosing: [],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder")
-        )
+        let bound = try Make.bound(Make.holder())
         let presented = bound.flattenedJSON().serializedData()
         #expect(code { try SDJWTHolder(unverifiedJSON: presented) } == .keyBindingMismatch)
         #expect(code { try SDJWTHolder(unverifiedJSON: Data(issued.compact.utf8)) } == .malformedToken)

@@ -68,25 +68,13 @@ struct SDJWTIssuerTests {
         #expect(digests.count == 20)
     }
 
-    @Test(
-        "Issues and verifies with every hash algorithm",
-        arguments: [
-            NamedHash.sha256, .sha384, .sha512,
-        ]
-    )
+    @Test("Issues and verifies with every hash algorithm", arguments: [NamedHash.sha256, .sha384, .sha512])
     func hashes(hash: NamedHash) throws {
         let token = try Make.issued { $0.hashAlgorithm = hash }
         #expect(try Self.payload(token)["_sd_alg"]?.string == hash.rawValue)
         let holder = try SDJWTHolder(token.compact, verifiedBy: Make.verifier())
-        let presentation = try holder.presentation(
-            disclosing: ["name"],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder"),
-            date: Make.date
-        )
-        let rule = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
-        #expect(try Make.verifier().verify(presentation.compact, keyBinding: rule).claims["name"] == "Alice")
+        let presentation = try Make.bound(holder, disclosing: ["name"])
+        #expect(try Make.verifier().verify(presentation.compact, keyBinding: Make.required).claims["name"] == "Alice")
         #expect(NamedHash(rawValue: hash.rawValue) == hash)
         #expect(NamedHash(rawValue: "sha-1") == nil)
     }
@@ -100,15 +88,8 @@ struct SDJWTIssuerTests {
             holderKey: key.verificationKey
         )
         let verifier = SDJWTVerifier(key: key.verificationKey, policy: Make.policy())
-        let presentation = try SDJWTHolder(token.compact, verifiedBy: verifier).presentation(
-            disclosing: ["a"],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: key,
-            date: Make.date
-        )
-        let rule = KeyBindingRule.required(nonce: Make.nonce, audience: Make.audience)
-        #expect(try verifier.verify(presentation.compact, keyBinding: rule).claims["a"] == 1)
+        let presentation = try Make.bound(SDJWTHolder(token.compact, verifiedBy: verifier), disclosing: ["a"], by: key)
+        #expect(try verifier.verify(presentation.compact, keyBinding: Make.required).claims["a"] == 1)
     }
 
     @Test("Adds decoys to objects and arrays with disclosable claims") func decoys() throws {

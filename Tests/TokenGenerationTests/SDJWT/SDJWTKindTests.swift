@@ -81,12 +81,7 @@ struct SDJWTKindTests {
     }
 
     @Test("Names the right verifier for an SD-JWT with a key binding") func hint() throws {
-        let token = try Make.holder().presentation(
-            disclosing: ["name"],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder")
-        )
+        let token = try Make.bound(Make.holder(), disclosing: ["name"])
         let verifier = try JWTVerifier(key: Make.key("issuer").verificationKey)
         let error = error { try verifier.verify(token.compact) }
         #expect(error?.code == .malformedToken)
@@ -112,7 +107,7 @@ struct SDJWTKindTests {
 
     @Test("Rejects an unencoded payload") func unencoded() throws {
         let header = #"{"alg":"ES256","b64":false,"crit":["b64"],"typ":"sd-jwt"}"#
-        let input = Base64URLText.encode(header) + ".{}"
+        let input = Base64URL.encode(Array(header.utf8)) + ".{}"
         let token = try Fixture.signed(input, key: Make.key("issuer")) + "~"
         let verifier = try Make.verifier()
         #expect(code { try Make.verify(token, by: verifier) } == .criticalHeaderUnsupported)
@@ -154,15 +149,5 @@ struct SDJWTKindTests {
         let text = json.serializedData()
         let verifier = try Make.verifier()
         #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == .malformedToken)
-    }
-}
-
-/// The base64url encoding of text.
-private enum Base64URLText {
-    static func encode(_ text: String) -> String {
-        Data(text.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
-            "=",
-            with: ""
-        )
     }
 }

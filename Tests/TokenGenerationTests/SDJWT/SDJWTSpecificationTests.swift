@@ -38,16 +38,8 @@ struct SDJWTSpecificationTests {
         #expect(Set(holder.disclosablePaths) == Set(claims.disclosable))
         let paths = Self.paths(chosen.value)
         let presentation =
-            isBound
-            ? try holder.presentation(
-                disclosing: paths,
-                nonce: "1234567890",
-                audience: Make.audience,
-                signingService: Make.key("holder"),
-                date: Make.date
-            )
-            : try holder.presentation(disclosing: paths)
-        let rule = isBound ? KeyBindingRule.required(nonce: "1234567890", audience: Make.audience) : .notRequired
+            isBound ? try Make.bound(holder, disclosing: paths) : try holder.presentation(disclosing: paths)
+        let rule = isBound ? Make.required : .notRequired
         let found =
             isJSON
             ? try verifier.verify(json: presentation.flattenedJSON().serializedData(), keyBinding: rule)

@@ -37,13 +37,7 @@ struct UnverifiedSDJWTTests {
     }
 
     @Test("Shows a key binding, and the headers of every signature") func binding() throws {
-        let presented = try Make.holder().presentation(
-            disclosing: ["name"],
-            nonce: Make.nonce,
-            audience: Make.audience,
-            signingService: Make.key("holder"),
-            date: Make.date
-        )
+        let presented = try Make.bound(Make.holder(), disclosing: ["name"])
         let token = try UnverifiedSDJWT(presented.compact)
         #expect(token.keyBinding?.header == ["alg": "ES256", "typ": "kb+jwt"])
         #expect(token.keyBinding?.claims["nonce"]?.string == Make.nonce)

@@ -12,12 +12,7 @@ struct RemoteSigningTests {
     }
 
     private func failure(_ service: some RemoteSigningService) async -> TokenError.Code? {
-        do {
-            _ = try await service.sign(Self.claims)
-            return nil
-        } catch {
-            return (error as? TokenError)?.code
-        }
+        await asyncCode { try await service.sign(Self.claims) }
     }
 
     @Test("Signs a token of each algorithm remotely", arguments: JWSAlgorithm.implemented)
@@ -84,8 +79,7 @@ struct RemoteSigningTests {
         let answers: [@Sendable (Data, [UInt8]) -> RemoteSignature] = [
             { _, _ in .raw([]) }, { _, raw in .raw(raw.dropLast()) }, { _, raw in .raw(raw + [0]) },
             { _, _ in .der([]) }, { _, raw in .der(raw) },
-            { _, _ in .der([0x30, 0x06, 0x02, 0x01, 0x81, 0x02, 0x01, 0x01]) },
-            { message, _ in .raw(message) },
+            { _, _ in .der([0x30, 0x06, 0x02, 0x01, 0x81, 0x02, 0x01, 0x01]) }, { message, _ in .raw(message) },
         ]
         for answer in answers {
             #expect(await failure(FakeRemoteService(key: key, answer: answer)) == .signingFailed)
@@ -110,9 +104,7 @@ struct RemoteSigningTests {
             try await BrokenRemoteService().sign(Self.claims)
         }
         let service = FakeRemoteService(key: try Fixture.key(for: .es256))
-        await #expect(throws: TokenError(.algorithmMismatch, "")) {
-            try await service.sign(Self.claims, header: ["alg": "HS256"])
-        }
+        #expect(await asyncCode { try await service.sign(Self.claims, header: ["alg": "HS256"]) } == .algorithmMismatch)
         await #expect(throws: TokenError(.criticalHeaderUnsupported, "")) {
             try await service.sign(Self.claims, header: ["crit": ["x"], "x": 1])
         }

@@ -18,18 +18,17 @@ struct SigningServiceTests {
         #expect(try key.verificationKey.isValid(key.sign(data: message), for: Array(message)))
     }
 
-    @Test("A key with an ID writes it into the header")
-    func keyID() throws {
-        let key = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
-        let token = try key.sign(["exp": 4_000_000_000])
-        #expect(try UnverifiedToken(token).unverifiedHeader["kid"] == "from-jwk")
-    }
-
-    @Test("The ES256 service signs, and accepts keys for ES256 only")
+    @Test("The ES256 service signs with the key's ID or another one, and accepts keys for ES256 only")
     func es256() throws {
         let service = try ES256SigningService(key: Fixture.key(for: .es256), keyID: "1")
         #expect(service.algorithm == .es256)
         #expect(service.verificationKey.jwk.keyID == "1")
+        #expect(service.verificationKey.keyID == "1")
+        let named = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
+        #expect(try ES256SigningService(key: named).keyID == "from-jwk")
+        #expect(try ES256SigningService(key: named, keyID: "given").keyID == "given")
+        #expect(try ES256SigningService(key: named).verificationKey.thumbprint == named.verificationKey.thumbprint)
+        #expect(try ES256SigningService.generate().keyID == nil)
         let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service).token()
         let verified = try JWTVerifier(key: service.verificationKey).verify(token)
         #expect(verified.header == ["alg": "ES256", "kid": "1", "typ": "JWT"])
@@ -43,8 +42,7 @@ struct SigningServiceTests {
         #expect(
             JWSAlgorithm.known.map(\.rawValue) == [
                 "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
-                "ES512",
-                "ES256K", "Ed25519", "Ed448", "EdDSA", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87",
+                "ES512", "ES256K", "Ed25519", "Ed448", "EdDSA", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87",
             ]
         )
         #expect(
@@ -53,7 +51,7 @@ struct SigningServiceTests {
         )
     }
 
-    @Test("A service for any key has the key's algorithm and ID, unless it's given another ID")
+    @Test("A service for any key has the key's algorithm and ID, unless it's given another, and writes the ID")
     func anyKey() throws {
         let service = try SigningKey.generate(.ps384).identified(by: "a")
         #expect(service.algorithm == .ps384)
@@ -61,8 +59,31 @@ struct SigningServiceTests {
         let named = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
         #expect(named.keyID == "from-jwk")
         #expect(named.identified(by: "given").verificationKey.keyID == "given")
-        #expect(
-            code { try SigningKey.generate(JWSAlgorithm(rawValue: "X1") ?? .es256) } == .unsupportedAlgorithm
-        )
+        #expect(try UnverifiedToken(named.sign(["exp": 4_000_000_000])).unverifiedHeader["kid"] == "from-jwk")
     }
+}
+
+/// A key management service that signs with a key in this process.
+struct FakeRemoteService: RemoteSigningService {
+    let key: SigningKey
+    var keyID: String? = "kms/1"
+    var messageForm = RemoteMessageForm.signingInput
+    var verificationKey: VerificationKey?
+    var answer: @Sendable (Data, [UInt8]) -> RemoteSignature = { _, raw in .raw(raw) }
+
+    var algorithm: JWSAlgorithm { key.algorithm }
+
+    func sign(_ message: Data) async throws -> RemoteSignature {
+        await Task.yield()
+        return answer(message, try key.signature(for: Array(message)))
+    }
+}
+
+/// A service that isn't available.
+struct BrokenRemoteService: RemoteSigningService {
+    struct Failure: Error, Equatable {}
+
+    let algorithm = JWSAlgorithm.es256
+
+    func sign(_ message: Data) async throws -> RemoteSignature { throw Failure() }
 }

@@ -26,6 +26,28 @@ enum Fixture {
         try SigningKey(jwk: jwk(isPrivate: true))
     }
 
+    /// Returns the key for an algorithm, generated once because some take a while.
+    static func key(for algorithm: JWSAlgorithm) throws -> SigningKey {
+        guard let jwk = keys[algorithm] else { return try SigningKey.generate(algorithm) }
+        return try SigningKey(jwk: JWK(parsing: Data(jwk)), algorithm: algorithm)
+    }
+
+    /// The keys as private JWKs in JSON. LeakSanitizer doesn't see what a global of type
+    /// `SigningKey` refers to: an enum keeps its case in spare bits of the reference.
+    private static let keys: [JWSAlgorithm: [UInt8]] = {
+        var keys: [JWSAlgorithm: [UInt8]] = [:]
+        for algorithm in JWSAlgorithm.implemented {
+            keys[algorithm] = try? [UInt8](SigningKey.generate(algorithm).privateJWK().members.serializedData())
+        }
+        return keys
+    }()
+
+    /// Returns the JWK in a vector.
+    static func jwk(vector name: String, member: String = "key") throws -> JWK {
+        guard let key = try Vector.object(name)[member] else { throw CocoaError(.fileReadCorruptFile) }
+        return try JWK(parsing: JSONSerialization.data(withJSONObject: key))
+    }
+
     /// Signs any JSON, well formed or not.
     static func token(
         header: String = #"{"alg":"ES256"}"#,
@@ -84,5 +106,67 @@ func error(of body: () throws -> some Any) -> TokenError? {
         return nil
     } catch {
         return error as? TokenError
+    }
+}
+
+/// Awaits a closure and returns the code of the token error that it throws.
+func asyncCode(of body: () async throws -> some Any) async -> TokenError.Code? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return (error as? TokenError)?.code
+    }
+}
+
+extension [UInt8] {
+    /// Creates bytes from hexadecimal digits.
+    init(hex: String) {
+        let digits = Array(hex.utf8)
+        self = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+        }
+    }
+}
+
+extension JWSVerifier {
+    /// Verifies the text of a JSON serialization.
+    func verify(
+        json: JSONObject,
+        detachedPayload: Data? = nil,
+        requiring policy: JWSSignaturePolicy
+    ) throws(TokenError) -> VerifiedJWS {
+        try verify(json: json.serialized(), detachedPayload: detachedPayload, requiring: policy)
+    }
+}
+
+extension JWEDecrypter {
+    /// Decrypts the text of a JSON serialization.
+    func decrypt(json: JSONObject) throws(TokenError) -> DecryptedJWE { try decrypt(json: json.serialized()) }
+}
+
+extension JWSLimits {
+    /// Creates limits that differ from the defaults.
+    init(
+        size: Int = 65_536,
+        headerSize: Int = 8_192,
+        signatureCount: Int = 100,
+        depth: Int = 64,
+        memberCount: Int = 1_000
+    ) {
+        self.init(size: size)
+        self.headerSize = headerSize
+        self.signatureCount = signatureCount
+        self.depth = depth
+        self.memberCount = memberCount
+    }
+}
+
+extension String {
+    /// Returns the PEM block, as OpenSSL writes it, of contents in base64 with lines of any length.
+    func pem(_ label: String) -> String {
+        let digits = Array(split(separator: "\n").joined())
+        let lines = stride(from: 0, to: digits.count, by: 64).map { String(digits[$0..<min($0 + 64, digits.count)]) }
+        return "-----BEGIN \(label)-----\n\(lines.joined(separator: "\n"))\n-----END \(label)-----\n"
     }
 }

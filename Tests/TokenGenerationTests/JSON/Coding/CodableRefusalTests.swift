@@ -28,12 +28,8 @@ struct CodableRefusalTests {
         struct Nothing: Encodable {
             func encode(to encoder: any Encoder) throws {}
         }
-        #expect(code { try JSONObject(encoding: "text") } == .unencodableContent)
-        #expect(code { try JSONObject(encoding: [1, 2]) } == .unencodableContent)
-        #expect(code { try JSONObject(encoding: 1) } == .unencodableContent)
-        #expect(code { try JSONObject(encoding: Int?.none) } == .unencodableContent)
-        #expect(code { try JSONObject(encoding: Date()) } == .unencodableContent)
-        #expect(code { try JSONObject(encoding: JSONValue.array([])) } == .unencodableContent)
+        let values: [any Encodable] = ["text", [1, 2], 1, Int?.none, Date(), JSONValue.array([])]
+        for value in values { #expect(code { try JSONObject(encoding: value) } == .unencodableContent, "\(value)") }
         #expect(throws: Never.self) { try JSONObject(encoding: Nothing()) }
         #expect(throws: Never.self) { try JSONObject(encoding: JSONValue.object([:])) }
     }

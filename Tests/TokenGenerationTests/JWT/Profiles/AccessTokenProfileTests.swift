@@ -8,8 +8,7 @@ struct AccessTokenProfileTests {
     private static let sample: JSONObject = [
         "iss": "https://authorization-server.example.com/", "sub": "5ba552d67", "aud": "https://rs.example.com/",
         "exp": 1_639_528_912, "iat": 1_618_354_090, "jti": "dbe39bf3a3ba4238a513f51d6e1691c4",
-        "client_id": "s6BhdRkqt3",
-        "scope": "openid profile reademail",
+        "client_id": "s6BhdRkqt3", "scope": "openid profile reademail",
     ]
 
     private static func refusal(_ claims: JSONObject, type: String? = "at+jwt") throws -> TokenError.Code? {
@@ -25,43 +24,31 @@ struct AccessTokenProfileTests {
         return code { try verifier.verify(token) }
     }
 
-    @Test("Accepts the sample of RFC 9068, with every notation of its type")
-    func accepted() throws {
-        for type in ["at+JWT", "at+jwt", "application/at+jwt", "APPLICATION/AT+JWT"] {
-            #expect(try Self.refusal(Self.sample, type: type) == nil)
-        }
-    }
-
     @Test(
-        "Rejects another type or a missing type",
-        arguments: ["JWT", "dpop+jwt", "text/at+jwt", "", nil]
+        "Accepts the sample of RFC 9068, with every notation of its type and no other type",
+        arguments: [
+            ("at+JWT", nil), ("at+jwt", nil), ("application/at+jwt", nil), ("APPLICATION/AT+JWT", nil),
+            ("JWT", .typeMismatch), ("dpop+jwt", .typeMismatch), ("text/at+jwt", .typeMismatch), ("", .typeMismatch),
+            (nil, .typeMismatch),
+        ] as [(String?, TokenError.Code?)]
     )
-    func types(type: String?) throws {
-        #expect(try Self.refusal(Self.sample, type: type) == .typeMismatch)
+    func types(type: String?, expected: TokenError.Code?) throws {
+        #expect(try Self.refusal(Self.sample, type: type) == expected)
     }
 
     @Test(
-        "Rejects a token without one of the required claims",
-        arguments: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"]
-    )
-    func missing(name: String) throws {
-        var claims = Self.sample
-        claims[name] = nil
-        #expect(try Self.refusal(claims) == .missingClaim)
-    }
-
-    @Test(
-        "Rejects a token with a wrong claim",
+        "Rejects a token with a wrong or without a required claim",
         arguments: [
             ("iss", "https://authorization-server.example.com", .issuerMismatch), ("aud", "other", .audienceMismatch),
             ("iss", ["https://authorization-server.example.com/"], .malformedClaim), ("client_id", 1, .malformedClaim),
             ("client_id", ["s6BhdRkqt3"], .malformedClaim), ("exp", 1_600_000_000, .expired),
-            ("aud", [], .malformedClaim),
-            ("iat", 1_630_000_000, .issuedInFuture), ("jti", 1, .malformedClaim), ("sub", nil, .malformedClaim),
-            ("sub", "", .malformedClaim),
-        ] as [(String, JSONValue, TokenError.Code)]
+            ("aud", [], .malformedClaim), ("iat", 1_630_000_000, .issuedInFuture), ("jti", 1, .malformedClaim),
+            ("sub", JSONValue.null, .malformedClaim), ("sub", "", .malformedClaim), ("iss", nil, .missingClaim),
+            ("exp", nil, .missingClaim), ("aud", nil, .missingClaim), ("sub", nil, .missingClaim),
+            ("client_id", nil, .missingClaim), ("iat", nil, .missingClaim), ("jti", nil, .missingClaim),
+        ] as [(String, JSONValue?, TokenError.Code)]
     )
-    func wrong(name: String, value: JSONValue, expected: TokenError.Code) throws {
+    func wrong(name: String, value: JSONValue?, expected: TokenError.Code) throws {
         var claims = Self.sample
         claims[name] = value
         #expect(try Self.refusal(claims) == expected)
@@ -71,11 +58,10 @@ struct AccessTokenProfileTests {
         "An assertion is only for this server, short-lived, and has all claims, with equal issuer and subject",
         arguments: [
             ([:], nil), (["sub": "other"], .subjectMismatch), (["aud": "else"], .audienceMismatch),
-            (["jti": nil], .missingClaim),
-            (["iss": nil], .missingClaim), (["sub": nil], .missingClaim), (["aud": nil], .missingClaim),
-            (["exp": nil], .missingClaim), (["exp": 1_700_000_360], nil), (["exp": 1_700_000_361], .lifetimeTooLong),
-            (["exp": 1_700_000_361, "iat": 1_700_000_001], nil), (["iss": "x", "sub": "x"], nil),
-            (["exp": 1_700_000_100, "iat": 1_699_999_700], .lifetimeTooLong),
+            (["jti": nil], .missingClaim), (["iss": nil], .missingClaim), (["sub": nil], .missingClaim),
+            (["aud": nil], .missingClaim), (["exp": nil], .missingClaim), (["exp": 1_700_000_360], nil),
+            (["exp": 1_700_000_361], .lifetimeTooLong), (["exp": 1_700_000_361, "iat": 1_700_000_001], nil),
+            (["iss": "x", "sub": "x"], nil), (["exp": 1_700_000_100, "iat": 1_699_999_700], .lifetimeTooLong),
             (["aud": ["https://as"]], nil), (["aud": "https://as/token"], .audienceMismatch),
             (["aud": ["https://as", "https://as/token"]], .audienceMismatch),
             (["aud": ["https://as", "https://as"]], .audienceMismatch), (["aud": "https://as/"], .audienceMismatch),

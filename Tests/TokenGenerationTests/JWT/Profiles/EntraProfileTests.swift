@@ -54,25 +54,41 @@ struct EntraProfileTests {
         .string("https://login.microsoftonline.com/\(tenant)/v2.0")
     }
 
+    private static func refusal(
+        _ changes: [String: JSONValue?] = [:],
+        by issuer: TokenIssuer = .entra(tenants: [tenant])
+    ) throws -> TokenError.Code? {
+        try call.refusal(changes, by: issuer, audience: api)
+    }
+
+    private static func oldRefusal(
+        _ changes: [String: JSONValue?] = [:],
+        by issuer: TokenIssuer = .entra(tenants: [other], version: .v1)
+    ) throws -> TokenError.Code? {
+        try oldCall.refusal(changes, by: issuer, audience: "api://orders")
+    }
+
+    private static func userRefusal(
+        _ changes: [String: JSONValue?],
+        by provider: IdentityProvider
+    ) throws -> TokenError.Code? {
+        try user.refusal(
+            changes,
+            by: provider,
+            clientID: "6cb04018-a3f5-46a7-b995-940c78f5aef3",
+            nonce: "123523"
+        )
+    }
+
     // MARK: Tenants
 
     @Test("Accepts the documented tokens of both versions, only with the policy of their version")
     func versions() throws {
-        #expect(try Self.call.refusal(by: .entra(tenants: [Self.tenant]), audience: Self.api) == nil)
-        #expect(
-            try Self.oldCall.refusal(by: .entra(tenants: [Self.other], version: .v1), audience: "api://orders") == nil
-        )
-        #expect(
-            try Self.call.refusal(
-                ["appid": "x"],
-                by: .entra(tenants: [Self.tenant], version: .v1),
-                audience: Self.api
-            ) == .issuerMismatch
-        )
-        #expect(
-            try Self.oldCall.refusal(["azp": "x"], by: .entra(tenants: [Self.other]), audience: "api://orders")
-                == .issuerMismatch
-        )
+        #expect(try Self.refusal() == nil)
+        #expect(try Self.oldRefusal() == nil)
+        let old = TokenIssuer.entra(tenants: [Self.tenant], version: .v1)
+        #expect(try Self.refusal(["appid": "x"], by: old) == .issuerMismatch)
+        #expect(try Self.oldRefusal(["azp": "x"], by: .entra(tenants: [Self.other])) == .issuerMismatch)
     }
 
     @Test(
@@ -84,7 +100,7 @@ struct EntraProfileTests {
         ] as [([String], TokenError.Code?)]
     )
     func allowList(tenants: [String], expected: TokenError.Code?) throws {
-        #expect(try Self.call.refusal(by: .entra(tenants: tenants), audience: Self.api) == expected)
+        #expect(try Self.refusal(by: .entra(tenants: tenants)) == expected)
     }
 
     @Test(
@@ -106,13 +122,9 @@ struct EntraProfileTests {
             (["iss": nil], .missingClaim, .missingClaim),
         ] as [([String: JSONValue?], TokenError.Code?, TokenError.Code?)]
     )
-    func tenants(
-        changes: [String: JSONValue?],
-        listed: TokenError.Code?,
-        unlisted: TokenError.Code?
-    ) throws {
-        #expect(try Self.call.refusal(changes, by: .entra(tenants: [Self.tenant]), audience: Self.api) == listed)
-        #expect(try Self.call.refusal(changes, by: .entraSkippingTenantCheck(), audience: Self.api) == unlisted)
+    func tenants(changes: [String: JSONValue?], listed: TokenError.Code?, unlisted: TokenError.Code?) throws {
+        #expect(try Self.refusal(changes) == listed)
+        #expect(try Self.refusal(changes, by: .entraSkippingTenantCheck()) == unlisted)
     }
 
     @Test(
@@ -155,7 +167,7 @@ struct EntraProfileTests {
         ] as [([String: JSONValue?], TokenError.Code)]
     )
     func claims(changes: [String: JSONValue?], expected: TokenError.Code) throws {
-        #expect(try Self.call.refusal(changes, by: .entra(tenants: [Self.tenant]), audience: Self.api) == expected)
+        #expect(try Self.refusal(changes) == expected)
     }
 
     @Test("Rejects keys and tokens of other algorithms")
@@ -178,49 +190,28 @@ struct EntraProfileTests {
         ] as [([String: JSONValue?], TokenError.Code?)]
     )
     func idToken(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
-        let found = try Self.user.refusal(
-            changes,
-            by: .entra(tenants: ["9122040d-6c67-4c5b-b112-36a304b66dad"]),
-            clientID: "6cb04018-a3f5-46a7-b995-940c78f5aef3",
-            nonce: "123523"
-        )
-        #expect(found == expected)
+        let provider = IdentityProvider.entra(tenants: ["9122040d-6c67-4c5b-b112-36a304b66dad"])
+        #expect(try Self.userRefusal(changes, by: provider) == expected)
     }
 
     @Test("Users of every tenant are accepted only by the policy whose name says so")
     func everyTenant() throws {
-        let changes: [String: JSONValue?] = ["iss": Self.issuer(Self.other), "tid": .string(Self.other)]
-        func refusal(_ changes: [String: JSONValue?]) throws -> TokenError.Code? {
-            try Self.user.refusal(
-                changes,
-                by: .entraSkippingTenantCheck(),
-                clientID: "6cb04018-a3f5-46a7-b995-940c78f5aef3",
-                nonce: "123523"
-            )
-        }
-        #expect(try refusal(changes) == nil)
-        #expect(try refusal(["tid": .string(Self.other)]) == .issuerMismatch)
+        let anyTenant = IdentityProvider.entraSkippingTenantCheck()
+        let tenant = JSONValue.string(Self.other)
+        #expect(try Self.userRefusal(["iss": Self.issuer(Self.other), "tid": tenant], by: anyTenant) == nil)
+        #expect(try Self.userRefusal(["tid": tenant], by: anyTenant) == .issuerMismatch)
     }
 
     @Test("The keys are those of the only tenant, or those of all tenants, of the version")
     func keys() {
-        let host = "https://login.microsoftonline.com"
-        #expect(
-            TokenIssuer.entra(tenants: [Self.tenant]).keySetURL?.absoluteString
-                == "\(host)/\(Self.tenant)/discovery/v2.0/keys"
-        )
-        for tenants in [[], [Self.tenant, Self.other]] {
-            #expect(
-                TokenIssuer.entra(tenants: tenants).keySetURL?.absoluteString == "\(host)/common/discovery/v2.0/keys"
-            )
+        let one = TokenIssuer.entra(tenants: [Self.tenant])
+        #expect(IdentityProvider.entra(tenants: [Self.tenant]).keySetURL == one.keySetURL)
+        for (issuer, path) in [
+            (one, "\(Self.tenant)/discovery/v2.0"), (.entra(tenants: []), "common/discovery/v2.0"),
+            (.entra(tenants: [Self.tenant, Self.other]), "common/discovery/v2.0"),
+            (.entraSkippingTenantCheck(version: .v1), "common/discovery"),
+        ] {
+            #expect(issuer.keySetURL?.absoluteString == "https://login.microsoftonline.com/\(path)/keys")
         }
-        #expect(
-            TokenIssuer.entraSkippingTenantCheck(version: .v1).keySetURL?.absoluteString
-                == "\(host)/common/discovery/keys"
-        )
-        #expect(
-            IdentityProvider.entra(tenants: [Self.tenant]).keySetURL
-                == TokenIssuer.entra(tenants: [Self.tenant]).keySetURL
-        )
     }
 }
