@@ -15,7 +15,7 @@ struct StoreCredentialTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let consul = ConsulDouble()
         let store = try consul.store(token: .file(path))
-        #expect(await code { _ = try await store.load("k") } == .storeFailed)
+        #expect(await store.loadCode() == .storeFailed)
         #expect(consul.requests.isEmpty)
         for token in ["first-token", "second-token"] {
             try Data("\n\(token) \n".utf8).write(to: URL(filePath: path), options: .atomic)

@@ -13,27 +13,15 @@ final class EtcdDouble: Sendable {
         var revision: Int64 = 1
         var entries: [String: (value: [UInt8], revision: Int64)] = [:]
         var tokens: Set<String> = []
-        var failure: (@Sendable (HTTPTransportRequest) throws -> HTTPTransportResponse?)?
-        var isLost: (@Sendable (HTTPTransportRequest) -> Bool)?
     }
 
+    let service = ServiceDouble()
     private let state = Mutex(State())
     private let password: String?
-    private let transport = RecordedTransport()
 
     init(password: String? = nil) { self.password = password }
 
-    var requests: [MockTransport.RecordedRequest] { transport.requests }
-
-    /// Answers requests with a closure that returns `nil` for the usual answer.
-    func fail(_ failure: @escaping @Sendable (HTTPTransportRequest) throws -> HTTPTransportResponse?) {
-        state.withLock { $0.failure = failure }
-    }
-
-    /// Handles requests without answering them.
-    func lose(_ isLost: @escaping @Sendable (HTTPTransportRequest) -> Bool) {
-        state.withLock { $0.isLost = isLost }
-    }
+    var requests: [MockTransport.RecordedRequest] { service.requests }
 
     func expireTokens() { state.withLock { $0.tokens = [] } }
 
@@ -62,7 +50,7 @@ final class EtcdDouble: Sendable {
         user: String? = nil,
         password: Secret? = nil
     ) throws -> EtcdTokenStore {
-        let own = try RecordKeys(sealing: Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="))
+        let own = try RecordKeys(sealing: ServiceDouble.key)
         let cluster = try cluster(endpoints: endpoints, user: user, password: password)
         return EtcdTokenStore(cluster, keys: keys ?? own)
     }
@@ -72,11 +60,7 @@ final class EtcdDouble: Sendable {
         user: String? = nil,
         password: Secret? = nil
     ) throws -> EtcdCluster {
-        let transport = transport.shared { [self] request in
-            let response = try answer(request)
-            if state.withLock({ $0.isLost })?(request) ?? false { throw NetworkError(.timedOut, "lost") }
-            return response
-        }
+        let transport = service.transport { [self] request in try answer(request) }
         return try EtcdCluster(
             endpoints: endpoints.map { URL(string: $0)! },
             user: user,
@@ -86,7 +70,6 @@ final class EtcdDouble: Sendable {
     }
 
     private func answer(_ request: HTTPTransportRequest) throws -> HTTPTransportResponse {
-        if let failure = state.withLock({ $0.failure }), let response = try failure(request) { return response }
         let body = try JSONObject(parsing: request.bodyData() ?? Data())
         let path = request.url.path
         return state.withLock { state in

@@ -13,15 +13,6 @@ import TokenGeneration
 struct EtcdTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 
-    @Test("Conforms, with a double of etcd's gateway")
-    func conformance() async throws {
-        try await TokenStoreConformance {
-            let etcd = EtcdDouble()
-            return (try etcd.store(), try etcd.store())
-        }
-        .check()
-    }
-
     @Test("Sends conditions in full, because the gateway ignores what it doesn't know")
     func requests() {
         let absent = EtcdRequest.transaction(if: [.absent("k")], then: [.put("k", [1])], otherwise: [.get("k")])
@@ -53,8 +44,7 @@ struct EtcdTokenStoreTests {
     @Test("Keeps tokens and the names of grants from etcd")
     func sealed() async throws {
         let etcd = EtcdDouble()
-        let record = TokenRecord(accessToken: Secret("an access token"), refreshToken: Secret("a refresh token"))
-        _ = try await etcd.store().compareAndSwap("the grant of ada", expectedVersion: nil, record: record)
+        _ = try await etcd.store().compareAndSwap("the grant of ada", expectedVersion: nil, record: .sample)
         var sent = etcd.requests.map { String(decoding: $0.body, as: UTF8.self) }.joined()
         // Keys and values are base64.
         for match in sent.matches(of: /"(?:key|value)":"([A-Za-z0-9+\/]+=*)"/) {
@@ -70,17 +60,16 @@ struct EtcdTokenStoreTests {
     func keyRotation() async throws {
         let etcd = EtcdDouble()
         let new = Secret("ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=")
-        let record = TokenRecord(accessToken: Secret("a"))
-        let first = try await etcd.store().compareAndSwap("k", expectedVersion: nil, record: record)
+        let first = try await etcd.store().write()
         let rotating = try etcd.store(RecordKeys(sealing: new, alsoOpening: [Self.key]))
-        #expect(try await rotating.load("k")?.record == record)
+        #expect(try await rotating.load("k")?.record == .sample)
         #expect(await code { _ = try await etcd.store(RecordKeys(sealing: new)).load("k") } == .storeDamaged)
-        #expect(try await rotating.compareAndSwap("k", expectedVersion: first, record: record) != nil)
-        #expect(try await etcd.store(RecordKeys(sealing: new)).load("k")?.record == record)
-        #expect(await code { _ = try await etcd.store().load("k") } == .storeDamaged)
+        #expect(try await rotating.write(over: first) != nil)
+        #expect(try await etcd.store(RecordKeys(sealing: new)).load("k")?.record == .sample)
+        #expect(try await etcd.store().loadCode() == .storeDamaged)
         // Only a sign-in, which writes without a version, replaces a record that can't be read.
-        #expect(try await etcd.store().compareAndSwap("k", expectedVersion: nil, record: record) != nil)
-        #expect(try await etcd.store().load("k")?.record == record)
+        #expect(try await etcd.store().write() != nil)
+        #expect(try await etcd.store().load("k")?.record == .sample)
     }
 
     @Test(
@@ -106,16 +95,13 @@ struct EtcdTokenStoreTests {
     )
     func errors(status: Int, grpc: Int, text: String, expected: OAuth2Error.Code, writes: Int) async throws {
         let etcd = EtcdDouble()
-        etcd.fail { _ in
+        etcd.service.fail { _ in
             .json(#"{"error":"\#(text)","message":"\#(text)","code":\#(grpc)}"#, status: status)
         }
         let store = try etcd.store()
-        #expect(await code { _ = try await store.load("k") } == expected)
+        #expect(await store.loadCode() == expected)
         let reads = etcd.requests.count
-        let record = TokenRecord(accessToken: Secret("a"))
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) } == expected
-        )
+        #expect(await store.writeCode() == expected)
         #expect(etcd.requests.count - reads == writes)
     }
 
@@ -125,13 +111,9 @@ struct EtcdTokenStoreTests {
     )
     func foreignAnswers(text: String) async throws {
         let etcd = EtcdDouble()
-        etcd.fail { _ in .text(text) }
-        let record = TokenRecord(accessToken: Secret("a"))
+        etcd.service.fail { _ in .text(text) }
         let store = try etcd.store()
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) }
-                == .storeUnavailable
-        )
+        #expect(await store.writeCode() == .storeUnavailable)
         #expect(etcd.requests.count == 1)
     }
 
@@ -146,35 +128,31 @@ struct EtcdTokenStoreTests {
     )
     func damagedEntries(text: String) async throws {
         let etcd = EtcdDouble()
-        etcd.fail { _ in .text(text) }
+        etcd.service.fail { _ in .text(text) }
         let store = try etcd.store()
-        let found = await code { _ = try await store.load("k") }
+        let found = await store.loadCode()
         #expect(found == .storeUnavailable || found == .storeDamaged)
     }
 
     @Test("Goes to another member if one can't be reached, but doesn't repeat a write that was sent")
     func members() async throws {
         let etcd = EtcdDouble()
-        let record = TokenRecord(accessToken: Secret("a"))
         let store = try etcd.store(endpoints: ["http://127.0.0.1:1", "http://127.0.0.1:2"])
-        etcd.fail { request in
+        etcd.service.fail { request in
             guard request.url.port == 1 else { return nil }
             throw NetworkError(.cannotConnect, "refused", isUnprocessed: true)
         }
-        #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
-        #expect(try await store.load("k")?.record == record)
-        etcd.fail { request in
+        #expect(try await store.write() != nil)
+        #expect(try await store.load("k")?.record == .sample)
+        etcd.service.fail { request in
             guard request.url.port == 2 else { return nil }
             throw NetworkError(.timedOut, "no response")
         }
         // The first write fails, and the next request goes to the other member.
         let second = try #require(try await store.load("k")).version
-        etcd.fail { _ in throw NetworkError(.connectionLost, "cut") }
+        etcd.service.fail { _ in throw NetworkError(.connectionLost, "cut") }
         let count = etcd.requests.count
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: second, record: record) }
-                == .storeUnavailable
-        )
+        #expect(await store.writeCode(over: second) == .storeUnavailable)
         #expect(etcd.requests.count == count + 1)
     }
 
@@ -191,7 +169,7 @@ struct EtcdTokenStoreTests {
         let error = await #expect(throws: OAuth2Error.self) { try await wrong.load("k") }
         #expect(error?.code == .storeFailed)
         #expect("\(String(describing: error))".contains("other") == false)
-        #expect(await code { _ = try await etcd.store().load("k") } == .storeFailed)
+        #expect(try await etcd.store().loadCode() == .storeFailed)
     }
 
     @Test("Writes at another member if the login at one has no answer, since the write wasn't sent")
@@ -203,7 +181,7 @@ struct EtcdTokenStoreTests {
             password: Secret("s3cret")
         )
         let silent = Mutex<Int?>(nil)
-        etcd.fail { request in
+        etcd.service.fail { request in
             // The member that's asked first, which is chosen at random.
             let port = request.url.port
             guard
@@ -214,8 +192,7 @@ struct EtcdTokenStoreTests {
             else { return nil }
             throw NetworkError(.timedOut, "no response")
         }
-        let record = TokenRecord(accessToken: Secret("a"))
-        #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record) != nil)
+        #expect(try await store.write() != nil)
         #expect(etcd.requests.map(\.url.path) == ["/v3/auth/authenticate", "/v3/auth/authenticate", "/v3/kv/txn"])
     }
 
@@ -234,14 +211,11 @@ struct EtcdTokenStoreTests {
     @Test("A record of a newer format is left alone, even by a sign-in")
     func newerFormat() async throws {
         let etcd = EtcdDouble()
-        let record = TokenRecord(accessToken: Secret("a"))
         let store = try etcd.store()
-        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+        _ = try await store.write()
         etcd.change { $0 = Array(#"{"format":"swift-authenticated-client/token","version":3}"#.utf8) }
-        #expect(await code { _ = try await store.load("k") } == .storeTooNew)
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record) } == .storeTooNew
-        )
+        #expect(await store.loadCode() == .storeTooNew)
+        #expect(await store.writeCode() == .storeTooNew)
     }
 
     @Test("A watch ends with a change, and polls if etcd cancels it or the stream ends")
@@ -252,9 +226,8 @@ struct EtcdTokenStoreTests {
         for (text, reads) in [(events, 0), (cancelled, 1), (created, 1), ("", 1), ("<html>", 1), ("{}\n", 1)] {
             let etcd = EtcdDouble()
             let store = try etcd.store()
-            let record = TokenRecord(accessToken: Secret("a"))
-            let version = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
-            etcd.fail { request in request.url.path == "/v3/watch" ? .text(text) : nil }
+            let version = try await store.write()
+            etcd.service.fail { request in request.url.path == "/v3/watch" ? .text(text) : nil }
             etcd.change { $0 += [0x20] }
             let before = etcd.requests.count
             try await store.waitForChange(of: "k", after: version, timeout: .seconds(30), timeSource: .system)

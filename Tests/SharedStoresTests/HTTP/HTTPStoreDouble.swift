@@ -17,39 +17,33 @@ final class HTTPStoreDouble: Sendable {
         /// The status for a precondition that isn't met.
         var conflict = 412
         var fields: [String: String] = [:]
-        var status: Int?
     }
 
     private struct State {
         var habits = Habits()
         var count = 0
         var values: [String: (value: Data, tag: String)] = [:]
-        var failure: NetworkError?
     }
 
+    let service = ServiceDouble()
     private let state = Mutex(State())
-    private let transport = RecordedTransport()
 
     init(_ habits: Habits = Habits()) { state.withLock { $0.habits = habits } }
 
-    var requests: [MockTransport.RecordedRequest] { transport.requests }
+    var requests: [MockTransport.RecordedRequest] { service.requests }
 
     func change(_ change: (inout Habits) -> Void) { state.withLock { change(&$0.habits) } }
 
-    func fail(_ failure: NetworkError?) { state.withLock { $0.failure = failure } }
-
     func store(_ url: String = "http://127.0.0.1:1/tokens", fields: [String: String] = [:]) throws -> HTTPTokenStore {
-        let transport = transport.shared { [self] request in try answer(request) }
-        let keys = try RecordKeys(sealing: Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="))
+        let transport = service.transport { [self] request in answer(request) }
+        let keys = try RecordKeys(sealing: ServiceDouble.key)
         return try HTTPTokenStore(URL(string: url)!, keys: keys, fields: fields, transport: transport)
     }
 
-    private func answer(_ request: HTTPTransportRequest) throws -> HTTPTransportResponse {
+    private func answer(_ request: HTTPTransportRequest) -> HTTPTransportResponse {
         let body = request.bodyData() ?? Data()
-        return try state.withLock { state in
-            if let failure = state.failure { throw failure }
+        return state.withLock { state in
             let habits = state.habits
-            if let status = habits.status { return Self.response(status) }
             let path = request.url.path
             let found = state.values[path]
             if request.method == .get {

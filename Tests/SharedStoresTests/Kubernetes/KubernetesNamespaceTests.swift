@@ -55,11 +55,9 @@ struct KubernetesNamespaceTests {
                 let namespace = try Self.namespace(folder, port: String(server.port))
                 #expect(namespace.name == "reports")
                 let store = try KubernetesTokenStore(namespace, keys: RecordKeys(sealing: ServiceDouble.key))
-                let first = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+                let first = try await store.write()
                 try Data("second.token".utf8).write(to: URL(filePath: "\(folder)/token"), options: .atomic)
-                let second = try #require(
-                    try await store.compareAndSwap("k", expectedVersion: first, record: .sample)
-                )
+                let second = try #require(try await store.write(over: first))
                 #expect(try await store.load("k")?.record == .sample)
                 #expect(try await store.remove("k", ifVersion: second))
                 #expect(try await store.load("k") == nil)
@@ -83,7 +81,7 @@ struct KubernetesNamespaceTests {
             try await Self.withServiceAccount(files) { folder in
                 let namespace = try Self.namespace(folder, port: String(server.port))
                 let store = try KubernetesTokenStore(namespace, keys: RecordKeys(sealing: ServiceDouble.key))
-                #expect(await code { _ = try await store.load("k") } == .storeUnavailable)
+                #expect(await store.loadCode() == .storeUnavailable)
             }
             #expect(server.requests.isEmpty)
         }

@@ -33,20 +33,19 @@ struct KeyRingStoreTests {
         let other = try SigningKeyRing(try etcd.store(), name: "other")
         #expect(try await other.signingKey().keyID != (try await rings[0].signingKey().keyID))
         #expect(etcd.keys.count == 2)
-        let record = TokenRecord(accessToken: Secret("a"))
-        #expect(try await etcd.store().compareAndSwap("default", expectedVersion: nil, record: record) != nil)
+        #expect(try await etcd.store().compareAndSwap("default", expectedVersion: nil, record: .sample) != nil)
     }
 
     @Test("Finds its write in etcd if the answer is lost, and makes no key if etcd can't be reached")
     func etcdFailures() async throws {
         let etcd = EtcdDouble()
-        etcd.lose { $0.url.path == "/v3/kv/txn" }
+        etcd.service.lose { $0.url.path == "/v3/kv/txn" }
         let ring = try SigningKeyRing(try etcd.store())
         let id = try await ring.signingKey().keyID
-        etcd.lose { _ in false }
+        etcd.service.lose { _ in false }
         #expect(try await SigningKeyRing(try etcd.store()).signingKey().keyID == id)
         #expect(etcd.requests.count { $0.url.path == "/v3/kv/txn" } == 1)
-        etcd.fail { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) }
+        etcd.service.fail { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) }
         #expect(await code { _ = try await SigningKeyRing(try etcd.store()).signingKey() } == .storeUnavailable)
         #expect(try await ring.signingKey().keyID == id)
     }
