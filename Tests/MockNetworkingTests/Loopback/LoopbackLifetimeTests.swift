@@ -214,10 +214,10 @@ import Testing
             }
             /// Waits for the delayed end of released servers and detached threads.
             func settle(_ folder: String, atMost limit: Int) async throws {
-                for _ in 0..<500 where try count(folder) > limit { try await Task.sleep(for: .milliseconds(10)) }
+                _ = try await eventually { try count(folder) <= limit }
             }
+            // What still ends after these is less than one leak for each of the servers below.
             for _ in 0..<5 { try await useServer(stopping: true) }
-            try await Task.sleep(for: .milliseconds(100))
             let descriptors = try count("fd")
             let threads = try count("task")
             for index in 0..<60 { try await useServer(stopping: index % 2 == 0) }
