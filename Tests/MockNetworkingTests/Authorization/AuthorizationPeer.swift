@@ -157,7 +157,7 @@ extension AuthorizationPeer {
     }
 
     /// Starts a server for each test of a suite.
-    struct PeerTrait: SuiteTrait, TestScoping {
+    struct PeerTrait: SuiteTrait, TestTrait, TestScoping {
         var isRecursive: Bool { true }
 
         func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }

@@ -140,7 +140,7 @@ extension TokenScene {
     }
 
     /// Creates an environment for each test of a suite.
-    struct SceneTrait: SuiteTrait, TestScoping {
+    struct SceneTrait: SuiteTrait, TestTrait, TestScoping {
         let configuration: MockAuthorizationServer.Configuration
 
         var isRecursive: Bool { true }
