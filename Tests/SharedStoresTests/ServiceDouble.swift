@@ -45,3 +45,72 @@ final class ServiceDouble: Sendable {
 extension TokenRecord {
     static let sample = TokenRecord(accessToken: Secret("an access token"), refreshToken: Secret("a refresh token"))
 }
+
+/// The transport of a double's stores, and its requests.
+///
+/// The transport's handler keeps the double. Therefore the double doesn't keep the transport.
+final class RecordedTransport: Sendable {
+    private struct State {
+        weak var transport: MockTransport?
+        var earlier: [MockTransport.RecordedRequest] = []
+        var requests: [MockTransport.RecordedRequest] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// The requests so far, in order.
+    var requests: [MockTransport.RecordedRequest] { state.withLock { $0.earlier + $0.requests } }
+
+    /// Returns the transport that a store uses, or creates one with the store's clock.
+    func shared(_ time: TimeSource = .system, _ handler: @escaping MockTransport.Handler) -> MockTransport {
+        state.withLock { state in
+            if let transport = state.transport { return transport }
+            let transport = MockTransport(time: time) { [self] request in
+                note()
+                return try await handler(request)
+            }
+            (state.transport, state.earlier, state.requests) = (transport, state.earlier + state.requests, [])
+            return transport
+        }
+    }
+
+    private func note() {
+        state.withLock { state in
+            if let transport = state.transport { state.requests = transport.requests }
+        }
+    }
+}
+
+/// Returns the code of the error that a closure throws; `nil` if it throws none.
+func code(_ body: () async throws -> Void) async -> OAuth2Error.Code? {
+    do {
+        try await body()
+        return nil
+    } catch { return (error as? OAuth2Error)?.code }
+}
+
+extension TokenStore {
+    /// Writes a record for the key `k`, and returns its version.
+    func write(
+        _ record: TokenRecord = .sample,
+        over version: TokenRecordVersion? = nil
+    ) async throws -> TokenRecordVersion? {
+        try await compareAndSwap("k", expectedVersion: version, record: record)
+    }
+
+    /// Returns the code of the error with which the write of a record fails.
+    func writeCode(
+        _ record: TokenRecord = .sample,
+        over version: TokenRecordVersion? = nil
+    ) async -> OAuth2Error.Code? {
+        await code { _ = try await write(record, over: version) }
+    }
+
+    /// Returns the code of the error with which the reading of the record fails.
+    func loadCode() async -> OAuth2Error.Code? { await code { _ = try await load("k") } }
+
+    /// Returns the code of the error with which the removal of the record fails.
+    func removalCode(_ version: TokenRecordVersion) async -> OAuth2Error.Code? {
+        await code { _ = try await remove("k", ifVersion: version) }
+    }
+}

@@ -21,8 +21,7 @@ struct BatchTests {
     func sign() throws {
         let input = "{\"n\":1}\n\nsecret\n {\"n\": 2.50} \r\n[3]\n{\"n\":4,\"n\":4}\n{\"n\":5}"
         let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", input: input)
-        #expect(result.status == 1)
-        #expect(result.errors == "jwt sign: 4 of 7 lines failed\n")
+        #expect(result.status == 1 && result.errors == "jwt sign: 4 of 7 lines failed\n")
         #expect(!result.output.contains("secret"))
         let lines = try Self.lines(result.output)
         #expect(
@@ -46,18 +45,7 @@ struct BatchTests {
     func addedClaims() throws {
         let file = try folder.write("{\"sub\":\"a\"}\n{\"iss\":\"x\"}\n{}\n", to: "claims.jsonl")
         let result = try BuiltProgram.jwt.run(
-            "sign",
-            "-k",
-            key,
-            "--batch",
-            "--claims",
-            file,
-            "--iss",
-            "me",
-            "--jti",
-            "auto",
-            "--kid",
-            "1"
+            ["sign", "-k", key, "--batch", "--claims", file, "--iss", "me", "--jti", "auto", "--kid", "1"]
         )
         #expect(result.status == 1)
         let lines = try Self.lines(result.output)
@@ -96,16 +84,10 @@ struct BatchTests {
             separator: "\n"
         )
         let verified = try BuiltProgram.jwt.run(
-            "verify",
-            "-k",
-            key,
-            "--at",
-            SampleTokens.goodTime,
-            "--batch",
+            ["verify", "-k", key, "--at", SampleTokens.goodTime, "--batch"],
             input: input
         )
-        #expect(verified.status == 1)
-        #expect(verified.errors == "jwt verify: 4 of 7 lines failed\n")
+        #expect(verified.status == 1 && verified.errors == "jwt verify: 4 of 7 lines failed\n")
         let lines = try Self.lines(verified.output)
         #expect(lines.map { $0["valid"] } == [true, false, true, false, false, nil, true])
         #expect(
@@ -114,8 +96,7 @@ struct BatchTests {
         )
         #expect(lines[0]["claims"]?.object?["iss"] == "joe")
         let decoded = try BuiltProgram.jwt.run("decode", "--batch", input: input)
-        #expect(decoded.status == 1)
-        #expect(decoded.errors == "jwt decode: 3 of 7 lines failed\n")
+        #expect(decoded.status == 1 && decoded.errors == "jwt decode: 3 of 7 lines failed\n")
         #expect(try Self.lines(decoded.output).map { $0["verified"] } == [false, nil, false, nil, false, nil, false])
         #expect(!decoded.output.contains("secret") && !verified.output.contains("secret"))
     }
@@ -123,9 +104,7 @@ struct BatchTests {
     @Test("Prints nothing for empty input")
     func empty() throws {
         for arguments in [["sign", "-k", key], ["verify", "-k", key], ["decode"]] {
-            #expect(
-                try BuiltProgram.jwt.run(arguments + ["--batch"]) == ProcessResult(status: 0, output: "", errors: "")
-            )
+            #expect(try BuiltProgram.jwt.run(arguments + ["--batch"]) == .success())
         }
     }
 
@@ -172,13 +151,60 @@ struct BatchTests {
         let name = command.prefix { $0 != " " }
         let message =
             "jwt \(name): --batch reads the tokens from standard input; remove TOKEN (see jwt \(name) --help)\n"
-        #expect(result == ProcessResult(status: 64, output: "", errors: message))
+        #expect(result == .failure(64, message))
     }
 
     @Test("Fails if the claims file is missing")
     func missingFile() throws {
         let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", "--claims", "missing")
         let message = "jwt sign: missing: can't be read: No such file or directory\n"
-        #expect(result == ProcessResult(status: 2, output: "", errors: message))
+        #expect(result == .failure(2, message))
+    }
+}
+
+@Suite("Progress of batches", .limitedConcurrency)
+struct BatchProgressTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(try SampleTokens.es256JWK(), to: "key.jwk")
+        try folder.write(String(repeating: "{\"sub\":\"alice\"}\n", count: 3_000), to: "claims.jsonl")
+    }
+
+    /// A reader that pauses for more than a second, while the tokens exceed the pipe's buffer.
+    private static let slowReader = "{ dd bs=1 count=1 2>/dev/null; sleep 1.2; cat; } > tokens"
+
+    @Test("Shows the progress of a long batch on one line that ends before the next message")
+    func shown() throws {
+        try folder.write("{\"sub\":\"alice\"}\n{", to: "more.jsonl")
+        let script =
+            "cat more.jsonl >> claims.jsonl && jwt sign -k key.jwk --batch --claims claims.jsonl | \(Self.slowReader)"
+        let result = try BuiltProgram.shell(script, in: folder, errorsAreTerminal: true)
+        #expect(try folder.text(of: "tokens").split(separator: "\n").count == 3_002)
+        // The terminal inserts a carriage return before a line feed.
+        let lines = result.errors.components(separatedBy: "\r\n")
+        try #require(lines.count == 3)
+        #expect(lines[1] == "jwt sign: 1 of 3002 lines failed" && lines[2].isEmpty)
+        let shown = lines[0].components(separatedBy: "\r").dropFirst()
+        let first = try #require(shown.first)
+        #expect(first.contains("jwt sign [") && first.contains("kB of 48.0 kB") && first.contains("%"))
+        #expect(shown.last?.hasSuffix("100% 48.0 kB, completed\u{1B}[K") == true)
+        #expect(shown.allSatisfy { $0.hasSuffix("\u{1B}[K") && $0.dropLast(3).count < 80 })
+    }
+
+    @Test("Shows no progress without a terminal, with --json, for a pipe and for a short batch")
+    func silent() throws {
+        let sign = "jwt sign -k key.jwk --batch"
+        let file = "\(sign) --claims claims.jsonl | \(Self.slowReader)"
+        #expect(try BuiltProgram.shell(file, in: folder) == .success())
+        for script in [
+            "\(sign) --json --claims claims.jsonl | \(Self.slowReader)",
+            "cat claims.jsonl | \(sign) | \(Self.slowReader)",
+            "head -n 5 claims.jsonl > few.jsonl && \(sign) < few.jsonl > tokens",
+        ] {
+            let result = try BuiltProgram.shell(script, in: folder, errorsAreTerminal: true)
+            #expect(result == .success(), "\(script)")
+        }
     }
 }

@@ -126,17 +126,14 @@ struct DecodeCommandTests {
         let result = try BuiltProgram.jwt.run("decode", "--json", try SampleTokens.es256Token())
         #expect(
             result
-                == ProcessResult(
-                    status: 0,
-                    output:
-                        #"{"claims":{"exp":1300819380,"http://example.com/is_root":true,"iss":"joe"},"header":{"alg":"ES256"},"verified":false}"#
-                        + "\n",
-                    errors: ""
+                == .success(
+                    #"{"claims":{"exp":1300819380,"http://example.com/is_root":true,"iss":"joe"},"header":{"alg":"ES256"},"verified":false}"#
+                        + "\n"
                 )
         )
         let refused = try BuiltProgram.jwt.run("decode", "--json", "secret")
         let error = #"{"error":{"code":"malformedToken","message":"a signed token has 3 segments, not 1"}}"#
-        #expect(refused == ProcessResult(status: 1, output: "", errors: error + "\n"))
+        #expect(refused == .failure(1, error + "\n"))
     }
 
     @Test("Escapes hidden characters, including in names")
@@ -178,7 +175,7 @@ struct DecodeCommandTests {
     )
     func malformed(text: String, message: String) throws {
         let result = try BuiltProgram.jwt.run("decode", text)
-        #expect(result == ProcessResult(status: 1, output: "", errors: "jwt decode: \(message)\n"))
+        #expect(result == .failure(1, "jwt decode: \(message)\n"))
     }
 
     @Test("Explains common mistakes: a file name, and the value of a header field")
@@ -218,10 +215,7 @@ struct DecodeCommandTests {
             "\(SampleTokens.base64URL(header)).!.",
         ] {
             let result = try BuiltProgram.jwt.run("decode", token)
-            #expect(result.status == 1)
-            #expect(result.output == "")
-            #expect(result.errors.hasPrefix("jwt decode: "))
-            #expect(result.errors.filter { $0 == "\n" }.count == 1)
+            #expect(result.failsInOneLine(1, "jwt decode: "), "\(result)")
         }
     }
 
@@ -252,7 +246,7 @@ struct DecodeCommandTests {
         let batch = try BuiltProgram.jwt.run("decode", "--batch", input: token + "\n")
         let line =
             #"{"encrypted":true,"header":{"alg":"A256KW","cty":"JWT","enc":"A256GCM","kid":"7"},"verified":false}"#
-        #expect(batch == ProcessResult(status: 0, output: line + "\n", errors: ""))
+        #expect(batch == .success(line + "\n"))
         #expect(try BuiltProgram.jwt.run("decode", "--json", token).output == line + "\n")
     }
 
@@ -280,9 +274,7 @@ struct DecodeCommandTests {
     @Test("Rejects a damaged encrypted token", arguments: ["a.b.c.d.e", "....", "{\"ciphertext\":\"secret!\"}"])
     func damaged(token: String) throws {
         let result = try BuiltProgram.jwt.run("decode", token)
-        #expect(result.status == 1)
-        #expect(result.output == "")
-        #expect(result.errors.hasPrefix("jwt decode: ") && !result.errors.contains("secret"))
+        #expect(result.fails(1, "jwt decode: ") && !result.errors.contains("secret"), "\(result)")
     }
 
     @Test("Rejects more than one token")
@@ -290,11 +282,7 @@ struct DecodeCommandTests {
         let result = try BuiltProgram.jwt.run("decode", "a", "secret")
         #expect(
             result
-                == ProcessResult(
-                    status: 64,
-                    output: "",
-                    errors: "jwt decode: unexpected argument: expected only TOKEN (see jwt decode --help)\n"
-                )
+                == .failure(64, "jwt decode: unexpected argument: expected only TOKEN (see jwt decode --help)\n")
         )
     }
 }

@@ -40,18 +40,16 @@ struct KeyCommandTests {
         )
         #expect(
             result
-                == ProcessResult(
-                    status: 0,
-                    output: """
-                        \(Self.inOtherForm)
-                        -----BEGIN EC PRIVATE KEY-----
-                        -----BEGIN ENCRYPTED PRIVATE KEY-----
-                        600
-                        600
-                        600
+                == .success(
+                    """
+                    \(Self.inOtherForm)
+                    -----BEGIN EC PRIVATE KEY-----
+                    -----BEGIN ENCRYPTED PRIVATE KEY-----
+                    600
+                    600
+                    600
 
-                        """,
-                    errors: ""
+                    """
                 )
         )
     }
@@ -124,9 +122,7 @@ struct KeyCommandTests {
         )
         // Keys that can't sign have a thumbprint, too.
         let other = try BuiltProgram.jwt.run(
-            "key",
-            "thumbprint",
-            "-",
+            ["key", "thumbprint", "-"],
             input: #"{"kty":"OKP","crv":"X25519","x":"3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08"}"#
         )
         #expect(other.status == 0)
@@ -138,17 +134,15 @@ struct KeyCommandTests {
         let result = try shell("jwt key inspect rsa.pem")
         #expect(
             result
-                == ProcessResult(
-                    status: 0,
-                    output: """
-                        form:       PEM, PRIVATE KEY
-                        part:       private
-                        type:       RSA
-                        bits:       2048
-                        thumbprint: \(rsa)
+                == .success(
+                    """
+                    form:       PEM, PRIVATE KEY
+                    part:       private
+                    type:       RSA
+                    bits:       2048
+                    thumbprint: \(rsa)
 
-                        """,
-                    errors: ""
+                    """
                 )
         )
         try folder.write(try SampleTokens.es256JWK(["kid": "k1", "use": "sig"], without: "d"), to: "public.jwk")
@@ -167,7 +161,7 @@ struct KeyCommandTests {
     func existing() throws {
         let refused = try shell("jwt key convert key.pem --to jwk --out rsa.pem")
         let message = "jwt key convert: rsa.pem: already exists; use --force to replace it\n"
-        #expect(refused == ProcessResult(status: 2, output: "", errors: message))
+        #expect(refused == .failure(2, message))
         #expect(try shell("jwt key convert key.pem --to jwk --out rsa.pem --force").status == 0)
         #expect(try folder.text(of: "rsa.pem") == Self.inOtherForm + "\n")
     }
@@ -183,45 +177,138 @@ struct KeyCommandTests {
         ] {
             let result = try shell("jwt key \(arguments)")
             let command = arguments.prefix { $0 != " " }
-            #expect(result == ProcessResult(status: 2, output: "", errors: "jwt key \(command): \(message)\n"))
+            #expect(result == .failure(2, "jwt key \(command): \(message)\n"))
         }
         let edwards = try shell("jwt keygen --alg Ed25519 | jwt key convert - --to traditional")
-        #expect(edwards.status == 2)
-        #expect(edwards.errors.contains("have no format other than PKCS#8 and SPKI"))
-    }
-
-    @Test(
-        "Exits with 64 and one line for an invalid command line",
-        arguments: [
-            ("convert", "missing key; pass its file, - for standard input, or --key-env NAME"),
-            ("convert a --key-env B", "KEY and --key-env can't be combined"),
-            ("convert a --kid b", "--kid requires --to jwk"),
-            (
-                "convert a --to jwk --new-password-env A",
-                "only PKCS #8 can be encrypted; use --to pem or --to der"
-            ),
-            ("convert a --public --new-password-env A", "public keys are never encrypted"),
-            ("convert - --new-password-file -", "the key and the new password can't both come from standard input"),
-            ("convert a --to ssh", "--to must be one of pem, der, jwk, traditional, traditional-der, raw"),
-            ("convert a b", "unexpected argument: expected only KEY"),
-            ("thumbprint a --hash md5", "--hash must be one of sha256, sha384, sha512"),
-            ("jwks add - a", "SET must be a file, not standard input"),
-            ("jwks add a", "missing key; pass its file, - for standard input, or --key-env NAME"),
-            ("jwks remove a", "KID is missing"),
-        ]
-    )
-    func usageErrors(arguments: String, message: String) throws {
-        let result = try shell("jwt key \(arguments)")
-        let words = arguments.split(separator: " ")
-        let command = "jwt key " + (words[0] == "jwks" ? "jwks \(words[1])" : words[0])
-        #expect(
-            result == ProcessResult(status: 64, output: "", errors: "\(command): \(message) (see \(command) --help)\n")
-        )
+        #expect(edwards.fails(2, containing: "have no format other than PKCS#8 and SPKI"), "\(edwards)")
     }
 
     @Test("Rejects binary forms on a terminal")
     func terminal() throws {
         let result = try shell("script -qec 'jwt key convert key.pem --to der' /dev/null")
         #expect(result.output.contains("--to der is binary, which a terminal can't show; use --out FILE"))
+    }
+}
+
+@Suite("Key files of jwt sign and jwt verify", .limitedConcurrency)
+struct KeyFileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Expects that both commands reject the key file with exit code 2 and the message.
+    private func expectRefusal(of name: String, _ message: String) throws {
+        let path = folder.file(name)
+        let token = try SampleTokens.es256Token()
+        for (command, arguments) in [("sign", []), ("verify", [token])] {
+            let result = try BuiltProgram.jwt.run([command, "--key", path] + arguments)
+            #expect(result == .failure(2, "jwt \(command): \(path): \(message)\n"))
+        }
+    }
+
+    @Test(
+        "Names a file without a usable key, with the reason",
+        arguments: [
+            ("", "the key is empty"), (" \n", "the key is empty"), ("secret", "not a key in PEM, DER or JWK form"),
+            ("{\"kid\":\"secret\"}", "the JWK has no “kty”, the key type"),
+            (String(repeating: " ", count: 1 << 20) + "{}", "larger than 1 MiB"),
+            (
+                KeyFixtures.rsa,
+                "a key of kty “RSA” can be used with RS256, RS384, RS512, PS256, PS384, PS512; name the algorithm "
+                    + "with --alg"
+            ),
+            (
+                KeyFixtures.encrypted,
+                "The private key in line 1 is encrypted: a password is needed; pass it with --password-file FILE or "
+                    + "--password-env NAME"
+            ),
+        ]
+    )
+    func noKey(text: String, message: String) throws {
+        try folder.write(text, to: "key")
+        try expectRefusal(of: "key", message)
+    }
+
+    @Test("Names a missing file and a folder with the reason")
+    func unreadable() throws {
+        try expectRefusal(of: "missing", "can't be read: No such file or directory")
+        try FileManager.default.createDirectory(atPath: folder.file("folder"), withIntermediateDirectories: false)
+        try expectRefusal(of: "folder", "can't be read: Is a directory")
+    }
+
+    @Test("Signs and verifies with keys in DER, and rejects other binary files")
+    func der() throws {
+        let key = try SigningKey(pem: KeyFixtures.pkcs8)
+        let (privatePath, publicPath) = (folder.file("key.der"), folder.file("public.der"))
+        try key.der().write(to: URL(filePath: privatePath))
+        try key.verificationKey.der().write(to: URL(filePath: publicPath))
+        let signed = try BuiltProgram.jwt.run("sign", "-k", privatePath, "--expires-in", "1h")
+        #expect(signed.status == 0)
+        let token = signed.output.trimmingCharacters(in: .newlines)
+        for path in [privatePath, publicPath] {
+            #expect(try BuiltProgram.jwt.run("verify", "-k", path, token).status == 0)
+        }
+        let reversed = try BuiltProgram.jwt.run("sign", "-k", publicPath)
+        #expect(reversed.fails(2, containing: "this is a public key"), "\(reversed)")
+        try Data([0x30, 0x03, 0xFF, 0xFE, 0xFD]).write(to: URL(filePath: folder.file("broken.der")))
+        let broken = try BuiltProgram.jwt.run("sign", "-k", folder.file("broken.der"))
+        #expect(broken.fails(2, "jwt sign: \(folder.file("broken.der")): "), "\(broken)")
+        try Data([0xFF, 0xFE]).write(to: URL(filePath: folder.file("binary")))
+        try expectRefusal(of: "binary", "not a key in PEM, DER or JWK form")
+    }
+
+    @Test(
+        "Rejects malformed keys in one line that names the file",
+        arguments: [
+            "{", "{\"kty\":\"EC\"}", "{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}", "{\"keys\":5}",
+            "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n",
+            "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n",
+            "-----BEGIN PUBLIC KEY-----\nc2VjcmV0\n-----END PUBLIC KEY-----\n", "-----BEGIN secret-----\n",
+        ]
+    )
+    func broken(text: String) throws {
+        let path = try folder.write(text, to: "key")
+        for (command, arguments) in [("sign", []), ("verify", [try SampleTokens.es256Token()])] {
+            let result = try BuiltProgram.jwt.run([command, "--key", path] + arguments)
+            #expect(result.failsInOneLine(2, "jwt \(command): \(path): "), "\(result)")
+            #expect(!result.errors.contains("c2VjcmV0"))
+        }
+    }
+
+    @Test("Rejects mismatched private and public parts for signing, and ignores the private part for verifying")
+    func mismatchedPair() throws {
+        let scalar = String(repeating: "A", count: 42) + "E"
+        try folder.write(try SampleTokens.es256JWK(["d": scalar]), to: "mixed.jwk")
+        let path = folder.file("mixed.jwk")
+        let signing = try BuiltProgram.jwt.run(["sign", "--key", path])
+        #expect(signing.fails(2, "jwt sign: \(path): "), "\(signing)")
+        let verifying = try BuiltProgram.jwt.run(["verify", "--key", path, try SampleTokens.es256Token()])
+        // The signature is valid, but the token is old.
+        #expect(verifying.fails(1, containing: "the token expired"), "\(verifying)")
+        for result in [signing, verifying] { #expect(!result.errors.contains(scalar)) }
+    }
+
+    @Test("Rejects keys that can't sign")
+    func publicKeys() throws {
+        let script = "jwt keygen --alg ES256 --out key --public-out public && cat public"
+        #expect(try BuiltProgram.shell(script, in: folder).status == 0)
+        let publicJWK = try SampleTokens.es256JWK(without: "d")
+        let cases = [
+            (folder.file("public"), "this is a public key; use the private key that belongs to it"),
+            (
+                try folder.write(publicJWK, to: "public.jwk"),
+                "the JWK is a public key; use the private key that belongs to it"
+            ),
+            (
+                try folder.write("{\"keys\":[\(publicJWK)]}", to: "set.jwks"),
+                "contains a JWK Set, but signing needs a single key"
+            ),
+        ]
+        for (path, message) in cases {
+            let result = try BuiltProgram.jwt.run("sign", "--key", path)
+            #expect(result == .failure(2, "jwt sign: \(path): \(message)\n"))
+        }
     }
 }

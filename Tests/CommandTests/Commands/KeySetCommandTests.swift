@@ -61,7 +61,7 @@ struct KeySetCommandTests {
         #expect(try folder.mode(of: "new.jwks") == 0o644)
         let again = try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a")
         let message = "new.jwks: already has a key with this kid; use --force to replace it, or --kid to choose another"
-        #expect(again == ProcessResult(status: 1, output: "", errors: "jwt key jwks add: \(message)\n"))
+        #expect(again == .failure(1, "jwt key jwks add: \(message)\n"))
         #expect(try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a --force").status == 0)
         let keys = try JSONObject(parsing: shell("jwt key jwks list new.jwks --json").output)["keys"]?.array
         #expect(keys?.count == 1)
@@ -85,7 +85,7 @@ struct KeySetCommandTests {
             jwt key jwks add keys.jwks key.pem --private --kid c; stat -c %a keys.jwks
             """
         )
-        #expect(result == ProcessResult(status: 0, output: "a\n600\nb\n664\n664\nc\n600\n", errors: ""))
+        #expect(result == .success("a\n600\nb\n664\n664\nc\n600\n"))
     }
 
     @Test("Keeps all keys during concurrent changes")
@@ -103,18 +103,18 @@ struct KeySetCommandTests {
             """
         )
         let names = ["new", "other"].flatMap { name in (1...6).map { "\(name)\($0)" } }
-        #expect(result == ProcessResult(status: 0, output: names.joined(separator: " ") + " ", errors: ""))
+        #expect(result == .success(names.joined(separator: " ") + " "))
         #expect(try folder.names() == ["key.pem", "keys.jwks", "rsa.pem"])
         let nowhere = try shell("jwt key jwks add missing/keys.jwks key.pem")
         let reason = "jwt key jwks add: missing/keys.jwks: its folder can't be locked: No such file or directory\n"
-        #expect(nowhere == ProcessResult(status: 2, output: "", errors: reason))
+        #expect(nowhere == .failure(2, reason))
     }
 
     @Test("Adds secrets and private keys only with --private, and then makes the file private")
     func privateKeys() throws {
         let refused = try shell("jwt keygen --alg HS256 | jwt key jwks add s.jwks -")
         let message = "standard input: a secret has no public part to publish; use --private to add the secret itself"
-        #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt key jwks add: \(message)\n"))
+        #expect(refused == .failure(2, "jwt key jwks add: \(message)\n"))
         #expect(try shell("jwt key jwks add s.jwks key.pem --private --kid p").status == 0)
         #expect(try folder.mode(of: "s.jwks") == 0o600)
         #expect(try folder.text(of: "s.jwks").contains("\"d\""))
@@ -131,9 +131,7 @@ struct KeySetCommandTests {
         try folder.write(text, to: "set")
         for command in ["add set key.pem", "remove set a", "list set"] {
             let result = try shell("jwt key jwks \(command)")
-            #expect(result.status == 2)
-            #expect(result.errors.hasPrefix("jwt key jwks \(command.prefix { $0 != " " }): set: "))
-            #expect(result.errors.filter { $0 == "\n" }.count == 1)
+            #expect(result.failsInOneLine(2, "jwt key jwks \(command.prefix { $0 != " " }): set: "), "\(result)")
         }
         #expect(try folder.text(of: "set") == text)
     }

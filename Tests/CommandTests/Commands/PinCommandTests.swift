@@ -38,7 +38,7 @@ struct PinCommandTests {
     func server() async throws {
         try await withServer { server, url, folder in
             let result = try BuiltProgram.jwt.run("pin", url, "--roots", folder.path + "/root.pem")
-            #expect(result == ProcessResult(status: 0, output: chain, errors: ""))
+            #expect(result == .success(chain))
             let withPath = try BuiltProgram.jwt.run("pin", "--roots", folder.path + "/root.pem", url + "/a?b")
             #expect(withPath == result)
             try await server.waitForOpenConnections(atMost: 0)
@@ -84,15 +84,14 @@ struct PinCommandTests {
     func rejected() async throws {
         try await withServer { server, url, folder in
             let untrusted = try BuiltProgram.jwt.run("pin", url)
-            #expect(untrusted.status == 1)
-            #expect(untrusted.output == "")
-            #expect(untrusted.errors.hasPrefix("jwt pin: the TLS connection to localhost:\(server.port) failed: "))
+            #expect(
+                untrusted.fails(1, "jwt pin: the TLS connection to localhost:\(server.port) failed: "),
+                "\(untrusted)"
+            )
             #expect(untrusted.errors.hasSuffix("; pass its root certificate with --roots FILE\n"))
             let address = "https://127.0.0.1:\(server.port)"
             let otherHost = try BuiltProgram.jwt.run("pin", address, "--roots", folder.path + "/root.pem")
-            #expect(otherHost.status == 1)
-            #expect(otherHost.output == "")
-            #expect(otherHost.errors.contains("the server's certificate is for another host"))
+            #expect(otherHost.fails(1, containing: "the server's certificate is for another host"), "\(otherHost)")
             #expect(server.requestCount == 0)
         }
     }
@@ -104,18 +103,9 @@ struct PinCommandTests {
         try certificate.certificateDER.write(to: URL(filePath: folder.path + "/leaf.der"))
         let leaf = "\(certificate.publicKeyPin)  # CN=localhost\n"
         let both = leaf + "\(intermediate.publicKeyPin)  # CN=Intermediate\n"
-        #expect(
-            try BuiltProgram.jwt.run("pin", folder.path + "/chain.pem")
-                == ProcessResult(status: 0, output: both, errors: "")
-        )
-        #expect(
-            try BuiltProgram.jwt.run("pin", folder.path + "/leaf.der")
-                == ProcessResult(status: 0, output: leaf, errors: "")
-        )
-        #expect(
-            try BuiltProgram.jwt.run("pin", "-", input: certificate.certificatePEM)
-                == ProcessResult(status: 0, output: leaf, errors: "")
-        )
+        #expect(try BuiltProgram.jwt.run("pin", folder.path + "/chain.pem") == .success(both))
+        #expect(try BuiltProgram.jwt.run("pin", folder.path + "/leaf.der") == .success(leaf))
+        #expect(try BuiltProgram.jwt.run("pin", "-", input: certificate.certificatePEM) == .success(leaf))
     }
 
     @Test("Escapes control characters in a name")
@@ -131,9 +121,7 @@ struct PinCommandTests {
     func noCertificate() throws {
         for text in ["", "secret", certificate.privateKeyPEM] {
             let result = try BuiltProgram.jwt.run("pin", "-", input: text)
-            #expect(result.status == 1)
-            #expect(result.output == "")
-            #expect(result.errors.hasPrefix("jwt pin: standard input: "))
+            #expect(result.fails(1, "jwt pin: standard input: "), "\(result)")
             #expect(!result.errors.contains("secret"))
         }
         let key = try #require(certificate.privateKeyPEM.split(separator: "\n").dropFirst().first)
@@ -143,8 +131,7 @@ struct PinCommandTests {
     @Test("Exits with 2 for a missing file and an unreachable server")
     func failed() throws {
         let missing = try BuiltProgram.jwt.run("pin", "/nonexistent.pem")
-        #expect(missing.status == 2)
-        #expect(missing.errors == "jwt pin: /nonexistent.pem: can't be read: No such file or directory\n")
+        #expect(missing == .failure(2, "jwt pin: /nonexistent.pem: can't be read: No such file or directory\n"))
         let host = try BuiltProgram.jwt.run("pin", "api.example.org")
         #expect(
             host.errors
@@ -154,9 +141,7 @@ struct PinCommandTests {
         #expect(host.status == 2)
         // Another test may reuse a free port, but no process listens on port 1.
         let closed = try BuiltProgram.jwt.run("pin", "https://localhost:1")
-        #expect(closed.status == 2)
-        #expect(closed.output == "")
-        #expect(closed.errors.hasPrefix("jwt pin: can't connect to localhost:1"))
+        #expect(closed.fails(2, "jwt pin: can't connect to localhost:1"), "\(closed)")
         #expect(try BuiltProgram.jwt.run("pin", "https://localhost:1", "--roots", "/nonexistent").status == 2)
     }
 
@@ -169,8 +154,6 @@ struct PinCommandTests {
     )
     func usage(arguments: [String]) throws {
         let result = try BuiltProgram.jwt.run(arguments)
-        #expect(result.status == 64)
-        #expect(result.output == "")
-        #expect(result.errors.hasPrefix("jwt pin: "))
+        #expect(result.fails(64, "jwt pin: "), "\(result)")
     }
 }

@@ -60,17 +60,17 @@ struct ProgramTests {
 
     @Test("Prints help on standard output", arguments: ["--help", "-h", "help"])
     func help(word: String) throws {
-        #expect(try BuiltProgram.jwt.run(word) == ProcessResult(status: 0, output: Self.help, errors: ""))
+        #expect(try BuiltProgram.jwt.run(word) == .success(Self.help))
     }
 
     @Test("Prints help on standard error and exits with 64 without a command")
     func noCommand() throws {
-        #expect(try BuiltProgram.jwt.run() == ProcessResult(status: 64, output: "", errors: Self.help))
+        #expect(try BuiltProgram.jwt.run() == .failure(64, Self.help))
     }
 
     @Test("Prints the version")
     func version() throws {
-        let expected = ProcessResult(status: 0, output: "jwt \(Program.version)\n", errors: "")
+        let expected = ProcessResult.success("jwt \(Program.version)\n")
         #expect(try BuiltProgram.jwt.run("--version") == expected)
     }
 
@@ -86,7 +86,7 @@ struct ProgramTests {
         #expect(node.command.action == nil || expected.contains("\n  --json "))
         let path = Array(node.path.dropFirst())
         for arguments in [path + ["--help"], path + ["-h"], path + ["help"], ["help"] + path] {
-            #expect(try BuiltProgram.jwt.run(arguments) == ProcessResult(status: 0, output: expected, errors: ""))
+            #expect(try BuiltProgram.jwt.run(arguments) == .success(expected))
         }
     }
 
@@ -115,11 +115,11 @@ struct ProgramTests {
     func groups() throws {
         let mistyped = try BuiltProgram.jwt.run("key", "convrt", "x")
         let message = "jwt key: unknown command convrt, did you mean convert? (see jwt key --help)\n"
-        #expect(mistyped == ProcessResult(status: 64, output: "", errors: message))
+        #expect(mistyped == .failure(64, message))
         let missing = try BuiltProgram.jwt.run("key", "jwks")
         let node = try #require(CommandNode.all(in: Program.definition).first { $0.words == "jwt key jwks" })
         let help = HelpText(path: node.path, command: node.command).text
-        #expect(missing == ProcessResult(status: 64, output: "", errors: help))
+        #expect(missing == .failure(64, help))
     }
 
     @Test(
@@ -135,22 +135,19 @@ struct ProgramTests {
         let folder = try TemporaryFolder()
         let message = "argument \(position) isn't valid UTF-8; pass a file with such a name on standard input"
         let plain = try BuiltProgram.shell("jwt \(line)", in: folder)
-        #expect(plain == ProcessResult(status: 64, output: "", errors: "jwt: \(message) (see jwt --help)\n"))
+        #expect(plain == .failure(64, "jwt: \(message) (see jwt --help)\n"))
         let json = try BuiltProgram.shell(
             "set -- \(line); command=$1; shift; jwt \"$command\" --json \"$@\"",
             in: folder
         )
-        #expect(json.status == 64 && json.output == "")
-        #expect(json.errors.hasPrefix(#"{"error":{"code":"usage","message":"argument "#))
+        #expect(json.fails(64, #"{"error":{"code":"usage","message":"argument "#), "\(json)")
         #expect(try folder.names() == [])
     }
 
     @Test("Suggests a command")
     func mistypedCommand() throws {
         let result = try BuiltProgram.jwt.run("verfiy", "--key", "x")
-        #expect(result.status == 64)
-        #expect(result.output == "")
-        #expect(result.errors == "jwt: unknown command verfiy, did you mean verify? (see jwt --help)\n")
+        #expect(result == .failure(64, "jwt: unknown command verfiy, did you mean verify? (see jwt --help)\n"))
     }
 
     @Test("Doesn't repeat a token in place of a command")

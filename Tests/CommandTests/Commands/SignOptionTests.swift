@@ -97,9 +97,7 @@ struct SignOptionTests {
     func strictSecrets(encoding: String, text: String) throws {
         let path = try folder.write(text, to: "secret")
         let result = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", encoding, "--alg", "HS256", "-c", "a=1")
-        #expect(result.status == 2)
-        #expect(result.output == "")
-        #expect(result.errors.hasPrefix("jwt sign: \(path): the secret must be \(encoding): "))
+        #expect(result.fails(2, "jwt sign: \(path): the secret must be \(encoding): "), "\(result)")
     }
 
     @Test("Rejects an environment variable that isn't UTF-8")
@@ -135,7 +133,7 @@ struct SignOptionTests {
                 jwt sign --key=\(quoted) -c a=1 2>&1 >/dev/null | sed 's/.*fix: //' > advice && sh advice && \
                 jwt sign --key - -c a=1 < \(quoted) 2>&1 >/dev/null
                 """
-            #expect(try BuiltProgram.shell(script, in: folder) == ProcessResult(status: 0, output: "", errors: ""))
+            #expect(try BuiltProgram.shell(script, in: folder) == .success())
             #expect(try folder.mode(of: name) == 0o600, "\(name)")
         }
     }
@@ -159,24 +157,17 @@ struct SignOptionTests {
             #expect(try SampleTokens.claims(of: token) == #"{"a":1}"#)
         }
         let wrong = try BuiltProgram.jwt.run(
-            "sign",
-            "--json",
-            "-k",
-            path,
-            "--password-env",
-            "PW",
+            ["sign", "--json", "-k", path, "--password-env", "PW"],
             environment: ["PW": "swordfish"]
         )
-        #expect(wrong.status == 2)
-        #expect(wrong.output == "")
-        #expect(wrong.errors.hasPrefix(#"{"error":{"code":"incorrectPassword","message":"\#(path): "#))
+        #expect(wrong.fails(2, #"{"error":{"code":"incorrectPassword","message":"\#(path): "#), "\(wrong)")
         #expect(!wrong.errors.contains("swordfish"))
         let unset = try BuiltProgram.jwt.run("sign", "-k", path, "--password-env", "PW_UNSET")
         let message = "jwt sign: the environment variable for --password-env is unset or empty\n"
-        #expect(unset == ProcessResult(status: 2, output: "", errors: message))
+        #expect(unset == .failure(2, message))
         let empty = try folder.write("\n", to: "empty")
         let none = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", empty)
-        #expect(none == ProcessResult(status: 2, output: "", errors: "jwt sign: \(empty): contains no password\n"))
+        #expect(none == .failure(2, "jwt sign: \(empty): contains no password\n"))
     }
 
     @Test("Creates JSON serializations and detached payloads that JWSVerifier accepts")
@@ -200,7 +191,7 @@ struct SignOptionTests {
         #expect(verified.header["typ"] == nil)
         let refused = try BuiltProgram.jwt.run("sign", "-k", key, "-c", "a=1.5", "--unencoded-payload")
         let message = "an unencoded payload of a compact JWS must be printable ASCII without a period; detach it"
-        #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt sign: \(message)\n"))
+        #expect(refused == .failure(2, "jwt sign: \(message)\n"))
     }
 
     @Test("Prints the token and a generated key in one object with --json")
@@ -229,53 +220,10 @@ struct SignOptionTests {
         )
         let missing = try BuiltProgram.jwt.run("sign", "--json", "-k", "missing")
         let error = #"{"error":{"code":"system","message":"missing: can't be read: No such file or directory"}}"#
-        #expect(missing == ProcessResult(status: 2, output: "", errors: error + "\n"))
+        #expect(missing == .failure(2, error + "\n"))
         let usage = try BuiltProgram.jwt.run("sign", "--sbu", "alice", "--json")
         let hint = #"{"error":{"code":"usage","message":"unknown option --sbu, did you mean --sub?"}}"#
-        #expect(usage == ProcessResult(status: 64, output: "", errors: hint + "\n"))
-    }
-
-    @Test(
-        "Rejects contradictory options",
-        arguments: [
-            (["--typ", "a", "--header", "typ=b"], "typ is set by both --typ and --header; remove one"),
-            (["--header", "b64=false"], "--header can't set b64; use --unencoded-payload"),
-            (["--claim", "jti=1", "--jti", "2"], "the claim jti is set by both --claim and --jti; remove one"),
-            (["--claim", "jti=1", "--jti", "auto"], "the claim jti is set by both --claim and --jti; remove one"),
-            (
-                ["--claim", "nbf=1", "--not-before", "now"],
-                "the claim nbf is set by both --claim and --not-before; remove one"
-            ),
-            (["-k", "a", "--key-env", "B"], "--key and --key-env can't be combined"),
-            (
-                ["--key-env", "a$b"],
-                "--key-env must be the name of an environment variable, without $, not its value"
-            ),
-            (
-                ["--key-env", "7a"],
-                "--key-env must be the name of an environment variable, without $, not its value"
-            ),
-            (["--secret", "text"], "--secret requires a key"),
-            (["--password-env", "A"], "--password-env requires a key"),
-            (
-                ["-k", "a", "--password-env", "A", "--password-file", "b"],
-                "--password-file and --password-env can't be combined"
-            ),
-            (["-k", "-", "--password-file", "-"], "the key and its password can't both come from standard input"),
-            (["--secret", "rot13"], "--secret must be one of text, base64, base64url, hex"),
-            (["--batch"], "--batch needs --key"),
-            (
-                ["-k", "a", "--batch", "--detached"],
-                "--detached can't be combined with --batch: the output would lack the claims"
-            ),
-            (["-k", "a", "--batch", "--payload-out", "b"], "--payload-out can't be combined with --batch"),
-            (["-k", "-", "--batch"], "--key and --claims can't both read standard input"),
-            (["--payload-out", "-"], "--payload-out needs a file, because standard output is for the token"),
-        ]
-    )
-    func usageErrors(arguments: [String], message: String) throws {
-        let result = try BuiltProgram.jwt.run(["sign"] + arguments)
-        #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
+        #expect(usage == .failure(64, hint + "\n"))
     }
 
     @Test("Explains a missing algorithm and an invalid encoding of a secret")
@@ -283,15 +231,88 @@ struct SignOptionTests {
         let path = try folder.write("0123456789abcdef0123456789abcdeX", to: "secret")
         let unnamed = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "text")
         let advice = "a raw secret can be for HS256, HS384 or HS512: name the algorithm with --alg"
-        #expect(unnamed == ProcessResult(status: 2, output: "", errors: "jwt sign: \(path): \(advice)\n"))
+        #expect(unnamed == .failure(2, "jwt sign: \(path): \(advice)\n"))
         let other = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "hex", "--alg", "HS256")
         #expect(
             other
-                == ProcessResult(
-                    status: 2,
-                    output: "",
-                    errors: "jwt sign: \(path): the secret must be hex: pairs of 0-9 and a-f, no white space\n"
-                )
+                == .failure(2, "jwt sign: \(path): the secret must be hex: pairs of 0-9 and a-f, no white space\n")
         )
+    }
+}
+
+@Suite("Algorithms of the jwt command", .limitedConcurrency)
+struct AlgorithmCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("Signs with a key for each algorithm and verifies with its public part", arguments: JWSAlgorithm.implemented)
+    func everyAlgorithm(algorithm: JWSAlgorithm) throws {
+        let files = algorithm.isSymmetric ? "--out key" : "--format jwk --out key --public-out public"
+        let script = """
+            jwt keygen --alg \(algorithm) \(files) && jwt sign -k key --sub alice --expires-in 1h > token && \
+            jwt verify -k key < token && jwt verify -k \(algorithm.isSymmetric ? "key" : "public") < token | grep -q alice
+            """
+        let result = try BuiltProgram.shell(script, in: folder)
+        #expect(result.status == 0 && result.errors == "", "\(result)")
+        #expect(try SampleTokens.header(of: folder.text(of: "token")).contains("\"alg\":\"\(algorithm)\""))
+    }
+
+    @Test(
+        "Uses an RSA key in PEM only with the algorithm in --alg",
+        arguments: ["RS256", "PS512"]
+    )
+    func named(algorithm: String) throws {
+        let script = """
+            jwt keygen --alg \(algorithm) --out key --public-out public && \
+            jwt sign -k key --alg \(algorithm) --expires-in 1h > token && jwt verify -k public --alg \(algorithm) < token
+            """
+        #expect(try BuiltProgram.shell(script, in: folder).status == 0)
+        let other = try BuiltProgram.shell("jwt verify -k public --alg RS384 < token", in: folder)
+        #expect(other == .failure(1, "jwt verify: “alg” of the header is “\(algorithm)”, but the key is for RS384\n"))
+        let unnamed = try BuiltProgram.shell("jwt verify -k public < token", in: folder)
+        #expect(unnamed.fails(2, endingWith: "name the algorithm with --alg\n"), "\(unnamed)")
+        let wrong = try BuiltProgram.shell("jwt sign -k key --alg ES256", in: folder)
+        #expect(wrong.fails(2, containing: "ES256 can't use a key"), "\(wrong)")
+    }
+
+    @Test("Uses --alg for a key set whose keys don't state an algorithm")
+    func namedForSet() throws {
+        let key = try SigningKey.generate(.ps256)
+        var jwk = key.verificationKey.jwk
+        jwk.members["alg"] = nil
+        try folder.write(JWKSet(keys: [jwk]).serialized(), to: "set")
+        try folder.write(key.pem(), to: "key")
+        #expect(try BuiltProgram.shell("jwt sign -k key --alg PS256 --expires-in 1h > token", in: folder).status == 0)
+        #expect(try BuiltProgram.shell("jwt verify -k set --alg PS256 < token", in: folder).status == 0)
+        #expect(try BuiltProgram.shell("jwt verify -k set < token", in: folder).status == 1)
+    }
+
+    @Test("Verifies with the public key of a certificate")
+    func certificate() throws {
+        try folder.write(KeyFixtures.certificate, to: "certificate.pem")
+        let result = try BuiltProgram.jwt.run(
+            ["verify", "-k", folder.file("certificate.pem"), try SampleTokens.es256Token()]
+        )
+        #expect(result == .failure(1, "jwt verify: the signature doesn't verify with this key\n"))
+    }
+
+    @Test("Requires --key for HMAC, and generates a key for the algorithm in --alg")
+    func withoutKey() throws {
+        let secret = try BuiltProgram.jwt.run("sign", "--alg", "HS256")
+        #expect(secret.fails(64, "jwt sign: --alg HS256 needs --key"), "\(secret)")
+        let made = try BuiltProgram.jwt.run("sign", "--alg", "Ed25519", "--expires-in", "1h")
+        #expect(made.status == 0)
+        #expect(try VerificationKey(jwk: JWK(parsing: made.errors)).algorithm == .ed25519)
+    }
+
+    @Test("Rejects a secret that is too short, with the reason")
+    func refused() throws {
+        try folder.write(#"{"kty":"oct","alg":"HS256","k":"c2VjcmV0"}"#, to: "short")
+        let short = try BuiltProgram.jwt.run("sign", "-k", folder.file("short"))
+        #expect(short.fails(2, containing: "the secret has 6 bytes, but HS256 needs at least 32"), "\(short)")
+        #expect(!short.errors.contains("c2VjcmV0"))
     }
 }

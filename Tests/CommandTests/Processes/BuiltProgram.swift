@@ -8,6 +8,32 @@ struct ProcessResult: Equatable {
     var status: Int32
     var output: String
     var errors: String
+
+    /// The result of a command that has no errors.
+    static func success(_ output: String = "", warnings: String = "") -> Self {
+        Self(status: 0, output: output, errors: warnings)
+    }
+
+    /// The result of a command that fails without output.
+    static func failure(_ status: Int32, _ errors: String) -> Self {
+        Self(status: status, output: "", errors: errors)
+    }
+
+    /// Returns whether the command failed without output, with certain errors.
+    func fails(
+        _ status: Int32,
+        _ start: String = "",
+        containing text: String? = nil,
+        endingWith end: String = ""
+    ) -> Bool {
+        self.status == status && output == "" && errors.hasPrefix(start) && errors.hasSuffix(end)
+            && text.map { errors.contains($0) } != false
+    }
+
+    /// Returns whether the command failed with one line, which doesn't repeat the text `secret`.
+    func failsInOneLine(_ status: Int32, _ start: String) -> Bool {
+        fails(status, start) && errors.count { $0 == "\n" } == 1 && !errors.contains("secret")
+    }
 }
 
 /// A program that runs as a separate process: one in the test runner's build folder, or the `jwt`
@@ -76,13 +102,7 @@ struct BuiltProgram {
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
-                        // The servers in this process may respond slowly under load.
-                        try run(
-                            arguments,
-                            environment: environment,
-                            errorsAreTerminal: errorsAreTerminal,
-                            secondsToLive: 600
-                        )
+                        try run(arguments, environment: environment, errorsAreTerminal: errorsAreTerminal)
                     }
                 )
             }
@@ -97,7 +117,7 @@ struct BuiltProgram {
         environment: [String: String] = [:],
         hasReader: Bool = true,
         errorsAreTerminal: Bool = false,
-        secondsToLive: Int = 60
+        secondsToLive: Int = 600
     ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
         let folderOfJWT = URL(filePath: Self.jwt.path).deletingLastPathComponent().path(percentEncoded: false)

@@ -69,7 +69,7 @@ struct ScriptTests {
                     "GITHUB_API_URL": server.origin,
                 ]
             )
-            #expect(result == ProcessResult(status: 0, output: "ghs_secret\n", errors: ""))
+            #expect(result == .success("ghs_secret\n"))
             let header = try #require(server.requests.first?.headers["Authorization"])
             let token = try Self.claims(header.split(separator: " ").last, try Self.rsaKey())
             #expect(token.registered.issuer == "12345")
@@ -90,7 +90,7 @@ struct ScriptTests {
                     "KEY": temporary.file("rsa.pem"), "TOKEN_ENDPOINT": endpoint,
                 ]
             )
-            #expect(result == ProcessResult(status: 0, output: #"{"access_token":"a"}"#, errors: ""))
+            #expect(result == .success(#"{"access_token":"a"}"#))
             let form = Self.form(try #require(server.requests.first))
             #expect(form["grant_type"] == "authorization_code")
             #expect(form["code"] == "c&d")
@@ -113,7 +113,7 @@ struct ScriptTests {
             ]
             let file = try temporary.write(account.serialized(), to: "account.json")
             let result = try await run("google-service-account.sh", ["ACCOUNT": file, "SCOPE": "x y"])
-            #expect(result == ProcessResult(status: 0, output: "ya29\n", errors: ""))
+            #expect(result == .success("ya29\n"))
             let form = Self.form(try #require(server.requests.first))
             #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
             let token = try Self.claims(form["assertion"].map { $0[...] }, try Self.rsaKey(), audience: endpoint)
@@ -132,7 +132,7 @@ struct ScriptTests {
                 "APP_STORE_CONNECT_URL": server.origin,
             ]
             let result = try await run("app-store-connect.sh", ["/v1/apps"], environment)
-            #expect(result == ProcessResult(status: 0, output: #"{"data":[]}"#, errors: ""))
+            #expect(result == .success(#"{"data":[]}"#))
             let header = try #require(server.requests.first?.headers["Authorization"])
             let key = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey
             let token = try Self.claims(header.split(separator: " ").last, key, audience: "appstoreconnect-v1")
@@ -152,7 +152,7 @@ struct ScriptTests {
                 [server.origin + "/push/1"],
                 ["CONTACT": "mailto:ops@example.org", "KEY": temporary.file("key.pem")]
             )
-            #expect(result == ProcessResult(status: 0, output: "", errors: ""))
+            #expect(result == .success())
             let request = try #require(server.requests.first)
             #expect(request.headers["TTL"] == "60")
             let header = try #require(request.headers["Authorization"])
@@ -251,5 +251,152 @@ extension Data {
     fileprivate init?(base64URL text: String) {
         let padding = String(repeating: "=", count: (4 - text.count % 4) % 4)
         self.init(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
+    }
+}
+
+@Suite("Transcripts of the documentation", .limitedConcurrency)
+struct TranscriptTests {
+    /// A command and its output.
+    private struct Step: Equatable {
+        var command: String
+        var output: String
+    }
+
+    private static let publicKey =
+        #"echo '{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}'"#
+
+    /// The pages, and the commands that their transcripts begin with.
+    private static let pages: [(page: String, commands: [String])] = [
+        ("README.md", ["jwt keygen", "jwt sign", "jwt verify"]),
+        ("Docs/Command.md", ["jwt keygen", "jwt sign", "jwt verify"]),
+        ("Docs/CommandSDJWT.md", ["jwt keygen", "jwt keygen", "jwt sd", "jwt sd", "jwt sd", "jwt sd"]),
+        ("Docs/CommandHTTP.md", [publicKey, #"printf '%s\n'"#, "jwt http", "jwt http"]),
+    ]
+
+    @Test("Prints the documented output, except for times and random text", arguments: pages)
+    func transcript(page: String, commands: [String]) throws {
+        let steps = try Self.steps(of: page)
+        let found = steps.map { $0.command.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(found.starts(with: commands))
+        let folder = try TemporaryFolder()
+        for step in steps {
+            let result = try BuiltProgram.shell("{ \(step.command)\n} 2>&1", in: folder)
+            #expect(result.status == 0)
+            #expect(Self.constant(result.output) == Self.constant(step.output))
+        }
+    }
+
+    private static func steps(of page: String) throws -> [Step] {
+        let file = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: page)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        // Three backticks, which Swift 6.2 doesn't accept in a literal.
+        let block = try #require(text.firstMatch(of: /\x60{3}console\n((?s:.*?))\x60{3}/)).1
+        var steps: [Step] = []
+        for line in block.split(separator: "\n") {
+            if let last = steps.last, last.command.hasSuffix("\\") {
+                steps[steps.count - 1].command += "\n" + line
+            } else if line.hasPrefix("$ ") {
+                steps.append(Step(command: String(line.dropFirst(2)), output: ""))
+            } else if !steps.isEmpty {
+                steps[steps.count - 1].output += line + "\n"
+            }
+        }
+        return steps
+    }
+
+    /// Replaces times, and digests and coordinates of 32 bytes.
+    private static func constant(_ text: String) -> String {
+        text.replacing(/\d{10}/, with: "SECONDS").replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \([^)]*\)/, with: "DATE")
+            .replacing(/"[A-Za-z0-9_-]{43}"/, with: "BYTES")
+    }
+}
+
+@Suite("quickstart", .limitedConcurrency)
+struct QuickstartTests {
+    @Test("Runs all steps and needs one refresh for 50 calls")
+    func steps() throws {
+        let result = try BuiltProgram.quickstart.run()
+        #expect(result.errors.isEmpty)
+        #expect(result.status == 0)
+        let lines = result.output.split(separator: "\n")
+        let beginnings = [
+            "1. generated a P-256 key: {", "2. started an authorization server at http://127.0.0.1:",
+            "3. signed a client assertion (RFC 7523): {", "4. got an access token: {",
+            #"5. called the API, which responded with {"reports":3}"#, "6. the server revoked the token",
+            "7. 50 concurrent calls got a 401; 1 refresh, and all 50 succeeded",
+            "done: 101 API requests, 2 token requests, 1 refresh, ",
+        ]
+        #expect(lines.count == beginnings.count)
+        for (line, beginning) in zip(lines, beginnings) {
+            #expect(line.hasPrefix(beginning))
+        }
+    }
+
+    @Test("Shows the contents of tokens, but no private key")
+    func contents() throws {
+        let output = try BuiltProgram.quickstart.run().output
+        #expect(output.contains(#""iss":"quickstart""#))
+        #expect(output.contains(#""client_id":"quickstart""#))
+        #expect(output.contains(#""scope":"reports.read""#))
+        #expect(!output.contains(#""d":"#))
+    }
+
+    @Test("Runs every example without errors")
+    func examples() async throws {
+        let names = try BuiltProgram.quickstart.run("--list").output.split(separator: "\n").map { line in
+            String(line.prefix { $0 != ":" })
+        }
+        let expected = [
+            "quickstart", "backend-service", "resource-server", "remote-signer", "token-exchange", "mutual-tls",
+            "device-login",
+        ]
+        #expect(names == expected)
+        for name in names {
+            let result = try await BuiltProgram.quickstart.runApart([name])
+            #expect(result.status == 0, "\(name): \(result.errors)")
+            #expect(result.output.split(separator: "\n").count >= 3, "\(name): \(result.output)")
+        }
+    }
+
+    @Test("Follows the server's polling interval in a device login, and refreshes tokens")
+    func deviceLogin() throws {
+        let result = try BuiltProgram.quickstart.run("device-login")
+        #expect(result.status == 0, "\(result.errors)")
+        let expected = [
+            /1\. open http:\/\/127\.0\.0\.1:\d+\/device and enter [A-Z]{4}-[A-Z]{4}/,
+            /[ ]{3}begun: polling again in 5\.0 seconds; 600\.0 seconds left/,
+            /[ ]{3}slowedDown: polling again in 10\.0 seconds; 595\.0 seconds left/,
+            /[ ]{3}pending: polling again in 10\.0 seconds; 585\.0 seconds left/,
+            /2\. authorized after 3 polls/,
+            /3\. called the API: Ada's reports/,
+            /4\. called it again with a refreshed token after the first was revoked: Ada's reports/,
+        ]
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == expected.count)
+        for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
+    }
+
+    @Test("The protected API logs why it refuses a request")
+    func refusals() throws {
+        let lines = try BuiltProgram.quickstart.run("resource-server").output.split(separator: "\n")
+        let expected = [
+            /1\. with a token: reports for reader/, /[ ]{3}refused: insufficientScope: .+/,
+            /403: insufficient scope; Bearer .*scope="reports\.write".*/, /[ ]{3}refused: noToken: .+/,
+            /401: no token; Bearer realm="reports", scope="reports\.read"/, /[ ]{3}refused: invalidToken: .+/,
+            /401: a token signed with another key; Bearer .*error="invalid_token".*/,
+        ]
+        #expect(lines.count == expected.count)
+        for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
+        #expect(!lines.contains { $0.contains("DPoP") })
+    }
+
+    @Test("Rejects an unknown example and lists the available ones")
+    func unknown() throws {
+        let result = try BuiltProgram.quickstart.run("fast-start")
+        #expect(result.status == 64)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.contains("“fast-start”") && result.errors.contains("remote-signer"))
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Testing
 import TokenGeneration
 
@@ -159,5 +160,176 @@ struct ClientServerTests {
         let url = try #require(URL(string: try peer.issuer + (peer == .django ? "/userinfo/" : "/userinfo")))
         let answer = try JSONObject(parsing: await authorized(peer, peer.web).makeRequest(URLRequest(url: url)))
         return try #require(answer["sub"]?.string)
+    }
+}
+
+/// Only Glewlwyd authenticates clients by certificate.
+///
+/// It terminates TLS itself, with GnuTLS.
+@Suite("OAuth 2 servers: certificates", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
+struct CertificateServerTests {
+    @Test(
+        "Authenticates with a certificate, issued by an authority or self-signed",
+        arguments: OAuth2Peer.allCases,
+        [("tls_client_auth", "client"), ("self_signed_tls_client_auth", "self-signed")]
+    )
+    func authentication(peer: OAuth2Peer, method: (name: String, certificate: String)) async throws {
+        try await InteropMatrix.record("`\(method.name)`", peer) {
+            guard peer == .glewlwyd else { return try await lacking(method.name, peer) }
+            let server = try await secureServer()
+            #expect(server.values(of: "token_endpoint_auth_methods_supported")?.contains(method.name) == true)
+            let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: method.name)
+            try await withClient(method.certificate, of: server, authentication) { oauth in
+                let tokens = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read"))
+                #expect(tokens.accessToken.scope == "read")
+            }
+            // Certificates of the same authority and of another one.
+            for wrong in ["another", "stranger"] {
+                try await withClient(wrong, of: server, authentication) { oauth in
+                    let error = await #expect(throws: OAuth2Error.self) {
+                        try await oauth.tokens(for: ClientCredentialsGrant(scope: "read"))
+                    }
+                    #expect(error?.code == .protocolViolation)
+                    #expect(error?.status == 403)
+                }
+            }
+            // The server checks the certificate only at the aliases.
+            var plain = server
+            plain.mutualTLSAliases = [:]
+            try await withClient(method.certificate, of: plain, authentication) { oauth in
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await oauth.tokens(for: ClientCredentialsGrant(scope: "read"))
+                }
+                #expect(error?.status == 403)
+            }
+            return .differs("responds to wrong certificates with 403 and an empty body instead of `invalid_client`")
+        }
+    }
+
+    @Test("Uses the server's mutual TLS endpoint aliases", arguments: OAuth2Peer.allCases)
+    func aliases(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Mutual TLS endpoint aliases", peer) {
+            guard peer == .glewlwyd else {
+                #expect(try await peer.server().mutualTLSAliases.isEmpty)
+                #expect(try await !peer.mentions("mtls_endpoint"))
+                return .lacks
+            }
+            let server = try await secureServer()
+            #expect(server.mutualTLSAliases["token_endpoint"] != server.tokenEndpoint)
+            let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: "tls_client_auth")
+            try await withClient("client", of: server, authentication) { oauth in
+                #expect(oauth.server.introspectionEndpoint == server.mutualTLSAliases["introspection_endpoint"])
+                let token = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read")).accessToken.value
+                #expect(try await oauth.introspect(token, kind: .accessToken).isActive)
+                try await oauth.revoke(token, kind: .accessToken)
+                #expect(try await !oauth.introspect(token, kind: .accessToken).isActive)
+                let request = try oauth.authorizationRequest(
+                    redirectURI: "https://client.example/callback",
+                    scope: "openid"
+                )
+                #expect(try await oauth.push(request).expiry > .now)
+            }
+            return .passed
+        }
+    }
+
+    @Test(
+        "Accepts a bound token only with the certificate of the token request",
+        arguments: OAuth2Peer.allCases
+    )
+    func boundTokens(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Certificate-bound tokens", peer) {
+            let announcement = "tls_client_certificate_bound_access_tokens"
+            guard peer == .glewlwyd else {
+                #expect(try await peer.server().metadata[announcement] != true)
+                #expect(try await !peer.mentions("certificate_bound_access_tokens"))
+                return .lacks
+            }
+            let server = try await secureServer()
+            let tls = try TLSPeer.trust()
+            for (id, certificate) in [("tls_client_auth", "client"), ("self_signed_tls_client_auth", "self-signed")] {
+                let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: id)
+                let (token, binding) = try await withClient(certificate, of: server, authentication) { oauth in
+                    let token = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read")).accessToken.value
+                    return (token, try await oauth.introspect(token).confirmation)
+                }
+                try await TLSPeer.withClient(tls) { client in
+                    let keys = try JWKSet(
+                        parsing: await client.makeRequest(URLRequest(url: try #require(server.keySetURL)))
+                    )
+                    let verifier = AccessTokenVerifier(issuer: server.issuer, audience: "read", keys: keys)
+                    let good = try await verifier.verify(request(with: token, showing: certificate))
+                    #expect(good.binding == .certificate)
+                    #expect(good.clientID == id)
+                    #expect(good.claims["cnf"]?.object == binding)
+                    for wrong in ["another", nil] {
+                        await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                            try await verifier.verify(request(with: token, showing: wrong))
+                        }
+                    }
+                }
+            }
+            #expect(server.metadata[announcement] == nil)
+            return .differs("doesn't announce them in its metadata")
+        }
+    }
+
+    /// Returns Glewlwyd with TLS, from its metadata.
+    private func secureServer() async throws -> AuthorizationServer {
+        let issuer = try Interop.required("INTEROP_GLEWLWYD_TLS") + "/api/oidc"
+        var options = AuthorizationServerDiscovery.Options()
+        options.documents = [.openID]
+        options.timing.timeout = .seconds(120)
+        return try await TLSPeer.withClient(TLSPeer.trust()) { client in
+            try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
+        }
+    }
+
+    /// Runs a test with a client that presents a certificate.
+    private func withClient<Result>(
+        _ certificate: String,
+        of server: AuthorizationServer,
+        _ authentication: any ClientAuthentication,
+        perform body: (OAuth2Client) async throws -> Result
+    ) async throws -> Result {
+        var tls = try TLSPeer.trust()
+        tls.clientIdentity = try ClientIdentity(
+            certificateChainFile: TLSPeer.file("\(certificate).pem"),
+            privateKeyFile: TLSPeer.file("\(certificate)-key.pem")
+        )
+        return try await TLSPeer.withClient(tls) { client in
+            try await body(
+                OAuth2Client(
+                    server: server,
+                    clientAuthentication: authentication,
+                    client: client,
+                    timing: .init(timeout: .seconds(120), attempts: 1)
+                )
+            )
+        }
+    }
+
+    /// Returns a request as a resource server receives it.
+    private func request(with token: Secret, showing certificate: String?) throws -> ProtectedRequest {
+        let headers: HTTPHeaders = ["Authorization": "Bearer \(token.expose { $0 })"]
+        let lines = try certificate.map {
+            try String(contentsOfFile: TLSPeer.file("\($0).pem"), encoding: .utf8).split(separator: "\n")
+        }
+        return ProtectedRequest(
+            method: .get,
+            url: "https://api.example/",
+            headers: headers,
+            clientCertificateDER: lines.flatMap { Data(base64Encoded: $0.filter { !$0.hasPrefix("-") }.joined()) }
+        )
+    }
+
+    /// Checks that a server without certificate authentication doesn't announce it or accept a
+    /// client ID alone.
+    private func lacking(_ method: String, _ peer: OAuth2Peer) async throws -> InteropMatrix.Outcome {
+        #expect(try await peer.server().values(of: "token_endpoint_auth_methods_supported")?.contains(method) == false)
+        #expect(try await !peer.mentions("tls_client_auth"))
+        let refusal = try await peer.refusal(of: peer.grant(), PublicClient.none(clientID: peer.service))
+        #expect(refusal.code == .invalidClient)
+        return .lacks
     }
 }

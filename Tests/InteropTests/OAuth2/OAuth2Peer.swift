@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import Synchronization
 import Testing
 import TokenGeneration
 
@@ -155,5 +156,128 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         try SigningKey(
             pem: String(contentsOfFile: Interop.required("INTEROP_FOLDER") + "/oauth-key.pem", encoding: .utf8)
         )
+    }
+}
+
+/// Sessions of the user `ada`, as values of the `Cookie` header field.
+extension OAuth2Peer {
+    func djangoSession() async throws -> String {
+        let login = try #require(URL(string: try base + "/login"))
+        return Self.cookie(try await client.response(for: URLRequest(url: login), options: RequestOptions()).headers)
+    }
+
+    /// Signs in the user at Glewlwyd, and grants the access that the tests request.
+    func glewlwydSession(clientID: String? = nil) async throws -> String {
+        func call(_ method: String, _ path: String, _ body: JSONObject, cookie: String?) async throws -> HTTPHeaders {
+            var request = URLRequest(url: try #require(URL(string: try base + "/api" + path)))
+            request.httpMethod = method
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            if let cookie { request.setValue(cookie, forHTTPHeaderField: "Cookie") }
+            request.httpBody = body.serializedData()
+            return try await client.response(for: request, options: RequestOptions()).headers
+        }
+        let login: JSONObject = ["username": "ada", "password": "engine-1843"]
+        let cookie = Self.cookie(try await call("POST", "/auth/", login, cookie: nil))
+        _ = try await call("PUT", "/auth/grant/\(clientID ?? web)", ["scope": "openid read"], cookie: cookie)
+        return cookie
+    }
+
+    private static func cookie(_ headers: HTTPHeaders) -> String {
+        headers.values(for: "Set-Cookie").compactMap { $0.split(separator: ";").first.map(String.init) }
+            .joined(separator: "; ")
+    }
+}
+
+/// The results for each server, for `Docs/Interop.md`.
+enum InteropMatrix {
+    /// The result of testing a feature with a server.
+    enum Outcome: Sendable, Equatable {
+        case passed
+        /// The server doesn't support the feature.
+        case lacks
+        /// The server deviates from the standard, with a description.
+        case differs(String)
+    }
+
+    /// Serializes the tests with Glewlwyd, which mixes up database rows of concurrent requests and
+    /// then rejects tokens that it has just issued.
+    private static let glewlwyd = Turn()
+
+    /// Runs the test of one feature with one server, and records the result.
+    ///
+    /// - Parameters:
+    ///   - feature: The feature's name in the table.
+    ///   - server: The server.
+    ///   - body: The test.
+    static func record(
+        _ feature: String,
+        _ server: OAuth2Peer,
+        _ body: () async throws -> Outcome
+    ) async throws {
+        if server == .glewlwyd { await glewlwyd.take() }
+        let result = await Result(catching: body)
+        if server == .glewlwyd { await glewlwyd.leave() }
+        let outcome = try result.get()
+        let words =
+            switch outcome {
+            case .passed: "passed"
+            case .lacks: "lacks"
+            case .differs(let reason): "differs\t\(reason)"
+            }
+        try append("\(feature)\t\(server.rawValue)\t\(words)")
+    }
+
+    /// Records that an exchange of signed messages works with an algorithm.
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange's name in the table.
+    ///   - algorithm: The algorithm.
+    static func recordSignatures(_ exchange: String, _ algorithm: JWSAlgorithm) throws {
+        try append("`\(SignaturePeer.name(of: algorithm))`\thttp-message-signatures\t\(exchange)")
+    }
+
+    /// Lets one test at a time find the file's end and write there.
+    private static let writing = Mutex(())
+
+    private static func append(_ line: String) throws {
+        guard let path = Interop.variable("INTEROP_MATRIX") else { return }
+        try writing.withLock { _ in
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            defer { try? file.close() }
+            try file.seekToEnd()
+            try file.write(contentsOf: Data("\(line)\n".utf8))
+        }
+    }
+}
+
+/// A lock for asynchronous code.
+private actor Turn {
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func take() async {
+        if isTaken {
+            await withCheckedContinuation { waiting.append($0) }
+        } else {
+            isTaken = true
+        }
+    }
+
+    func leave() {
+        if waiting.isEmpty {
+            isTaken = false
+        } else {
+            waiting.removeFirst().resume()
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(catching body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
     }
 }

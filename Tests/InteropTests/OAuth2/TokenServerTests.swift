@@ -150,3 +150,196 @@ struct TokenServerTests {
         }
     }
 }
+
+@Suite("OAuth 2 servers: refresh tokens", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
+struct RefreshServerTests {
+    @Test("Rotates refresh tokens, and the server rejects an old one", arguments: OAuth2Peer.allCases)
+    func refresh(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Refresh token rotation", peer) {
+            let first = try await peer.refreshToken(scope: peer == .idpyoidc ? "openid" : "read")
+            let store = InMemoryTokenStore()
+            let authenticator = OAuth2Authenticator(
+                server: try await peer.server(),
+                clientAuthentication: peer.authentication(peer.web),
+                grant: RefreshTokenGrant(refreshToken: first),
+                resources: .everyHTTPSOrigin,
+                store: store,
+                client: peer.client
+            )
+            _ = try await authenticator.accessToken()
+            // A source without the store has only the first token, which is already used.
+            let late = try await peer.source(RefreshTokenGrant(refreshToken: first), peer.authentication(peer.web))
+            let error = await #expect(throws: OAuth2Error.self) { try await late.token() }
+            switch peer {
+            case .glewlwyd:
+                #expect(error?.code == .protocolViolation)
+                #expect(error?.status == 400)
+                return .differs("responds to a used token with 400 and an empty body instead of `invalid_grant`")
+            case .idpyoidc:
+                #expect(error?.serverCode == "invalid_request")
+                return .differs("responds to a used token with `invalid_request` instead of `invalid_grant`")
+            case .django, .authlib:
+                #expect(error?.code == .reauthenticationRequired)
+                return .passed
+            }
+        }
+    }
+
+    @Test("Reuse of a refresh token revokes its successors", arguments: OAuth2Peer.allCases)
+    func reuse(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Refresh token reuse detection", peer) {
+            let oauth = try await peer.oauth()
+            let first = try await peer.refreshToken(scope: peer == .idpyoidc ? "openid" : "read")
+            let second = try #require(await oauth.tokens(for: RefreshTokenGrant(refreshToken: first)).refreshToken)
+            let third = try #require(await oauth.tokens(for: RefreshTokenGrant(refreshToken: second)).refreshToken)
+            await #expect(throws: OAuth2Error.self) {
+                try await oauth.tokens(for: RefreshTokenGrant(refreshToken: first))
+            }
+            let latest = await Task { try await oauth.tokens(for: RefreshTokenGrant(refreshToken: third)) }.result
+            switch peer {
+            case .glewlwyd, .django:
+                #expect(throws: OAuth2Error.self) { try latest.get() }
+                return .passed
+            case .authlib, .idpyoidc:
+                _ = try latest.get()
+                return .lacks
+            }
+        }
+    }
+
+    @Test("A client can repeat a refresh for a while if it lost the response", arguments: OAuth2Peer.allCases)
+    func grace(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Grace period for lost refresh responses", peer) {
+            let scope = peer == .idpyoidc ? "openid" : "read"
+            guard peer == .django else {
+                let oauth = try await peer.oauth()
+                let first = RefreshTokenGrant(refreshToken: try await peer.refreshToken(scope: scope))
+                _ = try await oauth.tokens(for: first)
+                await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: first) }
+                return .lacks
+            }
+            let base = try Interop.required("INTEROP_DJANGO_GRACE")
+            var options = AuthorizationServerDiscovery.Options()
+            options.documents = [.oauth2]
+            let oauth = OAuth2Client(
+                server: try await AuthorizationServerDiscovery(issuer: base, client: peer.client, options: options)
+                    .server(),
+                clientAuthentication: peer.authentication(peer.web),
+                client: peer.client,
+                timing: .init(timeout: .seconds(120))
+            )
+            let form = ["client_id": peer.web, "scope": scope]
+            let answer = try await peer.post("/test/refresh-token", form, base: base)
+            let first = RefreshTokenGrant(refreshToken: Secret(try #require(answer["refresh_token"]?.string)))
+            _ = try await oauth.tokens(for: first)
+            let again = try await oauth.tokens(for: first)
+            #expect(try await oauth.introspect(again.accessToken.value).isActive)
+            // The grace period ends when the client uses the new refresh token.
+            let next = RefreshTokenGrant(refreshToken: try #require(again.refreshToken))
+            let latest = RefreshTokenGrant(refreshToken: try #require(await oauth.tokens(for: next).refreshToken))
+            for dead in [first, latest] {
+                let error = await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: dead) }
+                #expect(error?.code == .reauthenticationRequired)
+            }
+            return .passed
+        }
+    }
+}
+
+@Suite("OAuth 2 servers: codes", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
+struct CodeServerTests {
+    @Test("Gets tokens with a code and PKCE, and checks the response", arguments: OAuth2Peer.allCases)
+    func code(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Authorization code with PKCE", peer) {
+            let server = try await peer.server()
+            let oauth = try await peer.oauth()
+            let scope = peer == .idpyoidc ? "openid" : "openid read"
+            let request = try oauth.authorizationRequest(
+                redirectURI: "https://client.example/callback",
+                scope: scope
+            )
+            let url = try request.url(at: server)
+            let redirect = try await answer(to: url, of: peer)
+            let grant = try request.grant(from: redirect, of: server)
+            // The servers sign ID tokens with different algorithms, which this test isn't about.
+            let tokens = try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
+            #expect(try await oauth.introspect(tokens.accessToken.value).isActive)
+            // A stolen code, redeemed with another code verifier.
+            let other = try oauth.authorizationRequest(
+                redirectURI: "https://client.example/callback",
+                scope: scope
+            )
+            let stolen = try await answer(to: other.url(at: server), of: peer)
+            #expect(throws: OAuth2Error(.stateMismatch, "")) { try request.grant(from: stolen, of: server) }
+            let swapped = try AuthorizationRequest(
+                clientID: peer.web,
+                redirectURI: "https://client.example/callback",
+                scope: scope,
+                state: other.state
+            )
+            let forged = try swapped.grant(from: stolen, of: server)
+            await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: forged, idToken: .skipIDTokenCheck) }
+            return .passed
+        }
+    }
+
+    @Test("A public client requires the code verifier", arguments: OAuth2Peer.allCases)
+    func publicClient(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("`none`", peer) {
+            var configuration = try await peer.server()
+            if peer == .idpyoidc {
+                configuration.tokenEndpoint = try #require(URL(string: try peer.base + "/public-token"))
+            }
+            let server = configuration
+            func tokens(_ clientID: String, isForged: Bool = false) async throws -> IssuedTokens {
+                let oauth = OAuth2Client(
+                    server: server,
+                    clientAuthentication: .none(clientID: clientID),
+                    client: peer.client,
+                    timing: .init(timeout: .seconds(120))
+                )
+                let request = try AuthorizationRequest(
+                    clientID: clientID,
+                    redirectURI: "https://client.example/callback",
+                    scope: peer == .glewlwyd ? "openid read" : "openid"
+                )
+                let back = try await answer(to: request.url(at: server), of: peer, clientID: clientID)
+                let other = try AuthorizationRequest(
+                    clientID: clientID,
+                    redirectURI: "https://client.example/callback",
+                    state: request.state
+                )
+                let grant = try (isForged ? other : request).grant(from: back, of: server)
+                return try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
+            }
+            #expect(try await tokens("none").accessToken.type.lowercased() == "bearer")
+            await #expect(throws: OAuth2Error.self) { try await tokens("none", isForged: true) }
+            // A client with a secret must authenticate with it.
+            if peer == .idpyoidc {
+                _ = try await tokens(peer.web)
+                return .differs("an endpoint that accepts such clients doesn't require any client's secret")
+            }
+            await #expect(throws: OAuth2Error.self) { try await tokens(peer.web) }
+            return .passed
+        }
+    }
+
+    /// Returns the URL to which the authorization endpoint redirects the signed-in user `ada`.
+    private func answer(to url: URL, of peer: OAuth2Peer, clientID: String? = nil) async throws -> URL {
+        let client = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
+        var request = URLRequest(url: url)
+        switch peer {
+        case .authlib, .idpyoidc: break
+        case .django: request.setValue(try await peer.djangoSession(), forHTTPHeaderField: "Cookie")
+        case .glewlwyd:
+            let cookie = try await peer.glewlwydSession(clientID: clientID)
+            request = URLRequest(url: try #require(URL(string: url.absoluteString + "&g_continue")))
+            request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        }
+        let back = try await #require(throws: ServerError.self, "the authorization endpoint didn't redirect") {
+            try await client.makeRequest(request)
+        }
+        let location = try #require(back.headers["Location"], "the status was \(back.errorCode)")
+        return try #require(URL(string: location))
+    }
+}

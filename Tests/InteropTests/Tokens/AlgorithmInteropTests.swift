@@ -154,3 +154,163 @@ extension JSONValue {
     /// Returns a key in a peer's format.
     fileprivate static func der(_ octets: Data) -> JSONValue { ["der": .string(octets.base64EncodedString())] }
 }
+
+@Suite("Interoperability: P-256 keys", .enabled(if: Interop.isPrepared, Interop.hint))
+struct KeyInteropTests {
+    private static let password = "correct horse"
+    private static let claims: JSONObject = [
+        "sub": "user", "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)),
+    ]
+
+    @Test("Reads the peer's private key formats and signs tokens that it verifies", arguments: Peer.allCases)
+    func theirPrivateKeys(peer: Peer) async throws {
+        let made = try await peer.generate()
+        let spki = try #require(made["spki"]?.string)
+        var keys = [
+            try SigningKey(pem: try #require(made["pkcs8"]?.string)),
+            try SigningKey(pem: try #require(made["sec1"]?.string)),
+            try SigningKey(pem: try #require(made["encryptedPKCS8"]?.string), password: Self.password),
+        ]
+        if let jwk = made["privateJWK"]?.object { keys.append(try SigningKey(jwk: JWK(jwk))) }
+        #expect(keys.count == (peer == .openSSL ? 3 : 4))
+        let tokens = try keys.map { key in
+            try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: key)).token()
+        }
+        let verdicts = try await peer.check(tokens, key: .pem(spki))
+        #expect(verdicts.map(\.isAccepted) == keys.map { _ in true })
+        for key in keys {
+            #expect(try Self.lines(key.verificationKey.pem()) == Self.lines(spki))
+        }
+    }
+
+    @Test("Reads the peer's public key formats and verifies its token", arguments: Peer.allCases)
+    func theirPublicKeys(peer: Peer) async throws {
+        let made = try await peer.generate()
+        let token = try await peer.make(
+            key: .pem(try #require(made["pkcs8"]?.string)),
+            header: [:],
+            claims: Self.claims
+        )
+        let publicJWK = try JWK(try #require(made["publicJWK"]?.object))
+        for key in [try VerificationKey(pem: try #require(made["spki"]?.string)), try VerificationKey(jwk: publicJWK)] {
+            #expect(try JWTVerifier(key: key).verify(token).claims == Self.claims)
+            if let thumbprint = made["thumbprint"]?.string { #expect(key.thumbprint == thumbprint) }
+        }
+    }
+
+    @Test("Throws an error for a wrong or missing password of the peer's encrypted key", arguments: Peer.allCases)
+    func wrongPassword(peer: Peer) async throws {
+        let pem = try #require(try await peer.generate()["encryptedPKCS8"]?.string)
+        #expect(throws: TokenError(.incorrectPassword, "")) { try SigningKey(pem: pem, password: "wrong horse") }
+        #expect(throws: TokenError(.passwordRequired, "")) { try SigningKey(pem: pem) }
+    }
+
+    @Test("Writes private keys with which the peer signs tokens", arguments: Peer.allCases)
+    func ourPrivateKeys(peer: Peer) async throws {
+        let key = try SigningKey.generate(.es256)
+        var forms: [JSONValue] = [.pem(try key.pem())]
+        if peer != .openSSL { forms.append(.jwk(try key.privateJWK())) }
+        for form in forms {
+            let token = try await peer.make(key: form, header: [:], claims: Self.claims)
+            #expect(try JWTVerifier(key: key.verificationKey).verify(token).claims == Self.claims)
+        }
+    }
+
+    @Test("Writes public keys that the peer reads", arguments: Peer.allCases)
+    func ourPublicKeys(peer: Peer) async throws {
+        let key = try SigningKey.generate(.es256).verificationKey
+        var forms: [JSONValue] = [.pem(try key.pem())]
+        if peer != .openSSL { forms.append(.jwk(key.jwk)) }
+        for form in forms {
+            let theirs = try await peer.describe(form)
+            #expect(try Self.lines(#require(theirs["spki"]?.string)) == Self.lines(key.pem()))
+            for name in ["kty", "crv", "x", "y"] {
+                #expect(theirs["publicJWK"]?.object?[name] == key.jwk.members[name])
+            }
+            if let thumbprint = theirs["thumbprint"]?.string { #expect(thumbprint == key.thumbprint) }
+        }
+    }
+
+    private static func lines(_ pem: String) -> [Substring] { pem.split(whereSeparator: \.isNewline) }
+}
+
+@Suite("Interoperability: ES256 tokens", .enabled(if: Interop.isPrepared, Interop.hint))
+struct TokenInteropTests {
+    private static let claims: JSONObject = [
+        "iss": "https://issuer.example", "sub": "Ünï “quoted” \\ 😀", "aud": ["one", "two"],
+        "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)),
+        "nested": ["list": [1, 2.5, nil, true], "path": "a/b"],
+    ]
+
+    @Test("The peer verifies a token of the library, with the same header and claims", arguments: Peer.allCases)
+    func ours(peer: Peer) async throws {
+        let service = try ES256SigningService.generate(keyID: "key-1")
+        let token = try JWTGenerator(header: ["cty": "text"], payload: Self.claims, signingService: service).token()
+        let verdict = try await peer.check(token, key: .pem(service.verificationKey.pem()))
+        #expect(verdict.isAccepted, "\(verdict.reason)")
+        #expect(verdict.header == ["alg": "ES256", "cty": "text", "kid": "key-1", "typ": "JWT"])
+        #expect(verdict.claims == Self.claims)
+    }
+
+    @Test("The peer verifies a token created from dictionaries", arguments: Peer.allCases)
+    func ourDictionaries(peer: Peer) async throws {
+        let service = try ES256SigningService.generate()
+        let content = JWTRepresentation(
+            header: ["typ": "JWT"],
+            payload: ["sub": "user", "admin": true, "exp": Date().timeIntervalSince1970.rounded() + 3600]
+        )
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token()
+        let verdict = try await peer.check(token, key: .pem(service.verificationKey.pem()))
+        #expect(verdict.isAccepted, "\(verdict.reason)")
+        #expect(verdict.claims?["admin"] == true)
+    }
+
+    @Test("The library verifies a token of the peer, with the same header and claims", arguments: Peer.allCases)
+    func theirs(peer: Peer) async throws {
+        let key = try SigningKey.generate(.es256)
+        let token = try await peer.make(
+            key: .pem(try key.pem()),
+            header: ["kid": "key-2", "typ": "JWT"],
+            claims: Self.claims
+        )
+        let policy = ValidationPolicy(issuer: "https://issuer.example", audience: "two", type: "JWT")
+        let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
+        #expect(verified.header == ["alg": "ES256", "kid": "key-2", "typ": "JWT"])
+        #expect(verified.claims == Self.claims)
+    }
+
+    @Test("Both sides reject a token signed with another key", arguments: Peer.allCases)
+    func anotherKey(peer: Peer) async throws {
+        let key = try SigningKey.generate(.es256)
+        let other = try SigningKey.generate(.es256)
+        let theirs = try await peer.make(key: .pem(try other.pem()), header: [:], claims: Self.claims)
+        #expect(throws: TokenError(.signatureInvalid, "")) {
+            try JWTVerifier(key: key.verificationKey).verify(theirs)
+        }
+        let ours = try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: other)).token()
+        #expect(try await !peer.check(ours, key: .pem(key.verificationKey.pem())).isAccepted)
+    }
+
+    @Test("Both sides reject an expired token", arguments: Peer.libraries)
+    func expired(peer: Peer) async throws {
+        let service = try ES256SigningService.generate()
+        let claims: JSONObject = ["exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) - 3600))]
+        let token = try JWTGenerator(payload: claims, signingService: service).token()
+        #expect(throws: TokenError(.expired, "")) {
+            try JWTVerifier(key: service.verificationKey).verify(token)
+        }
+        #expect(try await !peer.check(token, key: .pem(service.verificationKey.pem())).isAccepted)
+    }
+
+    @Test(
+        "The peer verifies 200 signatures, including some with leading zeros",
+        arguments: Peer.libraries
+    )
+    func manySignatures(peer: Peer) async throws {
+        let service = try ES256SigningService.generate()
+        let generator = JWTGenerator(payload: Self.claims, signingService: service)
+        let tokens = try (0..<200).map { _ in try generator.token() }
+        let verdicts = try await peer.check(tokens, key: .jwk(service.verificationKey.jwk))
+        #expect(verdicts.allSatisfy { $0.isAccepted })
+    }
+}

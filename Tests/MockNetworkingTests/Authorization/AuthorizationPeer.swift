@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import Testing
 import TokenGeneration
 
 /// A tested server with a stopped clock, and its clients' requests.
@@ -18,6 +19,8 @@ struct AuthorizationPeer {
     }
 
     static let secret = "s3cret:/+ "
+    /// The redirect URI of the public clients `app` and `other`.
+    static let place = "https://app.example/callback?tenant=1"
 
     let time = ManualTime()
     let key: SigningKey
@@ -52,6 +55,13 @@ struct AuthorizationPeer {
                 .init(id: "keyed", key: key.verificationKey, scopes: ["read", "write"]),
                 .init(id: "secretive", secret: Self.secret, scopes: ["read", "write"]),
                 .init(id: "free", secret: "free"),
+                .init(
+                    id: "app",
+                    authentication: .none,
+                    redirectURIs: [Self.place, "http://127.0.0.1/cli"],
+                    scopes: ["read", "openid"]
+                ),
+                .init(id: "other", authentication: .none, redirectURIs: [Self.place]),
             ]
         )
         transport = try CurlTransport(configuration: .init(proxy: .none))
@@ -135,4 +145,37 @@ extension Result where Failure == any Error {
     fileprivate static func catching(_ body: () async throws -> Success) async -> Self {
         do { return .success(try await body()) } catch { return .failure(error) }
     }
+}
+
+extension AuthorizationPeer {
+    @TaskLocal private static var peer: AuthorizationPeer?
+
+    /// The peer of the running test, whose suite has the trait `authorizationPeer`.
+    static var current: AuthorizationPeer {
+        guard let peer else { preconditionFailure("the suite lacks the trait .authorizationPeer") }
+        return peer
+    }
+
+    /// Starts a server for each test of a suite.
+    struct PeerTrait: SuiteTrait, TestTrait, TestScoping {
+        var isRecursive: Bool { true }
+
+        func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
+
+        @concurrent
+        func provideScope(
+            for test: Test,
+            testCase: Test.Case?,
+            performing function: @Sendable @concurrent () async throws -> Void
+        ) async throws {
+            try await AuthorizationPeer.with { peer in
+                try await AuthorizationPeer.$peer.withValue(peer) { try await function() }
+            }
+        }
+    }
+}
+
+extension Trait where Self == AuthorizationPeer.PeerTrait {
+    /// Gives each test the peer `AuthorizationPeer.current`.
+    static var authorizationPeer: Self { Self() }
 }

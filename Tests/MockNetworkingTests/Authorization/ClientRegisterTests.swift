@@ -6,22 +6,22 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: clients", .limitedConcurrency)
+@Suite("MockAuthorizationServer: clients", .limitedConcurrency, .authorizationPeer)
 struct ClientRegisterTests {
+    private var peer: AuthorizationPeer { .current }
+
     @Test("Accepts assertions for only the issuer, with or without a type")
     func assertions() async throws {
-        try await AuthorizationPeer.with { peer in
-            let issuer = JSONValue.string(peer.server.metadata.issuer)
-            for audience in [issuer, .array([issuer])] {
-                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
-                #expect(answer.status == 200)
-                #expect(peer.server.isActive(answer.accessToken))
-            }
-            let endpoint = JSONValue.string(peer.server.metadata.tokenEndpoint.absoluteString)
-            for audience in [endpoint, .array([issuer, endpoint]), .array([issuer, "https://another.example"])] {
-                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
-                #expect(answer.error == "invalid_client")
-            }
+        let issuer = JSONValue.string(peer.server.metadata.issuer)
+        for audience in [issuer, .array([issuer])] {
+            let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
+            #expect(answer.status == 200)
+            #expect(peer.server.isActive(answer.accessToken))
+        }
+        let endpoint = JSONValue.string(peer.server.metadata.tokenEndpoint.absoluteString)
+        for audience in [endpoint, .array([issuer, endpoint]), .array([issuer, "https://another.example"])] {
+            let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": audience])))
+            #expect(answer.error == "invalid_client")
         }
     }
 
@@ -39,168 +39,141 @@ struct ClientRegisterTests {
 
     @Test("Rejects an assertion with any wrong claim")
     func wrongAssertions() async throws {
-        try await AuthorizationPeer.with { peer in
-            let now = Int(peer.time.date.timeIntervalSince1970)
-            let claims: [(String, JSONObject)] = [
-                ("another audience", peer.claims(["aud": "https://another.example"])),
-                ("no audience", peer.claims(without: "aud")),
-                ("an unregistered issuer", peer.claims(["iss": "stranger"])),
-                ("an issuer with a secret", peer.claims(["iss": "secretive", "sub": "secretive"])),
-                ("no issuer", peer.claims(without: "iss")),
-                ("another subject", peer.claims(["sub": "somebody"])),
-                ("no subject", peer.claims(without: "sub")),
-                ("no jti", peer.claims(without: "jti")),
-                ("no expiry", peer.claims(without: "exp")),
-                ("an expiration in the past", peer.claims(["exp": .number(JSONNumber(now - 11))])),
-                ("a not-before time in the future", peer.claims(["nbf": .number(JSONNumber(now + 11))])),
-                ("an issue time in the future", peer.claims(["iat": .number(JSONNumber(now + 11))])),
-            ]
-            for (what, claims) in claims {
-                let answer = try await peer.tokens(assertion: peer.assertion(claims))
-                #expect(answer.status == 401, "\(what)")
-                #expect(answer.error == "invalid_client", "\(what)")
-            }
-            #expect(peer.server.issuedTokenCount == 0)
+        let now = Int(peer.time.date.timeIntervalSince1970)
+        let claims: [(String, JSONObject)] = [
+            ("another audience", peer.claims(["aud": "https://another.example"])),
+            ("no audience", peer.claims(without: "aud")),
+            ("an unregistered issuer", peer.claims(["iss": "stranger"])),
+            ("an issuer with a secret", peer.claims(["iss": "secretive", "sub": "secretive"])),
+            ("no issuer", peer.claims(without: "iss")),
+            ("another subject", peer.claims(["sub": "somebody"])),
+            ("no subject", peer.claims(without: "sub")),
+            ("no jti", peer.claims(without: "jti")),
+            ("no expiry", peer.claims(without: "exp")),
+            ("an expiration in the past", peer.claims(["exp": .number(JSONNumber(now - 11))])),
+            ("a not-before time in the future", peer.claims(["nbf": .number(JSONNumber(now + 11))])),
+            ("an issue time in the future", peer.claims(["iat": .number(JSONNumber(now + 11))])),
+        ]
+        for (what, claims) in claims {
+            let answer = try await peer.tokens(assertion: peer.assertion(claims))
+            #expect((answer.status, answer.error) == (401, "invalid_client"), "\(what)")
         }
+        #expect(peer.server.issuedTokenCount == 0)
     }
 
     @Test("Accepts a clock difference of ten seconds")
     func leeway() async throws {
-        try await AuthorizationPeer.with { peer in
-            let now = Int(peer.time.date.timeIntervalSince1970)
-            for claims in [
-                peer.claims(["exp": .number(JSONNumber(now - 9))]), peer.claims(["iat": .number(JSONNumber(now + 9))]),
-            ] {
-                let answer = try await peer.tokens(assertion: peer.assertion(claims))
-                #expect(answer.status == 200)
-            }
+        let now = Int(peer.time.date.timeIntervalSince1970)
+        for claims in [
+            peer.claims(["exp": .number(JSONNumber(now - 9))]), peer.claims(["iat": .number(JSONNumber(now + 9))]),
+        ] {
+            let answer = try await peer.tokens(assertion: peer.assertion(claims))
+            #expect(answer.status == 200)
         }
     }
 
     @Test("Rejects an assertion that another key signed")
     func wrongSignature() async throws {
-        try await AuthorizationPeer.with { peer in
-            let strange = try peer.assertion(peer.claims(), key: SigningKey.generate(.es256))
-            var parts = try peer.assertion(peer.claims()).split(separator: ".").map(String.init)
-            let others = try peer.assertion(peer.claims(["scope": "admin"])).split(separator: ".").map(String.init)
-            parts[1] = others[1]
-            for assertion in [strange, parts.joined(separator: "."), "not.a.token", "x", "."] {
-                let answer = try await peer.tokens(assertion: assertion)
-                #expect(answer.status == 401)
-                #expect(answer.error == "invalid_client")
-            }
+        let strange = try peer.assertion(peer.claims(), key: SigningKey.generate(.es256))
+        var parts = try peer.assertion(peer.claims()).split(separator: ".").map(String.init)
+        let others = try peer.assertion(peer.claims(["scope": "admin"])).split(separator: ".").map(String.init)
+        parts[1] = others[1]
+        for assertion in [strange, parts.joined(separator: "."), "not.a.token", "x", "."] {
+            let answer = try await peer.tokens(assertion: assertion)
+            #expect((answer.status, answer.error) == (401, "invalid_client"))
         }
     }
 
     @Test("Accepts an assertion only once")
     func replay() async throws {
-        try await AuthorizationPeer.with { peer in
-            let assertion = try peer.assertion(peer.claims())
-            #expect(try await peer.tokens(assertion: assertion).status == 200)
-            let answer = try await peer.tokens(assertion: assertion)
-            #expect(answer.error == "invalid_client")
-            #expect(answer.description == "the assertion was already used")
-            // The jti counts, not the text.
-            let claims = peer.claims()
-            #expect(try await peer.tokens(assertion: peer.assertion(claims)).status == 200)
-            #expect(try await peer.tokens(assertion: peer.assertion(claims)).error == "invalid_client")
-        }
+        let assertion = try peer.assertion(peer.claims())
+        #expect(try await peer.tokens(assertion: assertion).status == 200)
+        let answer = try await peer.tokens(assertion: assertion)
+        #expect(answer.error == "invalid_client")
+        #expect(answer.description == "the assertion was already used")
+        // The jti counts, not the text.
+        let claims = peer.claims()
+        #expect(try await peer.tokens(assertion: peer.assertion(claims)).status == 200)
+        #expect(try await peer.tokens(assertion: peer.assertion(claims)).error == "invalid_client")
     }
 
     @Test("Rejects a wrong or missing assertion type")
     func assertionType() async throws {
-        try await AuthorizationPeer.with { peer in
-            let assertion = try peer.assertion(peer.claims())
-            for type in ["urn:ietf:params:oauth:client-assertion-type:saml2-bearer", ""] {
-                let answer = try await peer.post([
-                    ("grant_type", "client_credentials"), ("client_assertion", assertion),
-                    ("client_assertion_type", type),
-                ])
-                #expect(answer.error == "invalid_client")
-            }
+        let assertion = try peer.assertion(peer.claims())
+        for type in ["urn:ietf:params:oauth:client-assertion-type:saml2-bearer", ""] {
+            let answer = try await peer.post([
+                ("grant_type", "client_credentials"), ("client_assertion", assertion),
+                ("client_assertion_type", type),
+            ])
+            #expect(answer.error == "invalid_client")
         }
     }
 
     @Test("Requires a form-encoded secret in the header")
     func secret() async throws {
-        try await AuthorizationPeer.with { peer in
-            #expect(try await peer.tokens(("grant_type", "client_credentials")).status == 200)
-            let raw = Data("secretive:\(AuthorizationPeer.secret)".utf8).base64EncodedString()
-            let answer = try await peer.post(
-                [("grant_type", "client_credentials")],
-                headers: ["Authorization": "Basic \(raw)"]
-            )
-            #expect(answer.error == "invalid_client")
-        }
+        #expect(try await peer.tokens(("grant_type", "client_credentials")).status == 200)
+        let raw = Data("secretive:\(AuthorizationPeer.secret)".utf8).base64EncodedString()
+        let answer = try await peer.post(
+            [("grant_type", "client_credentials")],
+            headers: ["Authorization": "Basic \(raw)"]
+        )
+        #expect(answer.error == "invalid_client")
     }
 
     @Test("Rejects a wrong secret, an unknown client and a malformed header with a challenge")
     func wrongSecrets() async throws {
-        try await AuthorizationPeer.with { peer in
-            for headers in [
-                peer.basic(secret: "wrong"), peer.basic(secret: ""), peer.basic("stranger"), peer.basic("keyed"),
-                ["Authorization": "Basic !"], ["Authorization": "Basic"], ["Authorization": "Bearer x"],
-                ["Authorization": "Basic \(Data("no colon".utf8).base64EncodedString())"],
-            ] as [HTTPHeaders] {
-                let answer = try await peer.post([("grant_type", "client_credentials")], headers: headers)
-                #expect(answer.status == 401)
-                #expect(answer.error == "invalid_client")
-                #expect(answer.headers["WWW-Authenticate"]?.hasPrefix("Basic ") == true)
-            }
-            #expect(peer.server.issuedTokenCount == 0)
+        for headers in [
+            peer.basic(secret: "wrong"), peer.basic(secret: ""), peer.basic("stranger"), peer.basic("keyed"),
+            ["Authorization": "Basic !"], ["Authorization": "Basic"], ["Authorization": "Bearer x"],
+            ["Authorization": "Basic \(Data("no colon".utf8).base64EncodedString())"],
+        ] as [HTTPHeaders] {
+            let answer = try await peer.post([("grant_type", "client_credentials")], headers: headers)
+            #expect((answer.status, answer.error) == (401, "invalid_client"))
+            #expect(answer.headers["WWW-Authenticate"]?.hasPrefix("Basic ") == true)
         }
+        #expect(peer.server.issuedTokenCount == 0)
     }
 
     @Test("Rejects a client that doesn't authenticate")
     func noAuthentication() async throws {
-        try await AuthorizationPeer.with { peer in
-            for form in [[("client_id", "secretive")], [("client_id", "free"), ("client_secret", "free")], []] {
-                let answer = try await peer.post([("grant_type", "client_credentials")] + form)
-                #expect(answer.status == 401)
-                #expect(answer.error == "invalid_client")
-            }
+        for form in [[("client_id", "secretive")], [("client_id", "free"), ("client_secret", "free")], []] {
+            let answer = try await peer.post([("grant_type", "client_credentials")] + form)
+            #expect((answer.status, answer.error) == (401, "invalid_client"))
         }
     }
 
     @Test("Rejects a client that uses two authentication methods")
     func twoAuthentications() async throws {
-        try await AuthorizationPeer.with { peer in
-            let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-            let assertion = try peer.assertion(peer.claims())
-            for form in [
-                [("client_assertion_type", type), ("client_assertion", assertion)], [("client_secret", "x")],
-            ] {
-                let answer = try await peer.post([("grant_type", "client_credentials")] + form, headers: peer.basic())
-                #expect(answer.status == 400)
-                #expect(answer.error == "invalid_request")
-            }
-            // The rejection hasn't used up the assertion.
-            #expect(try await peer.tokens(assertion: assertion).status == 200)
+        let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        let assertion = try peer.assertion(peer.claims())
+        for form in [
+            [("client_assertion_type", type), ("client_assertion", assertion)], [("client_secret", "x")],
+        ] {
+            let answer = try await peer.post([("grant_type", "client_credentials")] + form, headers: peer.basic())
+            #expect((answer.status, answer.error) == (400, "invalid_request"))
         }
+        // The rejection hasn't used up the assertion.
+        #expect(try await peer.tokens(assertion: assertion).status == 200)
     }
 
     @Test("Rejects a client_id that differs from the authenticated client")
     func contradictingClientID() async throws {
-        try await AuthorizationPeer.with { peer in
-            let assertion = try peer.assertion(peer.claims())
-            #expect(try await peer.tokens(assertion: assertion, ("client_id", "free")).error == "invalid_client")
-            let answer = try await peer.tokens(("grant_type", "client_credentials"), ("client_id", "free"))
-            #expect(answer.error == "invalid_client")
-        }
+        let assertion = try peer.assertion(peer.claims())
+        #expect(try await peer.tokens(assertion: assertion, ("client_id", "free")).error == "invalid_client")
+        let answer = try await peer.tokens(("grant_type", "client_credentials"), ("client_id", "free"))
+        #expect(answer.error == "invalid_client")
     }
 
     @Test("Adds and replaces a client")
     func register() async throws {
-        try await AuthorizationPeer.with { peer in
-            let form = [("grant_type", "client_credentials")]
-            let stranger = try await peer.post(form, headers: peer.basic("new"))
-            #expect(stranger.status == 401)
-            peer.server.register(.init(id: "new", secret: AuthorizationPeer.secret))
-            let client = try await peer.post(form, headers: peer.basic("new"))
-            #expect(client.status == 200)
-            peer.server.register(.init(id: "new", secret: "another"))
-            let replaced = try await peer.post(form, headers: peer.basic("new"))
-            #expect(replaced.status == 401)
-        }
+        let form = [("grant_type", "client_credentials")]
+        let stranger = try await peer.post(form, headers: peer.basic("new"))
+        #expect(stranger.status == 401)
+        peer.server.register(.init(id: "new", secret: AuthorizationPeer.secret))
+        let client = try await peer.post(form, headers: peer.basic("new"))
+        #expect(client.status == 200)
+        peer.server.register(.init(id: "new", secret: "another"))
+        let replaced = try await peer.post(form, headers: peer.basic("new"))
+        #expect(replaced.status == 401)
     }
 }

@@ -6,148 +6,134 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: tokens", .limitedConcurrency)
+@Suite("MockAuthorizationServer: tokens", .limitedConcurrency, .authorizationPeer)
 struct MockAuthorizationServerTests {
+    private var peer: AuthorizationPeer { .current }
+
     // MARK: Requests
 
     @Test("Rejects a request with a missing or unknown grant")
     func grants() async throws {
-        try await AuthorizationPeer.with { peer in
-            let unknown = try await peer.tokens(("grant_type", "password"))
-            #expect((unknown.status, unknown.error) == (400, "unsupported_grant_type"))
-            for answer in [try await peer.tokens(), try await peer.tokens(("grant_type", ""))] {
-                #expect((answer.status, answer.error) == (400, "invalid_request"))
-                #expect(answer.description == "the parameter grant_type is missing")
-            }
-            let noToken = try await peer.tokens(("grant_type", "refresh_token"))
-            #expect(noToken.error == "invalid_request")
+        let unknown = try await peer.tokens(("grant_type", "password"))
+        #expect((unknown.status, unknown.error) == (400, "unsupported_grant_type"))
+        for answer in [try await peer.tokens(), try await peer.tokens(("grant_type", ""))] {
+            #expect((answer.status, answer.error) == (400, "invalid_request"))
+            #expect(answer.description == "the parameter grant_type is missing")
         }
+        let noToken = try await peer.tokens(("grant_type", "refresh_token"))
+        #expect(noToken.error == "invalid_request")
     }
 
     @Test("Rejects every repeated parameter")
     func repeatedParameters() async throws {
-        try await AuthorizationPeer.with { peer in
-            for name in ["grant_type", "scope", "anything"] {
-                let answer = try await peer.tokens(
-                    ("grant_type", "client_credentials"),
-                    (name, "client_credentials"),
-                    (name, "client_credentials")
-                )
-                #expect((answer.status, answer.error) == (400, "invalid_request"))
-                #expect(answer.description == "a parameter is repeated")
-            }
+        for name in ["grant_type", "scope", "anything"] {
+            let answer = try await peer.tokens(
+                ("grant_type", "client_credentials"),
+                (name, "client_credentials"),
+                (name, "client_credentials")
+            )
+            #expect((answer.status, answer.error) == (400, "invalid_request"))
+            #expect(answer.description == "a parameter is repeated")
         }
     }
 
     @Test("Rejects a body that isn't a form, and accepts a form with a charset")
     func notAForm() async throws {
-        try await AuthorizationPeer.with { peer in
-            for type in ["application/json", "text/plain", "multipart/form-data; boundary=x"] {
-                let answer = try await peer.post(
-                    body: "grant_type=client_credentials",
-                    headers: peer.basic(),
-                    contentType: type
-                )
-                #expect((answer.status, answer.error) == (400, "invalid_request"))
-            }
+        for type in ["application/json", "text/plain", "multipart/form-data; boundary=x"] {
             let answer = try await peer.post(
                 body: "grant_type=client_credentials",
                 headers: peer.basic(),
-                contentType: "application/X-WWW-form-urlencoded; charset=UTF-8"
+                contentType: type
             )
-            #expect(answer.status == 200)
+            #expect((answer.status, answer.error) == (400, "invalid_request"))
         }
+        let answer = try await peer.post(
+            body: "grant_type=client_credentials",
+            headers: peer.basic(),
+            contentType: "application/X-WWW-form-urlencoded; charset=UTF-8"
+        )
+        #expect(answer.status == 200)
     }
 
     @Test("Grants the requested scope if the client may request it")
     func scopes() async throws {
-        try await AuthorizationPeer.with { peer in
-            let granted = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read write"))
-            #expect(granted.body["scope"] == "read write")
-            let refused = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read admin"))
-            #expect((refused.status, refused.error) == (400, "invalid_scope"))
-            let any = try await peer.post(
-                [("grant_type", "client_credentials"), ("scope", "admin")],
-                headers: peer.basic("free", secret: "free")
-            )
-            #expect(any.body["scope"] == "admin")
-        }
+        let granted = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read write"))
+        #expect(granted.body["scope"] == "read write")
+        let refused = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read admin"))
+        #expect((refused.status, refused.error) == (400, "invalid_scope"))
+        let any = try await peer.post(
+            [("grant_type", "client_credentials"), ("scope", "admin")],
+            headers: peer.basic("free", secret: "free")
+        )
+        #expect(any.body["scope"] == "admin")
     }
 
     // MARK: Access tokens
 
     @Test("Responds with a token response that must not be stored")
     func response() async throws {
-        try await AuthorizationPeer.with { peer in
-            let answer = try await peer.tokens(("grant_type", "client_credentials"))
-            #expect(answer.status == 200)
-            #expect(answer.headers["Cache-Control"] == "no-store")
-            #expect(answer.body["token_type"] == "Bearer")
-            #expect(answer.body["expires_in"] == 300)
-            #expect(answer.refreshToken == nil)
-            #expect(answer.body["scope"] == nil)
-        }
+        let answer = try await peer.tokens(("grant_type", "client_credentials"))
+        #expect(answer.status == 200)
+        #expect(answer.headers["Cache-Control"] == "no-store")
+        #expect(answer.body["token_type"] == "Bearer")
+        #expect(answer.body["expires_in"] == 300)
+        #expect(answer.refreshToken == nil)
+        #expect(answer.body["scope"] == nil)
     }
 
     @Test("Issues an access token with an audience that the published keys verify")
     func keySet() async throws {
-        try await AuthorizationPeer.with { peer in
-            let answer = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read"))
-            let published = try await peer.get(peer.server.server.url(for: "/jwks"))
-            let keys = try JWKSet(parsing: published.body)
-            #expect(keys.serialized() == peer.server.keys.serialized())
-            #expect(!keys.serialized().contains("\"d\""))
-            let date = peer.time.date
-            let policy = ValidationPolicy(
-                issuer: .exactly(peer.server.metadata.issuer),
-                audience: .contains(peer.server.metadata.issuer),
-                subject: "secretive",
-                type: "at+jwt",
-                currentDate: { date }
-            )
-            let token = try JWTVerifier(keys: keys, policy: policy).verify(answer.accessToken)
-            #expect(token.claims["client_id"] == "secretive")
-            #expect(token.claims["scope"] == "read")
-            #expect(token.claims["exp"] == 1_000_000_300)
-        }
+        let answer = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read"))
+        let published = try await peer.get(peer.server.server.url(for: "/jwks"))
+        let keys = try JWKSet(parsing: published.body)
+        #expect(keys.serialized() == peer.server.keys.serialized())
+        #expect(!keys.serialized().contains("\"d\""))
+        let date = peer.time.date
+        let policy = ValidationPolicy(
+            issuer: .exactly(peer.server.metadata.issuer),
+            audience: .contains(peer.server.metadata.issuer),
+            subject: "secretive",
+            type: "at+jwt",
+            currentDate: { date }
+        )
+        let token = try JWTVerifier(keys: keys, policy: policy).verify(answer.accessToken)
+        #expect(token.claims["client_id"] == "secretive")
+        #expect(token.claims["scope"] == "read")
+        #expect(token.claims["exp"] == 1_000_000_300)
     }
 
     @Test("An access token is active until it expires or is revoked")
     func activity() async throws {
-        try await AuthorizationPeer.with { peer in
-            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
-            #expect(peer.server.isActive(token))
-            #expect(!peer.server.isActive(token + "x"))
-            peer.time.advance(by: .seconds(299))
-            #expect(peer.server.isActive(token))
-            peer.time.advance(by: .seconds(1))
-            #expect(!peer.server.isActive(token))
-            let other = try await peer.tokens(("grant_type", "client_credentials")).accessToken
-            peer.server.revokeAccessTokens()
-            #expect(!peer.server.isActive(other))
-            #expect(peer.server.issuedTokenCount == 2)
-            #expect(peer.server.tokenRequestCount == 2)
-        }
+        let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+        #expect(peer.server.isActive(token))
+        #expect(!peer.server.isActive(token + "x"))
+        peer.time.advance(by: .seconds(299))
+        #expect(peer.server.isActive(token))
+        peer.time.advance(by: .seconds(1))
+        #expect(!peer.server.isActive(token))
+        let other = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+        peer.server.revokeAccessTokens()
+        #expect(!peer.server.isActive(other))
+        #expect(peer.server.issuedTokenCount == 2)
+        #expect(peer.server.tokenRequestCount == 2)
     }
 
     @Test("A protected route accepts requests with an active token, and challenges others")
     func protecting() async throws {
-        try await AuthorizationPeer.with { peer in
-            let url = peer.server.server.url(for: "/reports")
-            peer.server.server.on(.get, "/reports", peer.server.protecting { _ in .text("ok") })
-            let none = try await peer.get(url)
-            #expect((none.status, none.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
-            let basic = try await peer.get(url, headers: peer.basic())
-            #expect((basic.status, basic.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
-            let wrong = try await peer.get(url, headers: ["Authorization": "Bearer x"])
-            let challenge = try #require(wrong.headers["WWW-Authenticate"].map(AuthenticationChallenge.parse)?.first)
-            #expect(wrong.status == 401)
-            #expect(challenge.parameters["error"] == "invalid_token")
-            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
-            for scheme in ["Bearer", "bearer"] {
-                let right = try await peer.get(url, headers: ["Authorization": "\(scheme) \(token)"])
-                #expect((right.status, right.body) == (200, Data("ok".utf8)))
-            }
+        let url = peer.server.server.url(for: "/reports")
+        peer.server.server.on(.get, "/reports", peer.server.protecting { _ in .text("ok") })
+        let none = try await peer.get(url)
+        #expect((none.status, none.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
+        let basic = try await peer.get(url, headers: peer.basic())
+        #expect((basic.status, basic.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
+        let wrong = try await peer.get(url, headers: ["Authorization": "Bearer x"])
+        let challenge = try #require(wrong.headers["WWW-Authenticate"].map(AuthenticationChallenge.parse)?.first)
+        #expect(wrong.status == 401)
+        #expect(challenge.parameters["error"] == "invalid_token")
+        let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+        for scheme in ["Bearer", "bearer"] {
+            let right = try await peer.get(url, headers: ["Authorization": "\(scheme) \(token)"])
+            #expect((right.status, right.body) == (200, Data("ok".utf8)))
         }
     }
 
@@ -155,81 +141,175 @@ struct MockAuthorizationServerTests {
 
     @Test("Revocation ignores unknown tokens and other clients' tokens, and requires a known client")
     func revocationOfOthers() async throws {
-        try await AuthorizationPeer.with { peer in
-            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
-            let free = peer.basic("free", secret: "free")
-            #expect(try await peer.post([("token", "unknown")], to: "/revoke", headers: free).status == 200)
-            #expect(try await peer.post([("token", token)], to: "/revoke", headers: free).status == 200)
-            #expect(peer.server.isActive(token))
-            #expect(try await peer.post([("token", token)], to: "/revoke").error == "invalid_client")
-            #expect(try await peer.post([], to: "/revoke", headers: free).error == "invalid_request")
-            #expect(peer.server.isActive(token))
-        }
+        let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+        let free = peer.basic("free", secret: "free")
+        #expect(try await peer.post([("token", "unknown")], to: "/revoke", headers: free).status == 200)
+        #expect(try await peer.post([("token", token)], to: "/revoke", headers: free).status == 200)
+        #expect(peer.server.isActive(token))
+        #expect(try await peer.post([("token", token)], to: "/revoke").error == "invalid_client")
+        #expect(try await peer.post([], to: "/revoke", headers: free).error == "invalid_request")
+        #expect(peer.server.isActive(token))
     }
 
     @Test("The metadata document lists all endpoints")
     func metadata() async throws {
-        try await AuthorizationPeer.with { peer in
-            let url = peer.server.server.url(for: "/.well-known/oauth-authorization-server")
-            let response = try await peer.get(url)
-            let document = try JSONObject(parsing: response.body)
-            #expect(response.headers["Content-Type"] == "application/json")
-            #expect(document["issuer"]?.string == peer.server.metadata.issuer)
-            #expect(document["token_endpoint"]?.string == peer.server.metadata.tokenEndpoint.absoluteString)
-            let jwks = try #require(document["jwks_uri"]?.string.flatMap { URL(string: $0) })
-            #expect(try await peer.get(jwks).status == 200)
-            #expect(document["revocation_endpoint"]?.string == peer.server.server.url(for: "/revoke").absoluteString)
-            for name in ["authorization_endpoint", "device_authorization_endpoint", "introspection_endpoint"] {
-                #expect(document[name]?.string?.hasPrefix(peer.server.metadata.issuer) == true)
-            }
-            #expect(document["mtls_endpoint_aliases"] == nil)
-            #expect(
-                document["token_endpoint_auth_methods_supported"] == [
-                    "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
-                    "tls_client_auth", "self_signed_tls_client_auth",
-                ]
-            )
+        let url = peer.server.server.url(for: "/.well-known/oauth-authorization-server")
+        let response = try await peer.get(url)
+        let document = try JSONObject(parsing: response.body)
+        #expect(response.headers["Content-Type"] == "application/json")
+        #expect(document["issuer"]?.string == peer.server.metadata.issuer)
+        #expect(document["token_endpoint"]?.string == peer.server.metadata.tokenEndpoint.absoluteString)
+        let jwks = try #require(document["jwks_uri"]?.string.flatMap { URL(string: $0) })
+        #expect(try await peer.get(jwks).status == 200)
+        #expect(document["revocation_endpoint"]?.string == peer.server.server.url(for: "/revoke").absoluteString)
+        for name in ["authorization_endpoint", "device_authorization_endpoint", "introspection_endpoint"] {
+            #expect(document[name]?.string?.hasPrefix(peer.server.metadata.issuer) == true)
         }
+        #expect(document["mtls_endpoint_aliases"] == nil)
+        #expect(
+            document["token_endpoint_auth_methods_supported"] == [
+                "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+                "tls_client_auth", "self_signed_tls_client_auth",
+            ]
+        )
     }
 
     @Test("Prepared responses replace the next ones in order, and are counted")
     func preparedAnswers() async throws {
-        try await AuthorizationPeer.with { peer in
-            peer.server.misbehave(
-                .response(.json("{}", status: 503)),
-                .response(.json(#"{"error":"slow_down"}"#))
-            )
-            let first = try await peer.tokens(("grant_type", "client_credentials"))
-            #expect(first.status == 503)
-            let second = try await peer.tokens(("grant_type", "client_credentials"))
-            #expect(second.error == "slow_down")
-            let third = try await peer.tokens(("grant_type", "client_credentials"))
-            #expect(third.status == 200)
-            #expect(peer.server.tokenRequestCount == 3)
-            #expect(peer.server.issuedTokenCount == 1)
-        }
+        peer.server.misbehave(.response(.json("{}", status: 503)), .response(.json(#"{"error":"slow_down"}"#)))
+        let first = try await peer.tokens(("grant_type", "client_credentials"))
+        #expect(first.status == 503)
+        let second = try await peer.tokens(("grant_type", "client_credentials"))
+        #expect(second.error == "slow_down")
+        let third = try await peer.tokens(("grant_type", "client_credentials"))
+        #expect(third.status == 200)
+        #expect(peer.server.tokenRequestCount == 3)
+        #expect(peer.server.issuedTokenCount == 1)
     }
 
     @Test("Exchanges an active token for one with the requested scope")
     func tokenExchange() async throws {
-        try await AuthorizationPeer.with { peer in
-            let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken
-            let exchange = [
-                ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"), ("scope", "reports"),
-                ("subject_token", subject),
-            ]
-            let type = ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
-            let answer = try await peer.post(exchange + [type])
+        let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken
+        let exchange = [
+            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"), ("scope", "reports"),
+            ("subject_token", subject),
+        ]
+        let type = ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
+        let answer = try await peer.post(exchange + [type])
+        #expect(answer.status == 200)
+        #expect(answer.body["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
+        #expect(answer.body["scope"] == "reports")
+        #expect(peer.server.isActive(answer.accessToken))
+        #expect(answer.accessToken != subject)
+        let otherType = ("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
+        #expect(try await peer.post(exchange + [otherType]).error == "invalid_request")
+        #expect(try await peer.post(exchange).error == "invalid_request")
+        peer.server.revokeAccessTokens()
+        #expect(try await peer.post(exchange + [type]).error == "invalid_request")
+    }
+}
+
+@Suite("MockAuthorizationServer: refresh tokens", .limitedConcurrency, .authorizationPeer)
+struct RefreshTokenRotationTests {
+    private var peer: AuthorizationPeer { .current }
+
+    @Test("Each use of a refresh token replaces it and keeps the scope")
+    func rotation() async throws {
+        var token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada", scope: "read")
+            .expose { $0 }
+        var seen: Set = [token]
+        for _ in 1...3 {
+            let answer = try await refresh(token)
             #expect(answer.status == 200)
-            #expect(answer.body["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
-            #expect(answer.body["scope"] == "reports")
-            #expect(peer.server.isActive(answer.accessToken))
-            #expect(answer.accessToken != subject)
-            let otherType = ("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
-            #expect(try await peer.post(exchange + [otherType]).error == "invalid_request")
-            #expect(try await peer.post(exchange).error == "invalid_request")
-            peer.server.revokeAccessTokens()
-            #expect(try await peer.post(exchange + [type]).error == "invalid_request")
+            #expect(answer.body["scope"] == "read")
+            token = try #require(answer.refreshToken)
+            #expect(seen.insert(token).inserted)
+            #expect(try UnverifiedToken(answer.accessToken).unverifiedClaims["sub"] == "ada")
         }
+    }
+
+    @Test("Using a replaced refresh token revokes its token chain, and nothing else")
+    func reuse() async throws {
+        let first = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
+        let others = peer.server.issueRefreshToken(clientID: "secretive", subject: "bob").expose { $0 }
+        let answer = try await refresh(first)
+        let other = try await refresh(others)
+        let reuse = try await refresh(first)
+        #expect((reuse.status, reuse.error) == (400, "invalid_grant"))
+        #expect(!peer.server.isActive(answer.accessToken))
+        #expect(try await refresh(try #require(answer.refreshToken)).error == "invalid_grant")
+        #expect(peer.server.isActive(other.accessToken))
+        #expect(try await refresh(try #require(other.refreshToken)).status == 200)
+    }
+
+    @Test("Accepts a refresh token repeatedly without rotation")
+    func noRotation() async throws {
+        try await AuthorizationPeer.with(rotates: false) { peer in
+            let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
+            for _ in 1...3 {
+                let answer = try await refresh(token, at: peer)
+                #expect(answer.status == 200)
+                #expect(answer.refreshToken == nil)
+            }
+        }
+    }
+
+    @Test("Rejects another client's refresh token, which stays valid for its own client")
+    func anothersToken() async throws {
+        let token = peer.server.issueRefreshToken(clientID: "free", subject: "ada").expose { $0 }
+        #expect(try await refresh(token).error == "invalid_grant")
+        #expect(try await refresh("unknown").error == "invalid_grant")
+        let answer = try await peer.post(
+            [("grant_type", "refresh_token"), ("refresh_token", token)],
+            headers: peer.basic("free", secret: "free")
+        )
+        #expect(answer.status == 200)
+    }
+
+    @Test("A refresh can narrow the scope of the access token, but not widen it")
+    func refreshScope() async throws {
+        let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada", scope: "read write")
+            .expose { $0 }
+        let wide = try await refresh(token, scope: "read admin")
+        #expect((wide.status, wide.error) == (400, "invalid_scope"))
+        let narrow = try await refresh(token, scope: "read")
+        #expect(narrow.body["scope"] == "read")
+        let next = try await refresh(try #require(narrow.refreshToken))
+        #expect(next.body["scope"] == "read write")
+    }
+
+    @Test("Revokes all refresh tokens and the access tokens derived from them")
+    func revokeRefreshTokens() async throws {
+        let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
+        let answer = try await refresh(token)
+        let client = try await peer.tokens(("grant_type", "client_credentials"))
+        peer.server.revokeRefreshTokens()
+        #expect(!peer.server.isActive(answer.accessToken))
+        #expect(peer.server.isActive(client.accessToken))
+        #expect(try await refresh(try #require(answer.refreshToken)).error == "invalid_grant")
+    }
+
+    @Test("Revoking a token deactivates it and its refresh token")
+    func revocation() async throws {
+        let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
+        let answer = try await refresh(token)
+        let access = try await peer.post([("token", answer.accessToken)], to: "/revoke", headers: peer.basic())
+        #expect(access.status == 200)
+        #expect(!peer.server.isActive(answer.accessToken))
+        let again = try await refresh(try #require(answer.refreshToken))
+        #expect(again.status == 200)
+        let successor = try #require(again.refreshToken)
+        #expect(try await peer.post([("token", successor)], to: "/revoke", headers: peer.basic()).status == 200)
+        #expect(!peer.server.isActive(again.accessToken))
+        #expect(try await refresh(successor).error == "invalid_grant")
+    }
+
+    private func refresh(
+        _ token: String,
+        at other: AuthorizationPeer? = nil,
+        scope: String? = nil
+    ) async throws -> AuthorizationPeer.Answer {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", token)] + (scope.map { [("scope", $0)] } ?? [])
+        return try await (other ?? peer).post(form, headers: peer.basic())
     }
 }

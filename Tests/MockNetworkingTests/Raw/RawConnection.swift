@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 
 /// A blocking TCP connection to a loopback port, with a timeout for every read.
 ///
@@ -165,5 +166,16 @@ func rawExchange(_ server: Int, _ request: String) async throws -> String {
         try connection.send(request)
         connection.finishSending()
         return try connection.receiveAll()
+    }
+}
+
+/// A log of entries from any task, in order.
+final class Log<Entry: Sendable>: Sendable {
+    private let state = Mutex<[Entry]>([])
+
+    var entries: [Entry] { state.withLock { $0 } }
+
+    func note(_ entry: Entry) {
+        state.withLock { $0.append(entry) }
     }
 }

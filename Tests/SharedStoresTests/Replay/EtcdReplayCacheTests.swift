@@ -79,11 +79,11 @@ struct EtcdReplayCacheTests {
         let etcd = EtcdDouble()
         let cache = EtcdReplayCache(try etcd.cluster())
         #expect(try await remember("first", cache))
-        etcd.lose { $0.url.path == "/v3/kv/txn" }
+        etcd.service.lose { $0.url.path == "/v3/kv/txn" }
         #expect(try await remember("applied", cache))
-        etcd.lose { _ in false }
+        etcd.service.lose { _ in false }
         #expect(try await !remember("applied", cache))
-        etcd.fail { request in
+        etcd.service.fail { request in
             guard request.url.path == "/v3/kv/txn" else { return nil }
             throw NetworkError(.timedOut, "no response")
         }
@@ -102,7 +102,7 @@ struct EtcdReplayCacheTests {
         for answer in answers {
             let etcd = EtcdDouble()
             let cache = EtcdReplayCache(try etcd.cluster())
-            etcd.fail(answer)
+            etcd.service.fail(answer)
             #expect(await code { _ = try await remember("proof", cache) } != nil)
         }
     }
@@ -112,11 +112,11 @@ struct EtcdReplayCacheTests {
         let etcd = EtcdDouble()
         let cache = EtcdReplayCache(try etcd.cluster(), fallback: InMemoryReplayCache(capacity: 3, quotaPerKey: 3))
         #expect(try await remember("before", cache))
-        etcd.fail { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) }
+        etcd.service.fail { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) }
         #expect(try await remember("during", cache))
         #expect(try await !remember("before", cache))
         #expect(try await !remember("during", cache))
-        etcd.fail { _ in nil }
+        etcd.service.fail { _ in nil }
         #expect(try await !remember("during", cache))
         #expect(try await remember("after", cache))
         let error = await #expect(throws: TokenError.self) { try await remember("too many", cache) }

@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
@@ -10,17 +11,6 @@ import TokenGeneration
 
 @Suite("VaultTokenStore", .limitedConcurrency)
 struct VaultTokenStoreTests {
-    private static let mismatch = "check-and-set parameter did not match the current version"
-
-    @Test("Conforms, with a double that follows Vault's documentation", arguments: [0, 1, 10])
-    func conformance(maxVersions: Int) async throws {
-        try await TokenStoreConformance {
-            let vault = VaultDouble(maxVersions: maxVersions)
-            return (try vault.store(), try vault.store())
-        }
-        .check()
-    }
-
     @Test("Sends each write with its version, and no token in the clear")
     func requests() async throws {
         let vault = VaultDouble()
@@ -71,26 +61,14 @@ struct VaultTokenStoreTests {
         #expect(vault.requests.map { $0.headers["X-Vault-Forward"] } == ["active-node"])
     }
 
-    @Test("Never sends a version that Vault can't have given, such as 0, which means an absent secret")
-    func versions() async throws {
-        let vault = VaultDouble()
-        let store = try vault.store()
-        for text in ["0", "-1", "1.0", "+1", "01", "", "99999999999999999999"] {
-            let version = TokenRecordVersion(text)
-            #expect(try await store.compareAndSwap("k", expectedVersion: version, record: .sample) == nil)
-            #expect(try await !store.remove("k", ifVersion: version))
-        }
-        #expect(vault.requests.isEmpty)
-    }
-
     // MARK: Versions
 
     @Test("Keeps no version but the current one, unless the mount keeps more", arguments: [(0, 1), (1, 1), (3, 3)])
     func oldVersions(maxVersions: Int, kept: Int) async throws {
         let vault = VaultDouble(maxVersions: maxVersions)
         let store = try vault.store()
-        var version = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
-        for _ in 1...5 { version = try await store.compareAndSwap("k", expectedVersion: version, record: .sample) }
+        var version = try await store.write()
+        for _ in 1...5 { version = try await store.write(over: version) }
         #expect(vault.entries.map(\.versions.count) == [kept])
         #expect(vault.entries.allSatisfy { $0.isCASRequired })
         #expect(try await store.remove("k", ifVersion: #require(version)))
@@ -111,11 +89,11 @@ struct VaultTokenStoreTests {
         for removal in removals {
             let vault = VaultDouble()
             let store = try vault.store()
-            let first = try #require(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample))
+            let first = try #require(try await store.write())
             vault.change(removal)
             #expect(try await store.load("k") == nil)
             let count = vault.requests.count
-            let second = try #require(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample))
+            let second = try #require(try await store.write())
             #expect(second != first)
             #expect(
                 vault.calls.dropFirst(count) == [
@@ -131,7 +109,7 @@ struct VaultTokenStoreTests {
     func removedRace() async throws {
         let vault = VaultDouble()
         let store = try vault.store()
-        let first = try #require(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample))
+        let first = try #require(try await store.write())
         let record = vault.entries.first?.versions[1]
         #expect(try await store.remove("k", ifVersion: first))
         // Between the read and the second write, another host writes.
@@ -144,20 +122,17 @@ struct VaultTokenStoreTests {
             state.service.lose(nil)
             return false
         }
-        #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) == nil)
+        #expect(try await store.write() == nil)
     }
 
     @Test("Reports a standby node that is behind, instead of writing and reading in turns")
     func staleRead() async throws {
         let vault = VaultDouble()
         let store = try vault.store()
-        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        _ = try await store.write()
         let count = vault.requests.count
         vault.service.fail { $0.method == .get ? .vault(404, []) : nil }
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
-                == .storeUnavailable
-        )
+        #expect(await store.writeCode() == .storeUnavailable)
         #expect(vault.requests.count == count + 3)
     }
 
@@ -165,7 +140,7 @@ struct VaultTokenStoreTests {
     func foreignRecords() async throws {
         let vault = VaultDouble()
         let store = try vault.store()
-        _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
+        _ = try await store.write()
         let foreign: [JSONObject] = [
             ["password": "x"], ["record": 5], ["record": "*"], ["record": ""], ["record": "e30="], ["record": .null],
         ]
@@ -174,50 +149,14 @@ struct VaultTokenStoreTests {
                 $0.current += 1
                 $0.versions[$0.current] = VaultDouble.Version(data: data)
             }
-            #expect(await code { _ = try await store.load("k") } == .storeDamaged)
-            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) != nil)
+            #expect(await store.loadCode() == .storeDamaged)
+            #expect(try await store.write() != nil)
             #expect(try await store.load("k")?.record == .sample)
-            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) == nil)
+            #expect(try await store.write() == nil)
         }
     }
 
-    @Test("Rejects a record above the limit before it's sent")
-    func sizes() async throws {
-        let vault = VaultDouble()
-        let store = try vault.store()
-        let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: 400 << 10)))
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: large) } == .storeFailed
-        )
-        #expect(vault.requests.isEmpty)
-    }
-
     // MARK: Faults
-
-    @Test(
-        "Takes an answer that isn't Vault's for an unknown outcome, not for an absent record",
-        arguments: [
-            "", "<html>", "{}", "[]", "null", #"{"data":null}"#, #"{"data":5}"#, #"{"data":{}}"#, #"{"errors":[]}"#,
-            #"{"data":{"data":{},"metadata":{}}}"#, #"{"data":{"data":{},"metadata":{"version":0}}}"#,
-            #"{"data":{"data":{},"metadata":{"version":"1"}}}"#, #"{"data":{"data":null,"metadata":{"version":1}}}"#,
-            #"{"data":{"data":[],"metadata":{"version":1}}}"#, #"{"data":{"version":0}}"#, #"{"data":{"version":-1}}"#,
-            #"{"data":{"version":1.5}}"#, #"{"data":{"version":1}"#, #"{"data":{"version":1}}"#,
-        ]
-    )
-    func foreignAnswers(text: String) async throws {
-        let vault = VaultDouble()
-        let store = try vault.store()
-        let version = try #require(try await store.compareAndSwap("k", expectedVersion: nil, record: .sample))
-        vault.service.fail { _ in .text(text) }
-        #expect(await code { _ = try await store.load("k") } == .storeUnavailable)
-        let count = vault.requests.count
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: version, record: .sample) }
-                == .storeUnavailable
-        )
-        #expect(await code { _ = try await store.remove("k", ifVersion: version) } == .storeUnavailable)
-        #expect(vault.requests.count == count + 2)
-    }
 
     @Test(
         "Tells an absent secret from an absent mount and from a text that isn't Vault's",
@@ -242,10 +181,7 @@ struct VaultTokenStoreTests {
         let vault = VaultDouble()
         vault.service.fail { $0.method == .get ? .vault(404, []) : HTTPTransportResponse(status: 204) }
         let store = try vault.store()
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
-                == .storeFailed
-        )
+        #expect(await store.writeCode() == .storeFailed)
         #expect(await code { _ = try await store.remove("k", ifVersion: TokenRecordVersion("1")) } == .storeFailed)
     }
 
@@ -253,60 +189,8 @@ struct VaultTokenStoreTests {
     func configuration() async throws {
         let vault = VaultDouble()
         vault.service.fail { $0.url.path.contains("/metadata/") ? .vault(403, ["permission denied"]) : nil }
-        #expect(
-            await code {
-                _ = try await vault.store().compareAndSwap("k", expectedVersion: nil, record: .sample)
-            } == .storeFailed
-        )
+        #expect(try await vault.store().writeCode() == .storeFailed)
         #expect(vault.entries.isEmpty)
-    }
-
-    @Test("A write without an answer is an unknown outcome: it isn't repeated, and a read finds it")
-    func lostAnswer() async throws {
-        let vault = VaultDouble()
-        let store = try vault.store()
-        vault.service.lose { $0.method == .post && $0.url.path.contains("/data/") }
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample) }
-                == .storeUnavailable
-        )
-        #expect(vault.calls == ["POST /v1/secret/metadata/tokens", "POST /v1/secret/data/tokens"])
-        let found = try #require(try await store.load("k"))
-        #expect(found.record == .sample)
-        #expect(await code { _ = try await store.remove("k", ifVersion: found.version) } == .storeUnavailable)
-        #expect(try await store.load("k") == nil)
-        #expect(vault.requests.count == 5)
-    }
-
-    @Test(
-        "Names the cause of each error, and sends each request once",
-        arguments: [
-            (307, "", OAuth2Error.Code.storeFailed), (400, "missing client token", .storeFailed),
-            (400, "check-and-set parameter required for this call", .storeFailed),
-            (400, "Upgrading from non-versioned to versioned data. This backend …", .storeUnavailable),
-            (401, "", .storeFailed), (403, "permission denied", .storeFailed), (404, "no handler", .storeFailed),
-            (405, "unsupported operation", .storeFailed), (412, "", .storeUnavailable), (413, "", .storeFailed),
-            (429, "request path: rate limit quota exceeded", .storeUnavailable), (472, "", .storeUnavailable),
-            (473, "", .storeUnavailable), (500, "internal error", .storeUnavailable),
-            (500, "cannot write to readonly storage", .storeUnavailable),
-            (500, "no space left on device", .storeUnavailable), (502, "", .storeUnavailable),
-            (503, "Vault is sealed", .storeUnavailable),
-        ]
-    )
-    func errors(status: Int, text: String, expected: OAuth2Error.Code) async throws {
-        let vault = VaultDouble()
-        vault.service.fail { _ in .vault(status, [text]) }
-        let store = try vault.store(token: .secret(Secret("hvs.a-token")))
-        let version = TokenRecordVersion("1")
-        let error = await #expect(throws: OAuth2Error.self) { try await store.load("k") }
-        #expect(error?.code == expected)
-        #expect(!"\(String(describing: error))".contains("hvs.a-token"))
-        #expect(
-            await code { _ = try await store.compareAndSwap("k", expectedVersion: version, record: .sample) }
-                == expected
-        )
-        #expect(await code { _ = try await store.remove("k", ifVersion: version) } == expected)
-        #expect(vault.requests.count == 3)
     }
 
     @Test("Sends a request again that exceeded a quota, after the time that Vault asks for")
@@ -325,20 +209,134 @@ struct VaultTokenStoreTests {
         #expect(vault.requests.count == 2)
         // A longer time than that of a request isn't waited for.
         vault.service.fail { _ in HTTPTransportResponse(status: 429, headers: ["Retry-After": "4"]) }
-        #expect(await code { _ = try await store.load("k") } == .storeUnavailable)
+        #expect(await store.loadCode() == .storeUnavailable)
         #expect(vault.requests.count == 3)
     }
+}
 
-    @Test("Rejects URLs, namespaces and paths that aren't suitable")
-    func addresses() async {
-        #expect(await code { _ = try VaultDouble().store("http://vault.example:8200") } == .insecureTransport)
-        for url in ["file:///tmp", "https://a.example/?x", "https://u@a.example/", "https://a.example/#x"] {
-            #expect(await code { _ = try VaultDouble().store(url) } == .storeFailed)
+/// A double of Vault's KV secrets engine of version 2, with the answers that its documentation
+/// describes.
+final class VaultDouble: Sendable {
+    /// A version that was destroyed has no data.
+    struct Version {
+        var data: JSONObject?
+        var isDeleted = false
+    }
+
+    struct Entry {
+        var current = 0
+        var maxVersions = 0
+        var isCASRequired = false
+        var versions: [Int: Version] = [:]
+    }
+
+    let service = ServiceDouble()
+    private let state = Mutex<[String: Entry]>([:])
+    /// The `max_versions` of the mount.
+    private let maxVersions: Int
+
+    init(maxVersions: Int = 0) { self.maxVersions = maxVersions }
+
+    var requests: [MockTransport.RecordedRequest] { service.requests }
+    /// The methods and paths of the requests, without the digests.
+    var calls: [String] {
+        requests.map { "\($0.method.rawValue) \($0.url.path.replacing(/\/[0-9a-f]{32}/, with: ""))" }
+    }
+    /// The secrets, in no order.
+    var entries: [Entry] { state.withLock { Array($0.values) } }
+
+    /// Changes all secrets, as another program would.
+    func change(_ change: (inout Entry) -> Void) {
+        state.withLock { state in
+            for path in state.keys {
+                var entry = state[path] ?? Entry()
+                change(&entry)
+                state[path] = entry
+            }
         }
-        for path in ["", "/", "/a", "a/", "a//b", "..", "a/../b", "a?b", "a%2Fb", "ä", "a b"] {
-            #expect(await code { _ = try VaultDouble().store(namespace: path) } == .storeFailed, "\(path)")
-            #expect(await code { _ = try VaultDouble().store(mount: path) } == .storeFailed, "\(path)")
-            #expect(await code { _ = try VaultDouble().store(path: path) } == .storeFailed, "\(path)")
+    }
+
+    func store(
+        _ url: String = "http://127.0.0.1:8200",
+        token: StoreCredential? = nil,
+        namespace: String? = nil,
+        readsActiveNode: Bool = false,
+        mount: String = "secret",
+        path: String = "tokens",
+        time: TimeSource = .system
+    ) throws -> VaultTokenStore {
+        let transport = service.transport(time) { [self] request in answer(request) }
+        let server = try VaultServer(
+            URL(string: url)!,
+            token: token,
+            namespace: namespace,
+            readsActiveNode: readsActiveNode,
+            transport: transport,
+            timeSource: time
+        )
+        return try VaultTokenStore(server, mount: mount, path: path, keys: RecordKeys(sealing: ServiceDouble.key))
+    }
+
+    private func answer(_ request: HTTPTransportRequest) -> HTTPTransportResponse {
+        let path = request.url.path
+        guard let match = path.wholeMatch(of: /\/v1\/[a-z\/]*?(data|metadata)\/(.+)/) else {
+            return .vault(404, ["no handler for route"])
         }
+        let body = (try? JSONObject(parsing: request.bodyData() ?? Data())) ?? [:]
+        return state.withLock { state in
+            var entry = state[String(match.2)]
+            switch (request.method, match.1) {
+            case (.get, "data"):
+                return Self.read(entry)
+            case (.post, "data"):
+                var written = entry ?? Entry()
+                let response = write(body, &written)
+                if response.status == 200 { state[String(match.2)] = written }
+                return response
+            case (.post, "metadata"):
+                entry = entry ?? Entry()
+                entry?.maxVersions = body["max_versions"]?.number?.integer ?? 0
+                entry?.isCASRequired = body["cas_required"]?.bool ?? false
+                state[String(match.2)] = entry
+                return HTTPTransportResponse(status: 204)
+            default:
+                return .vault(405, ["unsupported operation"])
+            }
+        }
+    }
+
+    private static func read(_ entry: Entry?) -> HTTPTransportResponse {
+        guard let entry, let version = entry.versions[entry.current] else { return .vault(404, []) }
+        let isGone = version.isDeleted || version.data == nil
+        let data = isGone ? "null" : version.data?.serialized() ?? ""
+        let metadata =
+            #"{"version":\#(entry.current),"deletion_time":"\#(version.isDeleted ? "2026-01-01T00:00:00Z" : "")","#
+            + #""destroyed":\#(version.data == nil)}"#
+        return .json(#"{"data":{"data":\#(data),"metadata":\#(metadata)}}"#, status: isGone ? 404 : 200)
+    }
+
+    private func write(_ body: JSONObject, _ entry: inout Entry) -> HTTPTransportResponse {
+        guard let data = body["data"]?.object else { return .vault(400, ["no data provided"]) }
+        if let cas = body["options"]?.object?["cas"]?.number?.integer {
+            guard cas == entry.current else {
+                return .vault(400, ["check-and-set parameter did not match the current version"])
+            }
+        } else if entry.isCASRequired {
+            return .vault(400, ["check-and-set parameter required for this call"])
+        }
+        entry.current += 1
+        entry.versions[entry.current] = Version(data: data)
+        // The larger limit wins.
+        let limit = max(entry.maxVersions, maxVersions)
+        let oldest = entry.current - (limit == 0 ? 10 : limit)
+        entry.versions = entry.versions.filter { $0.key > oldest }
+        return .json(#"{"data":{"version":\#(entry.current),"deletion_time":"","destroyed":false}}"#)
+    }
+}
+
+extension HTTPTransportResponse {
+    static func vault(_ status: Int, _ errors: [String]) -> Self {
+        let body: JSONObject = ["errors": .array(errors.map { .string($0) })]
+        return .json(body.serialized(), status: status)
     }
 }

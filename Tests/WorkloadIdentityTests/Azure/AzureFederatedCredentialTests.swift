@@ -5,7 +5,8 @@ import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
-import WorkloadIdentity
+
+@testable import WorkloadIdentity
 
 @Suite("AzureFederatedCredential", .limitedConcurrency)
 struct AzureFederatedCredentialTests {
@@ -39,14 +40,10 @@ struct AzureFederatedCredentialTests {
         )
     }
 
-    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
-        MockTransport(steps: steps, time: time.timeSource, handler: nil)
-    }
-
     @Test("Sends the file's token to the tenant's token endpoint, and reads the file for each request")
     func request() async throws {
         let json = #"{"token_type":"Bearer","expires_in":3599,"ext_expires_in":3599,"access_token":"S3cr3t"}"#
-        let transport = transport(.json(json), .json(json))
+        let transport = time.transport(.json(json), .json(json))
         let entra = try AzureFederatedCredential(environment: environment())
         var expected: [String] = []
         for number in ["1", "2"] {
@@ -101,11 +98,9 @@ struct AzureFederatedCredentialTests {
         ]
     )
     func insecureAuthority(host: String) {
-        let error = #expect(throws: WorkloadIdentityError.self) {
+        expectError(.insecureEndpoint, naming: "AZURE_AUTHORITY_HOST") {
             try AzureFederatedCredential(environment: environment(["AZURE_AUTHORITY_HOST": host]))
         }
-        #expect(error?.code == .insecureEndpoint)
-        #expect(error?.message.contains("AZURE_AUTHORITY_HOST") == true)
     }
 
     @Test(
@@ -114,34 +109,30 @@ struct AzureFederatedCredentialTests {
     )
     func missing(variable: String) {
         for value in [nil, ""] as [String?] {
-            let error = #expect(throws: WorkloadIdentityError.self) {
+            expectError(.notConfigured, naming: variable, "azure.workload.identity/use") {
                 try AzureFederatedCredential(environment: environment([variable: value]))
             }
-            #expect(error?.code == .notConfigured)
-            #expect(error?.message.contains(variable) == true)
-            #expect(error?.message.contains("azure.workload.identity/use") == true)
         }
     }
 
     @Test("Refuses a tenant that would change the URL", arguments: ["a/b", "a?b", "..", "é", "a%2Fb"])
     func tenant(name: String) {
-        let error = #expect(throws: WorkloadIdentityError.self) {
+        expectError(.notConfigured) {
             try AzureFederatedCredential(environment: environment(["AZURE_TENANT_ID": name]))
         }
-        #expect(error?.code == .notConfigured)
     }
 
     @Test("A token for another audience never leaves the machine")
     func otherAudience() async throws {
         try folder.write(SampleToken(["aud": "https://kubernetes.default.svc"]).text)
-        let transport = transport()
+        let transport = time.transport()
         let source = source(try AzureFederatedCredential(environment: environment()), transport)
         let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
         #expect(error?.code == .assertionFailed)
         #expect((error?.cause as? WorkloadIdentityError)?.code == .wrongAudience)
         #expect(transport.requests.isEmpty)
         let other = try AzureFederatedCredential(audience: "https://kubernetes.default.svc", environment: environment())
-        let accepted = self.transport(.json(#"{"token_type":"Bearer","access_token":"a"}"#))
+        let accepted = time.transport(.json(#"{"token_type":"Bearer","access_token":"a"}"#))
         #expect(text(try await self.source(other, accepted).token()) == "a")
     }
 
@@ -152,7 +143,7 @@ struct AzureFederatedCredentialTests {
             assertion: FileTokenSource(path: folder.path, environment: environment()),
             environment: environment(["AZURE_FEDERATED_TOKEN_FILE": nil])
         )
-        let transport = transport(.json(#"{"token_type":"Bearer","access_token":"a"}"#))
+        let transport = time.transport(.json(#"{"token_type":"Bearer","access_token":"a"}"#))
         _ = try await source(entra, transport).token()
         let form = FormURLEncoded.decode(String(decoding: transport.requests[0].body, as: UTF8.self))
         #expect(form?.first { $0.name == "client_assertion" }?.value == Self.token.text)
@@ -161,7 +152,7 @@ struct AzureFederatedCredentialTests {
     @Test("Reports Entra's answer to a token that no federated credential matches")
     func rejected() async throws {
         try folder.write(Self.token.text)
-        let transport = transport(
+        let transport = time.transport(
             .json(
                 #"{"error":"invalid_client","error_description":"AADSTS700213: No match","error_codes":[700213]}"#,
                 status: 401
@@ -172,5 +163,119 @@ struct AzureFederatedCredentialTests {
         #expect(error?.code == .invalidClient)
         #expect(error?.description.contains("AADSTS700213") == true)
         #expect(transport.requests.count == 1)
+    }
+}
+
+@Suite("AzureManagedIdentitySource with Azure Arc", .limitedConcurrency)
+struct AzureArcTests {
+    private static let address = "http://localhost:40342/metadata/identity/oauth2/token"
+    private static var issued: MockTransport.Step {
+        .json(#"{"access_token":"S3cr3t-token","expires_on":"1000003600","token_type":"Bearer"}"#)
+    }
+
+    private let time = ManualTime(advancesWhenSleeping: true)
+    private let folder: TokenFolder
+
+    init() throws { folder = try TokenFolder() }
+
+    private var keys: String { folder.url.path }
+
+    private func source(
+        _ transport: MockTransport,
+        _ identity: AzureManagedIdentitySource.Identity = .systemAssigned
+    ) -> AzureManagedIdentitySource {
+        let variables = ["IDENTITY_ENDPOINT": Self.address, "IMDS_ENDPOINT": "http://localhost:40342"]
+        return AzureManagedIdentitySource(
+            resource: "https://vault.azure.net/.default",
+            identity: identity,
+            time.environment(transport, variables),
+            arcKeys: keys
+        )
+    }
+
+    private func challenge(_ path: String) -> MockTransport.Step {
+        .status(401, headers: ["WWW-Authenticate": "Basic realm=\(path)"])
+    }
+
+    private func write(_ text: String, _ name: String = "a.key") throws -> String {
+        let path = "\(keys)/\(name)"
+        try Data(text.utf8).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: path)
+        return path
+    }
+
+    @Test("Sends the content of the key file that the agent names")
+    func key() async throws {
+        let path = try write("S3cr3t-key\n")
+        let transport = time.transport(.status(503), challenge(path), Self.issued)
+        let token = try await source(transport).token()
+        #expect(text(token) == "S3cr3t-token")
+        #expect(token.expiry == time.now + .seconds(3_599))
+        #expect(transport.requests.count == 3)
+        for request in transport.requests {
+            #expect(
+                request.url.absoluteString
+                    == Self.address + "?api-version=2019-11-01&resource=https%3A%2F%2Fvault.azure.net"
+            )
+            #expect(request.headers["Metadata"] == "true")
+        }
+        let sent = transport.requests.map { $0.headers["Authorization"] }
+        #expect(sent == [nil, nil, "Basic S3cr3t-key"])
+    }
+
+    @Test("The keys are in the agent's folder")
+    func standardFolder() { #expect(AzureArcKey.folder == "/var/opt/azcmagent/tokens") }
+
+    @Test("Never sends a file outside the agent's folder, or one that isn't a key")
+    func otherFiles() async throws {
+        _ = try write("S3cr3t", "a.txt")
+        _ = try write("S3cr3t", ".key")
+        let headers: [HTTPHeaders] = [
+            ["WWW-Authenticate": "Basic realm=/etc/shadow"], ["WWW-Authenticate": "Basic realm=/etc/a.key"],
+            ["WWW-Authenticate": "Basic realm=\(keys)/../a.key"], ["WWW-Authenticate": "Basic realm=\(keys)/b/a.key"],
+            ["WWW-Authenticate": "Basic realm=\(keys)/a.txt"], ["WWW-Authenticate": "Basic realm=\(keys)/.key"],
+            ["WWW-Authenticate": "Basic realm=\(keys)x/a.key"], ["WWW-Authenticate": "Basic realm="],
+            ["WWW-Authenticate": "Basic"], ["WWW-Authenticate": "Bearer realm=\(keys)/a.key"], [:],
+        ]
+        for header in headers {
+            let transport = time.transport(.status(401, headers: header), Self.issued)
+            let error = await failure(of: source(transport))
+            #expect(error?.code == .invalidResponse)
+            #expect(transport.requests.count == 1)
+        }
+        let unchallenged = time.transport(Self.issued)
+        #expect(await failure(of: source(unchallenged))?.code == .invalidResponse)
+    }
+
+    @Test("Refuses a key that is missing, too large, writable by others or not a key")
+    func badKeys() async throws {
+        let missing = "\(keys)/missing.key"
+        await expectFailure(of: source(time.transport(challenge(missing))), .notConfigured, naming: missing)
+        let cases: [(String, WorkloadIdentityError.Code)] = [
+            (String(repeating: "a", count: 4_097), .tooLarge), ("", .malformedToken), ("a\r\nb: c", .malformedToken),
+        ]
+        for (index, (content, code)) in cases.enumerated() {
+            let transport = time.transport(challenge(try write(content, "\(index).key")), Self.issued)
+            #expect(await failure(of: source(transport))?.code == code)
+            #expect(transport.requests.count == 1)
+        }
+        let path = try write("S3cr3t", "writable.key")
+        try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+        #expect(await failure(of: source(time.transport(challenge(path))))?.code == .insecureFile)
+    }
+
+    @Test("A key that the agent rejects isn't sent again, and a failure names the agent")
+    func rejected() async throws {
+        let path = try write("S3cr3t")
+        let transport = time.transport(challenge(path), challenge(path), Self.issued)
+        await expectFailure(of: source(transport), .platformRejected, status: 401, naming: "Azure Arc")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("A server with Azure Arc has no user-assigned identities")
+    func userAssigned() async throws {
+        let transport = time.transport()
+        #expect(await failure(of: source(transport, .clientID("a")))?.code == .notConfigured)
+        #expect(transport.requests.isEmpty)
     }
 }

@@ -26,17 +26,8 @@ struct AzureManagedIdentitySourceTests {
         AzureManagedIdentitySource(
             resource: resource,
             identity: identity,
-            environment: WorkloadEnvironment(
-                variable: { variables[$0] },
-                timeSource: time.timeSource,
-                transport: transport,
-                random: { 1 }
-            )
+            environment: time.environment(transport, variables)
         )
-    }
-
-    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
-        MockTransport(steps: steps, time: time.timeSource, handler: nil)
     }
 
     private static func issued(expiresOn: String = "1000086400", headers: HTTPHeaders = [:]) -> MockTransport.Step {
@@ -57,7 +48,7 @@ struct AzureManagedIdentitySourceTests {
         ]
     )
     func metadata(identity: AzureManagedIdentitySource.Identity, query: String) async throws {
-        let transport = transport(Self.issued(), Self.issued())
+        let transport = time.transport(Self.issued(), Self.issued())
         for resource in ["https://vault.azure.net", "https://vault.azure.net/.default"] {
             let token = try await source(transport, identity, resource: resource).token()
             #expect(text(token) == "S3cr3t-token")
@@ -82,7 +73,7 @@ struct AzureManagedIdentitySourceTests {
         ]
     )
     func appService(identity: AzureManagedIdentitySource.Identity, query: String) async throws {
-        let transport = transport(Self.issued())
+        let transport = time.transport(Self.issued())
         _ = try await source(transport, identity, variables: Self.appService).token()
         let request = try #require(transport.requests.first)
         #expect(
@@ -106,7 +97,7 @@ struct AzureManagedIdentitySourceTests {
             (["IDENTITY_ENDPOINT": "http://localhost/", "IDENTITY_HEADER": "a\r\nb"], nil),
         ]
         for (variables, host) in cases {
-            let transport = transport(Self.issued())
+            let transport = time.transport(Self.issued())
             let source = source(transport, variables: variables)
             if let host {
                 _ = try await source.token()
@@ -131,15 +122,13 @@ struct AzureManagedIdentitySourceTests {
         ]
     )
     func addresses(address: String, isAllowed: Bool) async throws {
-        let transport = transport(Self.issued())
+        let transport = time.transport(Self.issued())
         let variables = ["IDENTITY_ENDPOINT": address, "IDENTITY_HEADER": "S3cr3t"]
         let source = source(transport, variables: variables)
         if isAllowed {
             #expect(text(try await source.token()) == "S3cr3t-token")
         } else {
-            let error = await failure(of: source)
-            #expect(error?.code == .insecureEndpoint)
-            #expect(error?.message.contains("IDENTITY_ENDPOINT") == true)
+            await expectFailure(of: source, .insecureEndpoint, naming: "IDENTITY_ENDPOINT")
             #expect(transport.requests.isEmpty)
         }
     }
@@ -155,7 +144,7 @@ struct AzureManagedIdentitySourceTests {
             (.json(#"{"access_token":"a","expires_in":1e300}"#), .seconds(3e9)),
         ]
         for (step, lifetime) in cases {
-            let token = try await source(transport(step)).token()
+            let token = try await source(time.transport(step)).token()
             #expect(token.expiry == lifetime.map { time.now + $0 })
         }
     }
@@ -188,7 +177,7 @@ struct AzureManagedIdentitySourceTests {
 
     @Test("Repeats a request while the metadata service is updated, starts or is overloaded")
     func retries() async throws {
-        let transport = transport(
+        let transport = time.transport(
             .status(404),
             .status(410),
             .status(410),
@@ -211,17 +200,14 @@ struct AzureManagedIdentitySourceTests {
     func outage(status: Int, requests: Int, duration: Int) async throws {
         let start = time.now
         let transport = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: status) }
-        let error = await failure(of: source(transport))
-        #expect(error?.code == .platformUnavailable)
-        #expect(error?.status == status)
-        #expect(error?.isRetryable == true)
+        await expectFailure(of: source(transport), .platformUnavailable, status: status, isRetryable: true)
         #expect(transport.requests.count == requests)
         #expect(time.now == start + .seconds(duration))
     }
 
     @Test("App Service's 404 and 410 are final", arguments: [404, 410])
     func finalForAppService(status: Int) async throws {
-        let transport = transport(.status(status))
+        let transport = time.transport(.status(status))
         #expect(await failure(of: source(transport, variables: Self.appService))?.code == .platformRejected)
         #expect(transport.requests.count == 1)
     }
@@ -233,7 +219,7 @@ struct AzureManagedIdentitySourceTests {
         let error = await failure(of: source(transport), TokenRequirements(deadline: start + .seconds(30)))
         #expect(error?.code == .platformUnavailable)
         #expect(time.now <= start + .seconds(30))
-        let slow = self.transport(.never)
+        let slow = time.transport(.never)
         #expect(await failure(of: source(slow))?.code == .platformUnavailable)
         #expect(slow.requests.count == 1)
     }
@@ -257,13 +243,14 @@ struct AzureManagedIdentitySourceTests {
         ]
         for variables in [[:], Self.appService] {
             for (step, code, advice) in cases {
-                let transport = transport(step, Self.issued())
-                let error = await failure(of: source(transport, variables: variables))
-                #expect(error?.code == code)
-                #expect(error?.step == .request)
-                #expect(error?.isRetryable == false)
-                #expect(error?.message.contains(advice) == true)
-                #expect(error?.description.contains("S3cr3t") == false)
+                let transport = time.transport(step, Self.issued())
+                await expectFailure(
+                    of: source(transport, variables: variables),
+                    code,
+                    step: .request,
+                    isRetryable: false,
+                    naming: advice
+                )
                 #expect(transport.requests.count == 1)
             }
         }
@@ -283,18 +270,15 @@ struct AzureManagedIdentitySourceTests {
             (.text(String(repeating: " ", count: (128 << 10) + 1)), .tooLarge),
         ]
         for (step, code) in cases {
-            let transport = transport(step)
-            let error = await failure(of: source(transport))
-            #expect(error?.code == code)
-            #expect(error?.step == .request)
-            #expect(error?.description.contains("S3cr3t") == false)
+            let transport = time.transport(step)
+            await expectFailure(of: source(transport), code, step: .request)
             #expect(transport.requests.count == 1)
         }
     }
 
     @Test("A token that the caller rejects isn't returned again")
     func unwanted() async throws {
-        let transport = transport(Self.issued(), Self.issued())
+        let transport = time.transport(Self.issued(), Self.issued())
         let token = try await source(transport).token()
         let error = await failure(of: source(transport), .replacing(token))
         #expect(error?.code == .rejectedToken)

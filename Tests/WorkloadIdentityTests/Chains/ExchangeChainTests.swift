@@ -49,10 +49,6 @@ struct ExchangeChainTests {
         )
     }
 
-    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
-        MockTransport(steps: steps, time: time.timeSource, handler: nil)
-    }
-
     private func source(_ use: Use, _ transport: MockTransport, subject: (any TokenSource)? = nil) -> GrantTokenSource {
         let subject = subject ?? file
         let grant: any Grant =
@@ -86,7 +82,7 @@ struct ExchangeChainTests {
     }
 
     private func renew(_ use: Use) async throws {
-        let transport = transport(.tokens("one", lifetime: 100), .tokens("two", lifetime: 100))
+        let transport = time.transport(.tokens("one", lifetime: 100), .tokens("two", lifetime: 100))
         let cached = CachedTokenSource(
             source(use, transport),
             timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
@@ -110,7 +106,7 @@ struct ExchangeChainTests {
         let (first, second) = (SampleToken().text, SampleToken(["jti": "2"]).text)
         try folder.write(first)
         let folder = folder
-        let transport = transport(
+        let transport = time.transport(
             .handler { _ in
                 try folder.write(second)
                 return .error(code)
@@ -125,7 +121,7 @@ struct ExchangeChainTests {
     func unchanged(use: Use) async throws {
         try folder.write(SampleToken().text)
         let code = use == .assertion ? "invalid_client" : "invalid_grant"
-        let transport = transport(.handler { _ in .error(code) })
+        let transport = time.transport(.handler { _ in .error(code) })
         let error = await #expect(throws: OAuth2Error.self) { try await source(use, transport).token() }
         #expect(error?.serverCode == code)
         #expect(error?.code == (use == .assertion ? .invalidClient : .requestRejected))
@@ -137,7 +133,7 @@ struct ExchangeChainTests {
         let chain = try Self(time: ManualTime())
         defer { chain.time.end() }
         try chain.folder.write(SampleToken().text)
-        let transport = chain.transport(.handler { _ in .error("invalid_grant") })
+        let transport = chain.time.transport(.handler { _ in .error("invalid_grant") })
         let subject = CachedTokenSource(
             chain.file,
             timing: OAuth2Timing(timeSource: chain.time.timeSource, random: { 0 })
@@ -153,7 +149,7 @@ struct ExchangeChainTests {
     func rejectedTwice(use: Use) async throws {
         try folder.write(SampleToken().text)
         let folder = folder
-        let transport = transport(
+        let transport = time.transport(
             .handler { _ in
                 try folder.write(SampleToken(["jti": "2"]).text)
                 return .error("invalid_grant")
@@ -170,7 +166,7 @@ struct ExchangeChainTests {
 
     @Test("A token that can't be read is never sent, and the error says why", arguments: Use.allCases)
     func unusable(use: Use) async throws {
-        let transport = transport()
+        let transport = time.transport()
         try folder.write(SampleToken(["aud": "https://kubernetes.default.svc"]).text)
         let error = await #expect(throws: OAuth2Error.self) { try await source(use, transport).token() }
         #expect(error?.code == (use == .assertion ? .assertionFailed : .grantFailed))
@@ -191,7 +187,7 @@ struct ExchangeChainTests {
                 transport: platform
             )
         )
-        let transport = transport()
+        let transport = time.transport()
         let error = await #expect(throws: OAuth2Error.self) {
             try await source(use, transport, subject: github).token()
         }
@@ -304,5 +300,84 @@ extension HTTPTransportResponse {
             headers: ["Content-Type": "application/json"],
             body: Data(#"{"error":"\#(code)"}"#.utf8)
         )
+    }
+}
+
+/// Requests tokens with the default transport from a server on this machine.
+@Suite("Platforms on loopback", .limitedConcurrency)
+struct LoopbackPlatformTests {
+    private func source(
+        _ platform: String,
+        _ server: LoopbackServer,
+        time: TimeSource = .system
+    ) throws -> any TokenSource {
+        let variables = [
+            "GCE_METADATA_HOST": "127.0.0.1:\(server.port)",
+            "IDENTITY_ENDPOINT": server.url(for: "/msi").absoluteString,
+            "IDENTITY_HEADER": "S3cr3t-header",
+        ]
+        let environment = WorkloadEnvironment(variable: { variables[$0] }, timeSource: time)
+        return switch platform {
+        case "google": GoogleMetadataSource(environment: environment)
+        case "azure": AzureManagedIdentitySource(resource: "r", environment: environment)
+        default: try VaultLoginSource(server: server.baseURL, role: "r", jwt: FixedIdentity(), environment: environment)
+        }
+    }
+
+    /// A token of a platform that doesn't change.
+    private struct FixedIdentity: TokenSource {
+        func token(for requirements: TokenRequirements) -> AccessToken {
+            AccessToken(value: Secret("jwt"), type: "N_A", requested: .now)
+        }
+    }
+
+    private static let path = [
+        "google": "/computeMetadata/v1/instance/service-accounts/default/token", "azure": "/msi",
+        "vault": "/v1/auth/jwt/login",
+    ]
+
+    @Test("Gets a token after a failure", arguments: ["google", "azure", "vault"])
+    func token(platform: String) async throws {
+        let server = try LoopbackServer.start()
+        let path = try #require(Self.path[platform])
+        server.on(
+            platform == "vault" ? .post : .get,
+            path,
+            .status(503),
+            .json(
+                #"{"access_token":"S3cr3t","expires_in":60,"auth":{"client_token":"S3cr3t","lease_duration":60}}"#,
+                headers: ["Metadata-Flavor": "Google"]
+            )
+        )
+        let token = try await source(platform, server).token()
+        #expect(text(token) == "S3cr3t")
+        #expect(token.expiry != nil)
+        #expect(server.requests.count == 2)
+        let field = ["google": "Metadata-Flavor", "azure": "X-IDENTITY-HEADER", "vault": "X-Vault-Request"][platform]
+        #expect(server.requests.allSatisfy { $0.headers[field ?? ""] != nil })
+        await server.stop()
+    }
+
+    @Test("Doesn't follow a redirect with the platform's credential", arguments: ["google", "azure", "vault"])
+    func redirect(platform: String) async throws {
+        let elsewhere = try LoopbackServer.start()
+        let server = try LoopbackServer.start()
+        let path = try #require(Self.path[platform])
+        let location = elsewhere.url(for: "/").absoluteString
+        server.on(platform == "vault" ? .post : .get, path, .status(307, headers: ["Location": location]))
+        let error = await #expect(throws: WorkloadIdentityError.self) { try await source(platform, server).token() }
+        #expect(error?.code == .platformRejected)
+        #expect(elsewhere.requests.isEmpty)
+        await server.stop()
+        await elsewhere.stop()
+    }
+
+    @Test("A platform that isn't there is worth another try later", arguments: ["google", "azure"])
+    func unreachable(platform: String) async throws {
+        let server = try LoopbackServer.start()
+        let source = try source(platform, server, time: ManualTime(advancesWhenSleeping: true).timeSource)
+        await server.stop()
+        let error = await #expect(throws: WorkloadIdentityError.self) { try await source.token() }
+        #expect(error?.code == .platformUnavailable && error?.isRetryable == true)
     }
 }

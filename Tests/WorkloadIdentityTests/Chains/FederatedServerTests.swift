@@ -24,11 +24,7 @@ struct FederatedServerTests {
         server = try MockAuthorizationServer.start(clients: [
             .init(
                 id: "reports",
-                authentication: .federatedJWT(
-                    issuer: Self.platform,
-                    subject: Self.subject,
-                    key: key.verificationKey
-                ),
+                authentication: .federatedJWT(issuer: Self.platform, subject: Self.subject, key: key.verificationKey),
                 scopes: ["read"]
             ),
             .init(
@@ -45,11 +41,7 @@ struct FederatedServerTests {
         lifetime: Double = 300,
         key: SigningKey? = nil
     ) throws {
-        var claims = RegisteredClaims(
-            issuer: issuer,
-            subject: subject,
-            audience: audience ?? [server.metadata.issuer]
-        )
+        var claims = RegisteredClaims(issuer: issuer, subject: subject, audience: audience ?? [server.metadata.issuer])
         claims.issuedAt = Date().addingTimeInterval(min(lifetime, 0) - 60)
         claims.expiration = Date().addingTimeInterval(lifetime)
         try folder.write(try (key ?? self.key).sign(claims))
@@ -71,12 +63,7 @@ struct FederatedServerTests {
         type: SignedAssertionAuthentication.AssertionType = .jwtBearer,
         sendsClientID: Bool = true
     ) -> any ClientAuthentication {
-        SignedAssertionAuthentication(
-            clientID: clientID,
-            assertion: file,
-            type: type,
-            sendsClientID: sendsClientID
-        )
+        SignedAssertionAuthentication(clientID: clientID, assertion: file, type: type, sendsClientID: sendsClientID)
     }
 
     private static let anonymous = PublicClient.none(clientID: "job", sendsClientID: false)
@@ -100,10 +87,7 @@ struct FederatedServerTests {
     func spiffe() async throws {
         try write(issuer: nil, subject: Self.spiffeID)
         for (id, sendsClientID) in [("mesh", true), (Self.spiffeID, true), ("mesh", false)] {
-            let source = source(
-                assertion(id, type: .jwtSPIFFE, sendsClientID: sendsClientID),
-                ClientCredentialsGrant()
-            )
+            let source = source(assertion(id, type: .jwtSPIFFE, sendsClientID: sendsClientID), ClientCredentialsGrant())
             #expect(server.isActive(text(try await source.token())))
         }
         try write()

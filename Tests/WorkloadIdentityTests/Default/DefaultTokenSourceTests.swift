@@ -1,9 +1,11 @@
+import Foundation
 import MockNetworking
 import Networking
 import OAuth2
 import TestSupport
 import Testing
-import WorkloadIdentity
+
+@testable import WorkloadIdentity
 
 @Suite("The default source", .limitedConcurrency)
 struct DefaultTokenSourceTests {
@@ -50,9 +52,7 @@ struct DefaultTokenSourceTests {
         #expect(DefaultTokenSource([.azure(resource: audience, environment: azure)]).platform == "Azure")
         for variable in ["GCE_METADATA_HOST", "K_SERVICE"] {
             let google = environment([variable: "127.0.0.1:1"])
-            #expect(
-                DefaultTokenSource([.google(audience: audience, environment: google)]).platform == "Google Cloud"
-            )
+            #expect(DefaultTokenSource([.google(audience: audience, environment: google)]).platform == "Google Cloud")
         }
     }
 
@@ -67,9 +67,7 @@ struct DefaultTokenSourceTests {
         #expect(transport.requests.count == 3)
         // A job without the permission fails instead of using the file.
         let job = DefaultTokenSource(platforms(environment(["GITHUB_ACTIONS": "true"]), folder: folder))
-        let error = await failure(of: job)
-        #expect(error?.code == .notConfigured)
-        #expect(error?.message.contains("id-token: write") == true)
+        await expectFailure(of: job, .notConfigured, naming: "id-token: write")
     }
 
     @Test("Without a platform, the error lists every reason, and nothing is sent")
@@ -99,5 +97,33 @@ struct DefaultTokenSourceTests {
         #expect(source.platform == "second")
         #expect(source.skipped.map(\.reason) == ["it's off"])
         #expect(text(try await source.token()) == "own")
+    }
+}
+
+@Suite("WorkloadIdentityError")
+struct WorkloadIdentityErrorTests {
+    @Test("Describes the step, the code, the message and the cause")
+    func description() {
+        let cause = NetworkError(.timedOut, "too slow")
+        let error = WorkloadIdentityError(.platformUnavailable, .request, "no response", status: 503, cause: cause)
+        #expect(error.description == "request: platformUnavailable: no response (\(cause))")
+        #expect(error.localizedDescription == error.description)
+        #expect(error == WorkloadIdentityError(.platformUnavailable, .read, ""))
+        #expect(error != WorkloadIdentityError(.platformRejected, .request, "no response"))
+    }
+
+    @Test("Only an unavailable platform is worth repeating")
+    func retryable() {
+        let codes: [WorkloadIdentityError.Code] = [
+            .notConfigured, .unreadableFile, .insecureFile, .tooLarge, .malformedToken, .wrongAudience, .expiredToken,
+            .rejectedToken, .insecureEndpoint, .platformUnavailable, .platformRejected, .invalidResponse,
+            .ambiguousIdentity, .invalidConfiguration,
+        ]
+        #expect(Set(codes.map(\.description)).count == codes.count)
+        for code in codes {
+            let error = WorkloadIdentityError(code, .read, "")
+            #expect(error.isRetryable == (code == .platformUnavailable))
+            #expect(error.isUnchangedToken == (code == .rejectedToken))
+        }
     }
 }

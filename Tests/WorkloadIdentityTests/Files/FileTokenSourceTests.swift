@@ -6,6 +6,7 @@ import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
+
 @testable import WorkloadIdentity
 
 @Suite("FileTokenSource", .limitedConcurrency)
@@ -118,9 +119,7 @@ struct FileTokenSourceTests {
     @Test("Refuses a file that the group or others may write to", arguments: [0o620, 0o602, 0o666, 0o664, 0o646])
     func writable(mode: Int) async throws {
         try folder.write(token, mode: mode)
-        let error = await failure(of: source())
-        #expect(error?.code == .insecureFile)
-        #expect(error?.message.contains("chmod go-w") == true)
+        await expectFailure(of: source(), .insecureFile, naming: "chmod go-w")
         try folder.write(token, mode: 0o644)
         #expect(text(try await source().token()) == token)
     }
@@ -210,5 +209,185 @@ struct FileTokenSourceTests {
 
     private func value(_ json: String) throws -> JSONValue {
         try #require(try JSONObject(parsing: "{\"v\":\(json)}")["v"])
+    }
+}
+
+/// The cost of a platform's file, in openings.
+@Suite("File access", .limitedConcurrency)
+struct FileAccessTests {
+    /// Counts how often a file is opened.
+    private final class Openings {
+        private let descriptor: Int32
+
+        init(of path: String) throws {
+            descriptor = inotify_init1(Int32(IN_NONBLOCK))
+            // Without the closings, the kernel would merge successive openings into one event.
+            let events = UInt32(IN_OPEN | IN_CLOSE)
+            guard descriptor >= 0, unsafe inotify_add_watch(descriptor, path, events) >= 0 else {
+                throw POSIXError(.EIO)
+            }
+        }
+
+        deinit { close(descriptor) }
+
+        /// Returns the number of openings since the last call.
+        func count() -> Int {
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            let length = unsafe read(descriptor, &buffer, buffer.count)
+            // An event of a watched file has 16 bytes. The low byte of its mask is the fifth one.
+            return stride(from: 0, to: max(length, 0), by: 16).count { Int32(buffer[$0 + 4]) & IN_OPEN != 0 }
+        }
+    }
+
+    @Test("A token request opens the file once, and a cached access token doesn't", arguments: [true, false])
+    func openings(isAssertion: Bool) async throws {
+        let folder = try TokenFolder()
+        try folder.write(SampleToken().text)
+        let time = ManualTime()
+        defer { time.end() }
+        let transport = MockTransport(time: time.timeSource) { _ in
+            HTTPTransportResponse(
+                status: 200,
+                headers: ["Content-Type": "application/json"],
+                body: Data(#"{"access_token":"a","token_type":"Bearer","expires_in":100}"#.utf8)
+            )
+        }
+        let file = FileTokenSource(
+            path: folder.path,
+            audience: "https://as.example",
+            environment: WorkloadEnvironment(timeSource: time.timeSource)
+        )
+        let timing = OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+        let source = GrantTokenSource(
+            server: AuthorizationServer(
+                issuer: "https://as.example",
+                tokenEndpoint: URL(string: "https://as.example/token")!
+            ),
+            clientAuthentication: isAssertion
+                ? SignedAssertionAuthentication(clientID: "reports", assertion: file) : .none(clientID: "reports"),
+            grant: isAssertion
+                ? ClientCredentialsGrant()
+                : TokenExchangeGrant(subject: file, subjectTokenType: .jwt, identifier: "reports"),
+            store: InMemoryTokenStore(timeSource: time.timeSource),
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            timing: timing
+        )
+        let cached = CachedTokenSource(source, timing: timing)
+        let openings = try Openings(of: folder.path)
+        for number in 1...2 {
+            for expected in [1, 0, 0] {
+                _ = try await cached.token()
+                #expect(openings.count() == expected)
+            }
+            #expect(transport.requests.count == number)
+            time.advance(by: .seconds(100))
+        }
+    }
+}
+
+/// Reads a file while it's replaced as Kubernetes does: `token` is a link to `..data/token`, and
+/// `..data` a link to a folder that the kubelet replaces and removes.
+@Suite("Replaced files", .limitedConcurrency)
+struct ReplacedFileTests {
+    private let folder: TokenFolder
+
+    init() throws { folder = try TokenFolder() }
+
+    @Test("10,000 concurrent reads succeed while the volume's link is swapped and the old folder removed")
+    func swaps() async throws {
+        try swap(to: 0)
+        try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: "..data/token")
+        let source = KubernetesServiceAccountSource(
+            audience: "https://as.example",
+            path: folder.path,
+            environment: WorkloadEnvironment(timeSource: ManualTime().timeSource)
+        )
+        let swapper = Task {
+            var count = 0
+            while !Task.isCancelled {
+                count += 1
+                try swap(to: count)
+                try? await Task.sleep(for: .milliseconds(1))
+            }
+            return count
+        }
+        var seen: Set<String> = []
+        try await withThrowingTaskGroup(of: String.self) { readers in
+            for _ in 1...10_000 { readers.addTask { text(try await source.token()) } }
+            for try await token in readers { seen.insert(token) }
+        }
+        // At least once, even if the reads were faster.
+        while try await text(source.token()) == token(0) {}
+        swapper.cancel()
+        let count = try await swapper.value
+        #expect(count > 0)
+        #expect(seen.isSubset(of: (0...count).map(token)))
+        #expect(text(try await source.token()) == token(count))
+    }
+
+    private func token(_ number: Int) -> String { SampleToken(["jti": .string("\(number)")]).text }
+
+    /// Replaces the volume's content, in the kubelet's steps.
+    private func swap(to number: Int) throws {
+        let files = FileManager.default
+        let new = folder.url.appending(path: "..\(number)")
+        try files.createDirectory(at: new, withIntermediateDirectories: false)
+        let file = new.appending(path: "token")
+        try Data(token(number).utf8).write(to: file)
+        try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
+        let link = folder.url.appending(path: "..data_tmp").path
+        try files.createSymbolicLink(atPath: link, withDestinationPath: "..\(number)")
+        guard unsafe rename(link, folder.url.appending(path: "..data").path) == 0 else { throw POSIXError(.EIO) }
+        if number > 0 { try files.removeItem(at: folder.url.appending(path: "..\(number - 1)")) }
+    }
+}
+
+@Suite("SPIFFEFileSource", .limitedConcurrency)
+struct SPIFFEFileSourceTests {
+    private let folder: TokenFolder
+    private let environment = WorkloadEnvironment(timeSource: ManualTime(advancesWhenSleeping: true).timeSource)
+
+    init() throws { folder = try TokenFolder() }
+
+    private var source: SPIFFEFileSource {
+        SPIFFEFileSource(audience: "https://as.example", path: folder.path, environment: environment)
+    }
+
+    @Test("Reads a JWT-SVID", arguments: ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS512"])
+    func reads(algorithm: String) async throws {
+        var svid = SampleToken.svid
+        svid.header["alg"] = .string(algorithm)
+        try folder.write(svid.text)
+        let token = try await source.token()
+        #expect(text(token) == svid.text)
+        #expect(token.type == "N_A")
+    }
+
+    @Test("Refuses other algorithms", arguments: ["none", "HS256", "EdDSA", "RS1", "ES256K", "RSA256", ""])
+    func algorithms(name: String) async throws {
+        var svid = SampleToken.svid
+        svid.header["alg"] = .string(name)
+        try folder.write(svid.text)
+        #expect(await failure(of: source)?.code == .malformedToken)
+    }
+
+    @Test("Refuses a document without a SPIFFE ID or an expiry, for another audience, or in JSON")
+    func refusals() async throws {
+        let cases: [(String, WorkloadIdentityError.Code)] = [
+            (SampleToken(["sub": "reports"]).text, .malformedToken), (SampleToken(["sub": nil]).text, .malformedToken),
+            (SampleToken(["sub": "spiffe://example.org/a", "exp": nil]).text, .malformedToken),
+            (SampleToken(["sub": "spiffe://example.org/a", "aud": "b"]).text, .wrongAudience),
+            (SampleToken(["sub": "spiffe://example.org/a", "exp": 1]).text, .expiredToken),
+            (#"{"svid":"\#(SampleToken.svid.text)"}"#, .malformedToken),
+        ]
+        for (content, code) in cases {
+            try folder.write(content)
+            #expect(await failure(of: source)?.code == code, "\(content)")
+        }
+    }
+
+    @Test("A missing file names the helper's setting")
+    func missing() async throws {
+        await expectFailure(of: source, .notConfigured, naming: #"jwt_audience = "https://as.example""#)
     }
 }

@@ -12,29 +12,17 @@ struct GoogleMetadataSourceTests {
     private static let path = "/computeMetadata/v1/instance/service-accounts/default/"
     private static let flavor: HTTPHeaders = ["Metadata-Flavor": "Google"]
     private static var issued: MockTransport.Step {
-        .json(
-            #"{"access_token":"S3cr3t-token","expires_in":3599,"token_type":"Bearer"}"#,
-            headers: flavor
-        )
+        .json(#"{"access_token":"S3cr3t-token","expires_in":3599,"token_type":"Bearer"}"#, headers: flavor)
     }
 
     private let time = ManualTime(advancesWhenSleeping: true)
 
     private func environment(_ transport: MockTransport, _ variables: [String: String] = [:]) -> WorkloadEnvironment {
-        WorkloadEnvironment(
-            variable: { variables[$0] },
-            timeSource: time.timeSource,
-            transport: transport,
-            random: { 1 }
-        )
+        time.environment(transport, variables)
     }
 
     private func source(_ transport: MockTransport, _ variables: [String: String] = [:]) -> GoogleMetadataSource {
         GoogleMetadataSource(environment: environment(transport, variables))
-    }
-
-    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
-        MockTransport(steps: steps, time: time.timeSource, handler: nil)
     }
 
     private static func identity(_ token: SampleToken) -> MockTransport.Step { .text(token.text, headers: flavor) }
@@ -44,7 +32,7 @@ struct GoogleMetadataSourceTests {
         arguments: [([], ""), (["https://a.example/b", "c"], "?scopes=https%3A%2F%2Fa.example%2Fb%2Cc")]
     )
     func accessToken(scopes: [String], query: String) async throws {
-        let transport = transport(Self.issued)
+        let transport = time.transport(Self.issued)
         let token = try await GoogleMetadataSource(scopes: scopes, environment: environment(transport)).token()
         #expect(text(token) == "S3cr3t-token")
         #expect(token.type == "Bearer")
@@ -60,7 +48,7 @@ struct GoogleMetadataSourceTests {
 
     @Test("Requests an identity token for the audience, and checks it")
     func identityToken() async throws {
-        let transport = transport(
+        let transport = time.transport(
             Self.identity(SampleToken()),
             Self.identity(SampleToken()),
             Self.identity(SampleToken(["aud": "https://other.example"])),
@@ -101,7 +89,7 @@ struct GoogleMetadataSourceTests {
         ]
     )
     func host(variables: [String: String], expected: String) async throws {
-        let transport = transport(Self.issued)
+        let transport = time.transport(Self.issued)
         _ = try await source(transport, variables).token()
         #expect(transport.requests.map(\.url.absoluteString) == ["\(expected)\(Self.path)token"])
     }
@@ -111,10 +99,12 @@ struct GoogleMetadataSourceTests {
         arguments: ["http://a", "a/b", "a@b", "a?b", "a#b", "é", "a b", "a:b:c"]
     )
     func badHost(host: String) async throws {
-        let transport = transport(Self.issued)
-        let error = await failure(of: source(transport, ["GCE_METADATA_HOST": host]))
-        #expect(error?.code == .insecureEndpoint)
-        #expect(error?.message.contains("GCE_METADATA_HOST") == true)
+        let transport = time.transport(Self.issued)
+        await expectFailure(
+            of: source(transport, ["GCE_METADATA_HOST": host]),
+            .insecureEndpoint,
+            naming: "GCE_METADATA_HOST"
+        )
         #expect(transport.requests.isEmpty)
     }
 
@@ -126,29 +116,28 @@ struct GoogleMetadataSourceTests {
             .status(404), .status(403), .text("<html>", status: 400),
         ]
         for step in steps {
-            let transport = transport(step, Self.issued)
-            let error = await failure(of: source(transport))
-            #expect(error?.code == .invalidResponse)
-            #expect(error?.message.contains("Metadata-Flavor") == true)
-            #expect(error?.description.contains("S3cr3t") == false)
+            let transport = time.transport(step, Self.issued)
+            await expectFailure(of: source(transport), .invalidResponse, naming: "Metadata-Flavor")
             #expect(transport.requests.count == 1)
         }
     }
 
     @Test("A machine without a service account is a configuration error, which isn't repeated")
     func noServiceAccount() async throws {
-        let transport = transport(.status(404, headers: Self.flavor), Self.issued)
-        let error = await failure(of: source(transport))
-        #expect(error?.code == .notConfigured)
-        #expect(error?.status == 404)
-        #expect(error?.isRetryable == false)
-        #expect(error?.message.contains("set-service-account") == true)
+        let transport = time.transport(.status(404, headers: Self.flavor), Self.issued)
+        await expectFailure(
+            of: source(transport),
+            .notConfigured,
+            status: 404,
+            isRetryable: false,
+            naming: "set-service-account"
+        )
         #expect(transport.requests.count == 1)
     }
 
     @Test("Repeats a request to a server that starts or is overloaded, and not to one that rejects it")
     func retries() async throws {
-        let transport = transport(
+        let transport = time.transport(
             .failure(NetworkError(.cannotConnect, "starting")),
             .status(503),
             .status(429, headers: Self.flavor),
@@ -157,15 +146,13 @@ struct GoogleMetadataSourceTests {
         #expect(text(try await source(transport).token()) == "S3cr3t-token")
         #expect(time.sleeps == [.seconds(1), .seconds(2), .seconds(4)])
         let outage = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: 500) }
-        let error = await failure(of: source(outage))
-        #expect(error?.code == .platformUnavailable)
-        #expect(error?.isRetryable == true)
+        await expectFailure(of: source(outage), .platformUnavailable, isRetryable: true)
         #expect(outage.requests.count == 5)
         for step in [
             MockTransport.Step.status(403, headers: Self.flavor),
             .status(302, headers: ["Location": "https://elsewhere.example/"]),
         ] {
-            let transport = self.transport(step, Self.issued)
+            let transport = time.transport(step, Self.issued)
             #expect(await failure(of: source(transport))?.code == .platformRejected)
             #expect(transport.requests.count == 1)
         }
@@ -179,7 +166,7 @@ struct GoogleMetadataSourceTests {
             (#"{"access_token":"a","expires_in":0}"#, .expiredToken),
         ]
         for (json, code) in cases {
-            #expect(await failure(of: source(transport(.json(json, headers: Self.flavor))))?.code == code)
+            #expect(await failure(of: source(time.transport(.json(json, headers: Self.flavor))))?.code == code)
         }
     }
 

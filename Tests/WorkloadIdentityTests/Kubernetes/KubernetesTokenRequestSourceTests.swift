@@ -5,6 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
+
 @testable import WorkloadIdentity
 
 @Suite("KubernetesTokenRequestSource", .limitedConcurrency)
@@ -35,17 +36,8 @@ struct KubernetesTokenRequestSourceTests {
             serviceAccount: serviceAccount,
             lifetime: lifetime,
             folder: folder.url.path,
-            environment: WorkloadEnvironment(
-                variable: { variables[$0] ?? nil },
-                timeSource: time.timeSource,
-                transport: transport,
-                random: { 1 }
-            )
+            environment: time.environment(transport, variables)
         )
-    }
-
-    private func transport(_ steps: MockTransport.Step...) -> MockTransport {
-        MockTransport(steps: steps, time: time.timeSource, handler: nil)
     }
 
     private static func issued(_ token: SampleToken = SampleToken(), status: Int = 201) -> MockTransport.Step {
@@ -63,7 +55,7 @@ struct KubernetesTokenRequestSourceTests {
         ]
     )
     func request(host: String, lifetime: Int, seconds: Int, authority: String) async throws {
-        let transport = transport(Self.issued())
+        let transport = time.transport(Self.issued())
         let token = try await source(transport, lifetime: .seconds(lifetime), host: host).token()
         #expect(text(token) == SampleToken().text)
         #expect(token.type == "N_A")
@@ -87,13 +79,11 @@ struct KubernetesTokenRequestSourceTests {
 
     @Test("Repeats a request as the API server asks, and then gives up")
     func retries() async throws {
-        let good = transport(.status(429, headers: ["Retry-After": "3"]), .status(503), Self.issued())
+        let good = time.transport(.status(429, headers: ["Retry-After": "3"]), .status(503), Self.issued())
         #expect(text(try await source(good).token()) == SampleToken().text)
         #expect(time.sleeps == [.seconds(3), .seconds(2)])
         let bad = MockTransport(time: time.timeSource) { _ in HTTPTransportResponse(status: 500) }
-        let error = await failure(of: source(bad))
-        #expect(error?.code == .platformUnavailable)
-        #expect(error?.isRetryable == true)
+        await expectFailure(of: source(bad), .platformUnavailable, isRetryable: true)
         #expect(bad.requests.count == 5)
     }
 
@@ -107,7 +97,7 @@ struct KubernetesTokenRequestSourceTests {
             (Self.issued(SampleToken(["exp": 1])), .expiredToken),
         ]
         for (step, code) in cases {
-            let transport = transport(step)
+            let transport = time.transport(step)
             let error = await failure(of: source(transport))
             #expect(error?.code == code)
             #expect(error?.step == .request)
@@ -118,7 +108,7 @@ struct KubernetesTokenRequestSourceTests {
 
     @Test("Sends the pod's credential nowhere outside a pod, or with names that lead elsewhere")
     func configuration() async throws {
-        let transport = transport()
+        let transport = time.transport()
         let cases: [(KubernetesTokenRequestSource, WorkloadIdentityError.Code)] = [
             (source(transport, host: nil), .notConfigured), (source(transport, port: ""), .notConfigured),
             (source(transport, port: "443/a"), .insecureEndpoint), (source(transport, host: "a/b"), .insecureEndpoint),
@@ -159,7 +149,7 @@ struct KubernetesTokenRequestSourceTests {
             FileTokenSource(path: folder.path, environment: environment),
             EnvironmentTokenSource("T", environment: environment),
             GitLabSource(audience: "https://as.example", variable: "T", environment: environment),
-            source(transport(Self.issued())),
+            source(time.transport(Self.issued())),
         ]
         for source in sources {
             let token = try await source.token()
@@ -168,5 +158,43 @@ struct KubernetesTokenRequestSourceTests {
             dump(token, to: &dumped)
             #expect(!dumped.contains(text(token)))
         }
+    }
+}
+
+@Suite("KubernetesServiceAccountSource", .limitedConcurrency)
+struct KubernetesServiceAccountSourceTests {
+    private let folder: TokenFolder
+    private let environment = WorkloadEnvironment(timeSource: ManualTime(advancesWhenSleeping: true).timeSource)
+
+    init() throws { folder = try TokenFolder() }
+
+    private var source: KubernetesServiceAccountSource {
+        KubernetesServiceAccountSource(audience: "https://as.example", path: folder.path, environment: environment)
+    }
+
+    @Test("Reads the projected token")
+    func reads() async throws {
+        try folder.write(SampleToken().text, mode: 0o640)
+        #expect(text(try await source.token()) == SampleToken().text)
+        #expect(source.canReplaceTokens)
+    }
+
+    @Test("Refuses the token for the API server, and names the pod's setting")
+    func tokenOfTheServer() async throws {
+        try folder.write(SampleToken(["aud": ["https://kubernetes.default.svc.cluster.local"]]).text)
+        await expectFailure(
+            of: source,
+            .wrongAudience,
+            naming: "serviceAccountToken: { path: …, audience: https://as.example }"
+        )
+        try folder.write(SampleToken(["aud": nil]).text)
+        #expect(await failure(of: source)?.code == .wrongAudience)
+        try folder.write("opaque")
+        #expect(await failure(of: source)?.code == .malformedToken)
+    }
+
+    @Test("A missing token names the pod's setting and the path")
+    func missing() async throws {
+        await expectFailure(of: source, .notConfigured, naming: "serviceAccountToken", folder.path)
     }
 }

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
+
 @testable import WorkloadIdentity
 
 @Suite("EnvironmentTokenSource and GitLabSource", .limitedConcurrency)
@@ -51,11 +52,7 @@ struct EnvironmentTokenSourceTests {
                 audience: audience,
                 environment: environment(value.map { ["AS_TOKEN": $0] } ?? [:])
             )
-            let error = await failure(of: source)
-            #expect(error?.code == code)
-            #expect(error?.step == .read)
-            #expect(error?.message.contains("AS_TOKEN") == true)
-            #expect(error?.isRetryable == false)
+            await expectFailure(of: source, code, step: .read, isRetryable: false, naming: "AS_TOKEN")
         }
     }
 
@@ -76,19 +73,10 @@ struct EnvironmentTokenSourceTests {
         #expect(text(try await source(["AS_TOKEN": token]).token()) == token)
         #expect(!source([:]).canReplaceTokens)
         let setting = "id_tokens: { AS_TOKEN: { aud: https://as.example } }"
-        let missing = await failure(of: source([:]))
-        #expect(missing?.code == .notConfigured)
-        #expect(missing?.message.contains(setting) == true)
-        let other = await failure(of: source(["AS_TOKEN": SampleToken(["aud": "a"]).text]))
-        #expect(other?.code == .wrongAudience)
-        #expect(other?.message.contains(setting) == true)
-        let expired = await failure(of: source(["AS_TOKEN": SampleToken(["exp": 1]).text]))
-        #expect(expired?.code == .expiredToken)
-        #expect(expired?.message.contains("timeout") == true)
-        let named = GitLabSource(
-            audience: "https://as.example",
-            environment: environment(["GITLAB_OIDC_TOKEN": token])
-        )
+        await expectFailure(of: source([:]), .notConfigured, naming: setting)
+        await expectFailure(of: source(["AS_TOKEN": SampleToken(["aud": "a"]).text]), .wrongAudience, naming: setting)
+        await expectFailure(of: source(["AS_TOKEN": SampleToken(["exp": 1]).text]), .expiredToken, naming: "timeout")
+        let named = GitLabSource(audience: "https://as.example", environment: environment(["GITLAB_OIDC_TOKEN": token]))
         #expect(text(try await named.token()) == token)
     }
 }

@@ -37,17 +37,14 @@ struct EncryptCommandTests {
             jwt encrypt -k key.jwk random | jwt decrypt -k key.jwk | cmp - random && echo same
             """
         )
-        #expect(result == ProcessResult(status: 0, output: "same\n", errors: ""))
+        #expect(result == .success("same\n"))
     }
 
     @Test("Preserves empty content and content from standard input")
     func input() throws {
         for content in ["", "\n", "a\u{0}b"] {
             let script = "jwt encrypt -k public.pem | jwt decrypt -k key.pem"
-            #expect(
-                try BuiltProgram.shell(script, input: content, in: folder)
-                    == ProcessResult(status: 0, output: content, errors: "")
-            )
+            #expect(try BuiltProgram.shell(script, input: content, in: folder) == .success(content))
         }
     }
 
@@ -157,9 +154,7 @@ struct EncryptCommandTests {
             ),
         ] {
             let result = try shell("jwt encrypt \(options) file")
-            #expect(
-                result == ProcessResult(status: 2, output: "", errors: "jwt encrypt: several.jwks: \(message)\n")
-            )
+            #expect(result == .failure(2, "jwt encrypt: several.jwks: \(message)\n"))
         }
         try await withLoopbackServer { server in
             server.on(.get, "/keys", .json(one))
@@ -188,10 +183,7 @@ struct EncryptCommandTests {
     )
     func unfitKeys(arguments: [String], message: String) throws {
         try folder.write(BuiltProgram.jwt.run(arguments).output, to: "unfit")
-        #expect(
-            try shell("jwt encrypt -k unfit file")
-                == ProcessResult(status: 2, output: "", errors: "jwt encrypt: unfit: \(message)\n")
-        )
+        #expect(try shell("jwt encrypt -k unfit file") == .failure(2, "jwt encrypt: unfit: \(message)\n"))
     }
 
     @Test("Rejects secrets that fit no algorithm, and encrypted private keys")
@@ -199,54 +191,211 @@ struct EncryptCommandTests {
         try folder.write("short", to: "secret")
         let short = try shell("jwt encrypt -k secret --secret text file")
         let reason = "no accepted algorithm uses a secret of this size; most need 16, 24, 32, 48 or 64 bytes"
-        #expect(short == ProcessResult(status: 2, output: "", errors: "jwt encrypt: secret: \(reason)\n"))
+        #expect(short == .failure(2, "jwt encrypt: secret: \(reason)\n"))
         try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
         let encrypted = try shell("jwt encrypt -k encrypted.pem file")
         let advice = "the private key is encrypted; pass its public part, which jwt key public prints"
-        #expect(encrypted == ProcessResult(status: 2, output: "", errors: "jwt encrypt: encrypted.pem: \(advice)\n"))
-    }
-
-    @Test(
-        "Exits with 64 and one line for an invalid command line",
-        arguments: [
-            (
-                "file",
-                "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL, --password-file FILE or --password"
-            ),
-            ("-k -", "only one of the keys, the password and the content can come from standard input"),
-            ("-k a -k b --format json file", "several recipients need --format general"),
-            ("-k a --aad x --format compact file", "--aad needs --format json or general"),
-            (
-                "-k a --alg PBES2-HS256+A128KW file",
-                "--alg PBES2-HS256+A128KW needs --password-file, --password-env or --password"
-            ),
-            ("--password-file p --alg dir file", "--alg dir needs --key, --key-env or --jwks"),
-            ("-k a --iterations 1000 file", "--iterations applies only to a password"),
-            ("--password --iterations 999 file", "--iterations must be a number from 1000 to 10000000"),
-            ("-k a --header enc=A256GCM file", "--header can't set enc; use --enc"),
-            ("-k a --header zip=DEF file", "--header can't set zip; compressed content isn't supported"),
-            ("-k a --sub x file", "the content is either CONTENT or the claims from options"),
-            ("-k a --nested --sub x", "claims need --sign-key; without it, --nested encrypts a signed token"),
-            ("-k a --sign-key b file", "--sign-key requires --nested"),
-            ("-k a --nested --format json file", "--nested makes a JWT, which is always compact and for one recipient"),
-            ("-k a -k b --kid c file", "--kid applies to one recipient; several JWKs state their own kid"),
-            (
-                "--password --password-file p file",
-                "--password can't be combined with --password-file or --password-env"
-            ),
-        ]
-    )
-    func usageErrors(arguments: String, message: String) throws {
-        #expect(
-            try shell("jwt encrypt \(arguments)")
-                == ProcessResult(status: 64, output: "", errors: "jwt encrypt: \(message) (see jwt encrypt --help)\n")
-        )
+        #expect(encrypted == .failure(2, "jwt encrypt: encrypted.pem: \(advice)\n"))
     }
 
     @Test("Names RSA1_5 as the reason for rejecting it")
     func bleichenbacher() throws {
         let result = try shell("jwt encrypt -k a --alg RSA1_5 file")
-        #expect(result.status == 64)
-        #expect(result.errors.contains("RSA1_5 isn't supported, because its padding is broken"))
+        #expect(result.fails(64, containing: "RSA1_5 isn't supported, because its padding is broken"), "\(result)")
+    }
+}
+
+@Suite("jwt decrypt", .limitedConcurrency)
+struct DecryptCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        try folder.write(KeyFixtures.rsa, to: "rsa.pem")
+        try folder.write("correct horse\n", to: "password")
+        try folder.write(Self.token(.ecdhESA256KW), to: "jwe")
+    }
+
+    private static func token(_ algorithm: JWEAlgorithm, _ encryption: JWEEncryption = .a256GCM) throws -> String {
+        let pem = algorithm.rawValue.hasPrefix("RSA") ? KeyFixtures.rsa : KeyFixtures.pkcs8
+        return try DecryptionKey(pem: pem, algorithm: algorithm).encryptionKey
+            .encrypt(Data("It is true.".utf8), encryption: encryption)
+    }
+
+    private func shell(_ script: String) throws -> ProcessResult {
+        try BuiltProgram.shell(script, in: folder)
+    }
+
+    private func refusal(_ script: String, _ code: String) throws -> String {
+        let result = try shell(script + " --json")
+        #expect(result.status == 1 && result.output == "")
+        let error = try JSONObject(parsing: result.errors)["error"]?.object
+        #expect(error?["code"]?.string == code, "\(result.errors)")
+        return error?["message"]?.string ?? ""
+    }
+
+    @Test(
+        "Accepts every algorithm that the type of a PEM key supports",
+        arguments: [
+            "RSA-OAEP", "RSA-OAEP-256", "RSA-OAEP-384", "RSA-OAEP-512", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW",
+            "ECDH-ES+A256KW",
+        ]
+    )
+    func keyTypes(name: String) throws {
+        try folder.write(Self.token(#require(JWEAlgorithm(rawValue: name)), .a128CBCHS256), to: "jwe")
+        let result = try shell("jwt decrypt -k \(name.hasPrefix("RSA") ? "rsa.pem" : "key.pem") < jwe")
+        #expect(result == .success("It is true."))
+    }
+
+    @Test("Accepts every use of a secret that its size allows, unless the JWK states one")
+    func secrets() throws {
+        let secret = [UInt8]("0123456789abcdef0123456789abcdef".utf8)
+        try folder.write(String(decoding: secret, as: UTF8.self), to: "secret")
+        try folder.write(#"{"kty":"oct","alg":"A256KW","k":"\#(Base64URL.encode(secret))"}"#, to: "secret.jwk")
+        for (algorithm, encryption) in [
+            (JWEAlgorithm.a256KW, nil), (.a256GCMKW, nil), (.dir, JWEEncryption.a256GCM), (.dir, .a128CBCHS256),
+        ] {
+            let key = try EncryptionKey(secret: secret, algorithm: algorithm, encryption: encryption)
+            try folder.write(key.encrypt(Data("x".utf8)), to: "jwe")
+            #expect(try shell("jwt decrypt -k secret --secret text < jwe").output == "x")
+            if algorithm == .a256KW {
+                #expect(try shell("jwt decrypt -k secret.jwk < jwe").output == "x")
+            } else {
+                let message = try refusal("jwt decrypt -k secret.jwk < jwe", "algorithmMismatch")
+                #expect(message.hasSuffix("which the policy doesn't allow; the key is for A256KW"))
+            }
+        }
+    }
+
+    @Test("Accepts only the algorithms in the options")
+    func policy() throws {
+        #expect(try shell("jwt decrypt -k key.pem --alg ECDH-ES+A256KW --enc A256GCM < jwe").status == 0)
+        #expect(try shell("jwt decrypt -k key.pem --alg ECDH-ES --alg ECDH-ES+A256KW < jwe").status == 0)
+        let algorithm = try refusal("jwt decrypt -k key.pem --alg ECDH-ES < jwe", "algorithmMismatch")
+        #expect(algorithm.hasSuffix("which the policy doesn't allow; the key is for ECDH-ES, according to --alg"))
+        let encryption = try refusal("jwt decrypt -k key.pem --enc A128GCM < jwe", "algorithmMismatch")
+        #expect(encryption.hasSuffix("which the policy doesn't allow; --enc A128GCM excludes it"))
+    }
+
+    @Test("Never accepts RSA1_5, or a password-based token with a key")
+    func neverAccepted() throws {
+        let header = Base64URL.encode(Array(#"{"alg":"RSA1_5","enc":"A256GCM"}"#.utf8))
+        try folder.write("\(header).AA.AAAAAAAAAAAAAAAA.AA.AAAAAAAAAAAAAAAAAAAAAA", to: "old")
+        #expect(try refusal("jwt decrypt -k rsa.pem < old", "unsupportedAlgorithm").contains("RSA1_5"))
+        let key = try EncryptionKey(
+            password: EncryptionPassword("correct horse"),
+            algorithm: .pbes2HS256A128KW,
+            iterations: 2_000
+        )
+        try folder.write(key.encrypt(Data("x".utf8)), to: "secret.jwe")
+        let message = try refusal("jwt decrypt -k key.pem < secret.jwe", "algorithmMismatch")
+        #expect(message.hasSuffix("it needs a password, so replace the key with --password"))
+        #expect(try shell("jwt decrypt --password-file password < secret.jwe").output == "x")
+        let bound = try refusal("jwt decrypt --password-file password --max-iterations 1000 < secret.jwe", "tooLarge")
+        #expect(bound.hasSuffix("limit of 1000; raise it with --max-iterations if you trust the sender"))
+    }
+
+    @Test("Reports a wrong key, a wrong password and a changed token with the same message")
+    func failures() throws {
+        let other = try BuiltProgram.jwt.run("keygen", "--use", "enc").output
+        try folder.write(other, to: "other.pem")
+        let wrongKey = try refusal("jwt decrypt -k other.pem < jwe", "decryptionFailed")
+        let text = try folder.text(of: "jwe")
+        try folder.write(String(text.dropLast(4)) + "AAAA", to: "changed")
+        let changed = try refusal("jwt decrypt -k key.pem < changed", "decryptionFailed")
+        try folder.write("another", to: "password")
+        let key = try EncryptionKey(
+            password: EncryptionPassword("correct horse"),
+            algorithm: .pbes2HS512A256KW,
+            iterations: 1_000
+        )
+        try folder.write(key.encrypt(Data("x".utf8)), to: "secret.jwe")
+        let wrongPassword = try refusal("jwt decrypt --password-file password < secret.jwe", "decryptionFailed")
+        #expect(wrongKey == changed && changed == wrongPassword)
+    }
+
+    @Test("Selects a key of a JWK Set by kid")
+    func keySet() throws {
+        let keys = try ["1", "2"].map { try DecryptionKey.generate(.a128KW).identified(by: $0) }
+        let set = try keys.map { JSONValue.object(try $0.privateJWK().members) }
+        try folder.write(JSONObject([("keys", .array(set))]).serialized(), to: "keys.jwks")
+        try folder.write(keys[1].encryptionKey.encrypt(Data("x".utf8)), to: "jwe")
+        #expect(try shell("jwt decrypt -k keys.jwks < jwe") == .success("x"))
+        try folder.write(keys[1].identified(by: "3").encryptionKey.encrypt(Data("x".utf8)), to: "jwe")
+        #expect(try refusal("jwt decrypt -k keys.jwks < jwe", "unknownKey") == "no key has the “kid” of a recipient")
+    }
+
+    @Test("Ignores the kid of the only recipient if there's only one key")
+    func otherKeyID() throws {
+        let key = try DecryptionKey.generate(.ecdhESA256KW).identified(by: "a")
+        var jwk = try key.privateJWK()
+        jwk.algorithm = nil
+        try folder.write(jwk.members.serialized(), to: "key.jwk")
+        try folder.write(key.identified(by: "b").encryptionKey.encrypt(Data("x".utf8)), to: "jwe")
+        #expect(try shell("jwt decrypt -k key.jwk < jwe").output == "x")
+    }
+
+    @Test("Writes the content to a new file that only the owner can read")
+    func output() throws {
+        #expect(try shell("umask 0; jwt decrypt -k key.pem --out file < jwe") == .success())
+        #expect(try folder.text(of: "file") == "It is true.")
+        #expect(try folder.mode(of: "file") == 0o600)
+        let again = try shell("jwt decrypt -k key.pem --output file < jwe")
+        let message = "jwt decrypt: file: already exists; use --force to replace it\n"
+        #expect(again == .failure(2, message))
+        #expect(try shell("jwt decrypt -k key.pem --out file --force < jwe").status == 0)
+        let report = try shell("jwt decrypt -k key.pem -o file -f --json < jwe").output
+        #expect(try JSONObject(parsing: report)["content"] == nil)
+    }
+
+    @Test("Doesn't create a file if the token is rejected")
+    func noOutput() throws {
+        #expect(try shell("jwt decrypt -k rsa.pem --out file < jwe").status == 1)
+        #expect(try !folder.names().contains("file"))
+    }
+
+    @Test("Escapes terminal commands in the content, and shows binary content only in a pipe")
+    func terminal() throws {
+        try folder.write("\u{1B}[31mred\n", to: "odd")
+        let text = try shell("jwt encrypt -k key.pem odd > jwe; script -qec 'jwt decrypt -k key.pem < jwe' /dev/null")
+        #expect(text == .success("\\u001b[31mred\r\n"))
+        let binary = try shell(
+            "printf 'a\\000' | jwt encrypt -k key.pem > jwe; script -qec 'jwt decrypt -k key.pem < jwe' /dev/null"
+        )
+        let message = "jwt decrypt: the content isn't text and can't be shown on a terminal; use --out FILE\r\n"
+        #expect(binary == ProcessResult(status: 2, output: message, errors: ""))
+    }
+
+    @Test("Decrypts with an encrypted private key")
+    func encryptedKey() throws {
+        try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
+        try folder.write("secret", to: "password")
+        #expect(try shell("jwt decrypt -k encrypted.pem --password-file password < jwe").output == "It is true.")
+        let missing = try shell("jwt decrypt -k encrypted.pem < jwe")
+        #expect(
+            missing.fails(2, endingWith: "; pass it with --password-file FILE or --password-env NAME\n"),
+            "\(missing)"
+        )
+    }
+
+    @Test("Requires --crit for critical parameters")
+    func critical() throws {
+        let key = try DecryptionKey(pem: KeyFixtures.pkcs8, algorithm: .ecdhES).encryptionKey
+        try folder.write(key.encrypt(Data("x".utf8), header: ["crit": ["a"], "a": 1]), to: "jwe")
+        _ = try refusal("jwt decrypt -k key.pem < jwe", "criticalHeaderUnsupported")
+        #expect(try shell("jwt decrypt -k key.pem --crit a < jwe").output == "x")
+    }
+
+    @Test("Names the right command for a signed token, and in jwt verify for an encrypted one")
+    func otherTokens() throws {
+        let signed = try shell("jwt sign -k key.pem --sub x --expires-in 1h | jwt decrypt -k key.pem")
+        let advice = "jwt decrypt: the token is signed, not encrypted; verify it with jwt verify\n"
+        #expect(signed == .failure(1, advice))
+        let message = "the token is encrypted, a JWE; decrypt and verify it with jwt decrypt --nested"
+        #expect(try shell("jwt verify -k key.pem < jwe") == .failure(1, "jwt verify: \(message)\n"))
+        let batch = try shell("jwt verify -k key.pem --batch < jwe")
+        let line = #"{"error":{"code":"malformedToken","message":"\#(message)"},"valid":false}"#
+        #expect(batch == ProcessResult(status: 1, output: line + "\n", errors: "jwt verify: 1 of 1 lines failed\n"))
     }
 }

@@ -62,7 +62,7 @@ struct EncryptionKeygenTests {
             """,
             in: folder
         )
-        #expect(result == ProcessResult(status: 0, output: "hello\n", errors: ""))
+        #expect(result == .success("hello\n"))
         let jwk = try JWK(parsing: folder.text(of: "public.jwk"))
         #expect(!jwk.isPrivate && jwk.keyID == "k" && jwk.use == "enc" && jwk.algorithm == "ECDH-ES+A256KW")
         #expect(try folder.mode(of: "key.jwk") == 0o600)
@@ -82,35 +82,6 @@ struct EncryptionKeygenTests {
     func signatures() throws {
         let jwk = try jwk("--use", "sig", "--alg", "ES256")
         #expect(jwk.use == "sig" && jwk.algorithm == "ES256")
-    }
-
-    @Test(
-        "Exits with 64 and one line for options that don't fit",
-        arguments: [
-            (["--use", "sig"], "--alg ALG is required"),
-            (
-                ["--use", "sig", "--alg", "A128KW"],
-                "--alg A128KW doesn't fit --use sig; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, "
-                    + "PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA\(postQuantum)"
-            ),
-            (["--alg", "ES256", "--curve", "P-384"], "--curve applies only to ECDH-ES, not to ES256"),
-            (["--use", "enc", "--curve", "P-224"], "--curve must be one of P-256, P-384, P-521, X25519, X448"),
-            (
-                ["--use", "enc", "--enc", "A128GCM"],
-                "--enc applies only to --alg dir; the sender of a token chooses it for other keys"
-            ),
-            (["--alg", "dir", "--format", "pem"], "dir uses a secret, which has no PEM form; use --format jwk"),
-            (
-                ["--use", "enc", "--rsa-bits", "3072"],
-                "--rsa-bits applies only to RS and PS; a key for ECDH-ES+A256KW has a fixed size"
-            ),
-        ]
-    )
-    func usageErrors(arguments: [String], message: String) throws {
-        let result = try BuiltProgram.jwt.run(["keygen"] + arguments)
-        #expect(
-            result == ProcessResult(status: 64, output: "", errors: "jwt keygen: \(message) (see jwt keygen --help)\n")
-        )
     }
 }
 
@@ -137,7 +108,7 @@ struct EncryptionKeyCommandTests {
             echo hello | jwt encrypt -k public.pem | jwt decrypt -k key.pem
             """
         )
-        #expect(result == ProcessResult(status: 0, output: "hello\n", errors: ""))
+        #expect(result == .success("hello\n"))
     }
 
     @Test("Describes keys for encryption")

@@ -1,7 +1,70 @@
 import Foundation
+import MockNetworking
+import Networking
 import TestSupport
 import Testing
 import TokenGeneration
+
+/// A folder with the keys and the claims of an issuer and a holder.
+final class SDScene: Sendable {
+    /// The holder's key in RFC 9901 A.5.
+    static let holderKey = """
+        {"kty":"EC","crv":"P-256","x":"TCAER19Zvu3OHF4j4W4vfSVoHIP1ILilDls7vCeGemc",\
+        "y":"ZxjiWWbZMQGHVWKVQ4hbSIirsVfuecCE6t4jT9F2HZQ","d":"5K5SCos8zf9zRemGGUl6yfok-_NiiryNZsvANWMhF-I"}
+        """
+    static let claims = """
+        {"iss":"https://id.example","exp":4102444800,"name":"Alice","address":{"country":"DE","locality":"Köln"},\
+        "nationalities":["DE","FR"],"a.b":1}
+        """
+    /// The options that make most of the claims disclosable.
+    static let disclosable = "-d name -d address -d address.locality -d 'nationalities[*]' -d '[\"a.b\"]'"
+    /// The options of a holder and a verifier for a key binding.
+    static let binding = "--nonce n-1 --kb-aud https://shop.example"
+
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "issuer.pem")
+        try folder.write(KeyFixtures.publicKey, to: "issuer.pub", mode: 0o644)
+        let holder = try SigningKey(jwk: JWK(JSONObject(parsing: Self.holderKey)))
+        try folder.write(Self.holderKey, to: "holder.jwk")
+        try folder.write(holder.verificationKey.jwk.members.serialized(), to: "holder.pub", mode: 0o644)
+        try folder.write(Self.claims, to: "claims")
+    }
+
+    func shell(_ script: String, input: String = "") throws -> ProcessResult {
+        try BuiltProgram.shell(script, input: input, in: folder)
+    }
+
+    /// Issues an SD-JWT into the file `token`.
+    func issue(_ options: String = SDScene.disclosable + " --holder-key holder.pub") throws {
+        let result = try shell("jwt sd issue -k issuer.pem --claims claims \(options) > token")
+        try #require(result == .success())
+    }
+
+    /// Writes the presentation of the file `token` into the file `presentation`.
+    func present(_ options: String) throws {
+        let result = try shell("jwt sd present --verify-key issuer.pub \(options) < token > presentation")
+        try #require(result == .success())
+    }
+
+    /// Returns the claims of the file `presentation`, without the holder's key.
+    func verified(_ options: String) throws -> JSONObject {
+        let result = try shell("jwt sd verify -k issuer.pub \(options) < presentation")
+        try #require(result.status == 0 && result.errors == "", "\(result)")
+        var claims = try JSONObject(parsing: result.output)
+        claims["cnf"] = nil
+        return claims
+    }
+
+    /// Checks that a command line is invalid, and its only line of output.
+    func checkUsage(_ command: String, _ arguments: String, _ message: String) throws {
+        let result = try shell("jwt sd \(command) \(arguments)")
+        let expected = "jwt sd \(command): \(message) (see jwt sd \(command) --help)\n"
+        #expect(result == .failure(64, expected))
+    }
+}
 
 @Suite("jwt sd issue", .limitedConcurrency)
 struct SDIssueCommandTests {
@@ -131,7 +194,7 @@ struct SDIssueCommandTests {
             ("-k issuer.pem --claims claims -d nme", "--disclosable: the token has no claim at the path “nme”"),
         ] {
             let result = try scene.shell("jwt sd issue \(options)")
-            #expect(result == ProcessResult(status: 2, output: "", errors: "jwt sd issue: \(message)\n"))
+            #expect(result == .failure(2, "jwt sd issue: \(message)\n"))
         }
         for file in ["reserved", "malformed"] {
             let result = try scene.shell("jwt sd issue -k issuer.pem --claims \(file) --json")
@@ -141,40 +204,156 @@ struct SDIssueCommandTests {
             )
         }
     }
+}
+
+@Suite("jwt sd present", .limitedConcurrency)
+struct SDPresentCommandTests {
+    private let scene: SDScene
+
+    init() throws {
+        scene = try SDScene()
+    }
 
     @Test(
-        "Exits with 64 and one line for an invalid command line",
+        "Shows only the chosen claims, and those around them",
         arguments: [
-            ("-c a=1", "missing key; pass --key FILE or --key-env NAME"),
-            ("-k issuer.pem -c a=1 -d b", "--disclosable: the token has no claim at the path “b”"),
-            (
-                "-k issuer.pem -c exp=4102444800 -d exp",
-                "“exp” can't be disclosable, because it controls the token's validity"
-            ),
-            ("-k issuer.pem -c _sd=1", "“_sd” can't be the name of a claim"),
-            (
-                "-k issuer.pem -c cnf={} --holder-key holder.pub",
-                "the claims have “cnf” besides the holder's key; remove one of them"
-            ),
-            ("-k issuer.pem --typ JWT", "--typ must be sd-jwt, or end with +sd-jwt, such as dc+sd-jwt"),
-            ("-k issuer.pem --header typ=1", "--typ must be sd-jwt, or end with +sd-jwt, such as dc+sd-jwt"),
-            ("-k issuer.pem --header b64=false", "--header can't set b64; the payload of an SD-JWT is always encoded"),
-            (
-                "-k issuer.pem --alg HS256",
-                "--alg HS256 needs a shared secret, with which every verifier could issue SD-JWTs"
-            ),
-            ("-k issuer.pem --decoys 2", "--decoys needs --disclosable; decoys are added next to disclosable claims"),
-            ("-k issuer.pem --hash sha-1", "--hash must be one of sha-256, sha-384, sha-512"),
-            ("-k - --claims -", "only one of the keys and the claims can come from standard input"),
-            (
-                "-k issuer.pem --claims - --holder-key -",
-                "only one of the keys and the claims can come from standard input"
-            ),
-            ("-k issuer.pem x", "unexpected argument: this command takes only options"),
-            ("-k issuer.pem --secret text", "unknown option --secret"),
+            ("", #"{"nationalities":[]}"#), ("-d name", #"{"name":"Alice","nationalities":[]}"#),
+            ("-d address", #"{"address":{"country":"DE"},"nationalities":[]}"#),
+            ("-d address.locality", #"{"address":{"country":"DE","locality":"Köln"},"nationalities":[]}"#),
+            ("-d 'nationalities[1]' -d name", #"{"name":"Alice","nationalities":["FR"]}"#),
+            ("-d 'nationalities[*]'", #"{"nationalities":["DE","FR"]}"#),
+            ("-d '[\"nationalities\",null]' -d '[\"a.b\"]'", #"{"a.b":1,"nationalities":["DE","FR"]}"#),
+            ("-d exp", #"{"nationalities":[]}"#),
         ]
     )
-    func usageErrors(arguments: String, message: String) throws {
-        try scene.checkUsage("issue", arguments, message)
+    func selection(options: String, expected: String) throws {
+        try scene.issue()
+        try scene.present(options)
+        var claims = try scene.verified("--allow-no-key-binding")
+        for name in ["iss", "exp"] { claims[name] = nil }
+        #expect(try claims == JSONObject(parsing: expected))
+    }
+
+    @Test("Shows every claim with --disclose-all, byte for byte")
+    func everything() throws {
+        try scene.issue()
+        let result = try scene.shell("jwt sd present --unverified --disclose-all < token | cmp - token && echo same")
+        #expect(result == .success("same\n"))
+    }
+
+    @Test("Signs a key binding with the holder's key, from a file or the environment")
+    func keyBinding() throws {
+        try scene.issue()
+        for key in ["-k holder.jwk", "--key-env HOLDER"] {
+            let result = try BuiltProgram.shell(
+                "jwt sd present --verify-key issuer.pub -d name \(key) \(SDScene.binding) < token > presentation",
+                environment: ["HOLDER": SDScene.holderKey],
+                in: scene.folder
+            )
+            #expect(result == .success())
+            #expect(try scene.verified(SDScene.binding)["name"] == "Alice")
+        }
+    }
+
+    @Test("Reads and writes JSON", arguments: ["compact", "json"])
+    func forms(input: String) throws {
+        try scene.issue("\(SDScene.disclosable) --holder-key holder.pub --format \(input)")
+        for options in ["--verify-key issuer.pub", "--unverified"] {
+            for output in ["compact", "json"] {
+                let script = """
+                    jwt sd present \(options) -d name -k holder.jwk \(SDScene.binding) --format \(output) < token |
+                    tee presentation | jwt sd verify -k issuer.pub \(SDScene.binding) --json
+                    """
+                let result = try scene.shell(script)
+                #expect(result.status == 0 && result.errors == "", "\(result)")
+                #expect(try JSONObject(parsing: result.output)["claims"]?.object?["name"] == "Alice")
+                #expect(try scene.folder.text(of: "presentation").hasPrefix("{") == (output == "json"))
+            }
+        }
+        let result = try scene.shell("jwt sd present --unverified --json < token")
+        #expect(try JSONObject(parsing: result.output)["token"]?.string?.hasSuffix("~") == true)
+    }
+
+    @Test("Requires the issuer's key, or that the user has verified the SD-JWT before")
+    func issuer() throws {
+        try scene.issue()
+        #expect(try scene.shell("jwt keygen --alg ES256 --out other.pem").status == 0)
+        let other = try scene.shell("jwt sd present --verify-key other.pem -d name --json < token")
+        #expect(other.status == 1 && other.output == "" && other.errors.contains(#""code":"signatureInvalid""#))
+        let unverified = try scene.shell("jwt sd present --unverified -d name < token")
+        #expect(unverified.status == 0 && unverified.errors == "" && unverified.output.hasSuffix("~\n"))
+    }
+
+    @Test("Rejects SD-JWTs that aren't valid now, and presentations of another holder")
+    func refused() throws {
+        for (claim, code) in [
+            ("exp=1", "expired"), ("nbf=4102444800", "notYetValid"), ("iat=4102444800", "issuedInFuture"),
+        ] {
+            let script =
+                "jwt sd issue -k issuer.pem -c a=1 -d a -c \(claim) | jwt sd present --verify-key issuer.pub --json"
+            let result = try scene.shell(script)
+            #expect(
+                result.status == 1 && result.output == "" && result.errors.contains(#""code":"\#(code)""#),
+                "\(result)"
+            )
+            #expect(result.errors.contains(#" is "#))
+        }
+        try scene.issue()
+        try scene.present("-k holder.jwk \(SDScene.binding)")
+        for options in ["--verify-key issuer.pub", "--unverified"] {
+            let result = try scene.shell("jwt sd present \(options) < presentation")
+            let message = "the SD-JWT has a key binding, so it's a presentation, and not from the issuer"
+            #expect(result == .failure(1, "jwt sd present: \(message)\n"))
+        }
+        let typed = try scene.shell("jwt sd present --verify-key issuer.pub --typ dc+sd-jwt --json < token")
+        #expect(typed.status == 1 && typed.errors.contains(#""code":"typeMismatch""#))
+    }
+
+    @Test("Fails with 2 if a path or the key doesn't fit the SD-JWT")
+    func unfit() throws {
+        try scene.issue()
+        #expect(try scene.shell("jwt keygen --alg Ed25519 --out ed.pem").status == 0)
+        let otherKey = "the key isn't the holder's, which the SD-JWT has in “cnf”"
+        for (options, message) in [
+            ("-d nme", "--disclose: the token has no claim at the path “nme”; jwt sd show prints the paths"),
+            ("-k issuer.pem \(SDScene.binding)", otherKey), ("-k ed.pem \(SDScene.binding)", otherKey),
+        ] {
+            let result = try scene.shell("jwt sd present --unverified \(options) < token")
+            #expect(result == .failure(2, "jwt sd present: \(message)\n"))
+        }
+        try scene.issue(SDScene.disclosable)
+        let result = try scene.shell("jwt sd present --unverified -k holder.jwk \(SDScene.binding) < token")
+        let message = """
+            the SD-JWT isn't bound to a key: it has no “cnf”; present it without --key, --nonce and --kb-aud
+            """
+        #expect(result == .failure(2, "jwt sd present: \(message)\n"))
+    }
+
+    @Test("Verifies with the keys that an issuer publishes")
+    func discovery() async throws {
+        let signer = try SigningKey.generate(.es256).identified(by: "1")
+        let set = JWKSet(keys: [signer.verificationKey.jwk]).serialized()
+        try await withLoopbackServer { server in
+            let url = "http://localhost:\(server.port)"
+            server.on(.get, "/keys", .json(set))
+            server.on(
+                .get,
+                "/.well-known/openid-configuration",
+                .json("{\"issuer\":\"\(url)\",\"jwks_uri\":\"\(url)/keys\"}")
+            )
+            let issuer = try SDJWTIssuer(type: "sd-jwt", signingService: signer)
+            let token = try issuer.issue(["iss": .string(url), "a": 1], disclosable: ["a"]).compact
+            let foreign = try issuer.issue(["iss": "https://id.example", "a": 1], disclosable: ["a"]).compact
+            for keys in [["--discover", url], ["--jwks", url + "/keys"]] {
+                let result = try await BuiltProgram.jwt.runApart(["sd", "present", "-d", "a"] + keys + [token])
+                #expect(result == .success(token + "\n"))
+                let other = try await BuiltProgram.jwt.runApart(["sd", "present", "-d", "a"] + keys + [foreign])
+                #expect(other.status == (keys[0] == "--discover" ? 1 : 0))
+                let verification = try await BuiltProgram.jwt.runApart(
+                    ["sd", "verify", "--allow-no-key-binding", "--allow-no-exp"] + keys + [token]
+                )
+                #expect(verification.status == 0 && verification.errors == "", "\(verification)")
+            }
+        }
     }
 }

@@ -6,8 +6,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Client authentication in jwt token", .limitedConcurrency)
+@Suite("Client authentication in jwt token", .limitedConcurrency, .tokenScene)
 struct ClientAuthenticationTests {
+    private var scene: TokenScene { .current }
+
     private typealias Client = MockAuthorizationServer.Client
 
     private static let secret = "a secret of at least forty-eight octets, and some more of them"
@@ -20,81 +22,67 @@ struct ClientAuthenticationTests {
         ]
     )
     func secrets(method: String, options: [String]) async throws {
-        try await TokenScene.play { scene in
-            let authentication: Client.Authentication =
-                switch method {
-                case "client_secret_post": .clientSecretPost(Self.secret)
-                case "client_secret_jwt":
-                    try .clientSecretJWT(Self.secret, algorithm: options.isEmpty ? .hs256 : .hs384)
-                default: .clientSecretBasic(Self.secret)
-                }
-            scene.authorization.register(.init(id: "other", authentication: authentication))
-            let flags = ["token", "--issuer", scene.issuer, "--client-id", "other", "--client-secret-env", "S"]
-            let good = try await scene.jwt(
-                flags + ["--auth-method", method] + options,
-                environment: ["S": Self.secret]
-            )
-            #expect(good.status == 0 && good.errors == "", "\(good)")
-            let other = method == "client_secret_post" ? "client_secret_basic" : "client_secret_post"
-            let bad = try await scene.jwt(
-                flags + ["--refresh", "--auth-method", other],
-                environment: ["S": Self.secret]
-            )
-            #expect(bad.status == 1 && bad.errors.hasSuffix("[invalid_client]\n"), "\(bad)")
-        }
+        let authentication: Client.Authentication =
+            switch method {
+            case "client_secret_post": .clientSecretPost(Self.secret)
+            case "client_secret_jwt":
+                try .clientSecretJWT(Self.secret, algorithm: options.isEmpty ? .hs256 : .hs384)
+            default: .clientSecretBasic(Self.secret)
+            }
+        scene.authorization.register(.init(id: "other", authentication: authentication))
+        let flags = ["token", "--issuer", scene.issuer, "--client-id", "other", "--client-secret-env", "S"]
+        let good = try await scene.jwt(flags + ["--auth-method", method] + options, environment: ["S": Self.secret])
+        #expect(good.status == 0 && good.errors == "", "\(good)")
+        let other = method == "client_secret_post" ? "client_secret_basic" : "client_secret_post"
+        let bad = try await scene.jwt(flags + ["--refresh", "--auth-method", other], environment: ["S": Self.secret])
+        #expect(bad.status == 1 && bad.errors.hasSuffix("[invalid_client]\n"), "\(bad)")
     }
 
     @Test("Rejects a secret that is too short for an assertion, without showing it")
     func shortSecret() async throws {
-        try await TokenScene.play { scene in
-            let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
-            let message = "the secret has 6 bytes, but HS256 needs at least 32 (RFC 7518 §3.2)"
-            #expect(result == ProcessResult(status: 2, output: "", errors: "jwt token: \(message)\n"))
-            #expect(scene.authorization.tokenRequestCount == 0)
-        }
+        let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
+        let message = "the secret has 6 bytes, but HS256 needs at least 32 (RFC 7518 §3.2)"
+        #expect(result == .failure(2, "jwt token: \(message)\n"))
+        #expect(scene.authorization.tokenRequestCount == 0)
     }
 
     @Test("Names the key's certificate in an assertion, with the type that Entra ID expects")
     func assertionHeader() async throws {
         let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
         let key = try SigningKey(pem: issued.privateKeyPEM)
-        try await TokenScene.play { scene in
-            scene.authorization.register(.init(id: "keyed", key: key.verificationKey))
-            let file = try scene.home.write(issued.privateKeyPEM, to: "key.pem")
-            let certificate = try scene.home.write(issued.chainPEM, to: "cert.pem")
-            let command = ["token", "--issuer", scene.issuer, "--client-id", "keyed", "--key", file]
-            let result = try await scene.jwt(command + ["--assertion-cert", certificate])
-            #expect(result.status == 0, "\(result)")
-            let header = try UnverifiedToken(
-                try #require(scene.authorization.server.requests(for: "/token").first?.formValue("client_assertion"))
-            ).unverifiedHeader
-            #expect(header["typ"] == "JWT")
-            #expect(header["x5t#S256"]?.string?.count == 43)
-            let other = try scene.home.write(MockCertificateAuthority().certificatePEM, to: "other.pem")
-            let bad = try await scene.jwt(command + ["--refresh", "--assertion-cert", other])
-            #expect(bad.status == 2 && bad.errors.contains("\(other): "), "\(bad)")
-            let unsigned = try await scene.jwt(["token", "--assertion-cert", certificate] + scene.flags)
-            #expect(unsigned.errors.contains("--assertion-cert requires --key FILE"), "\(unsigned)")
-        }
+        scene.authorization.register(.init(id: "keyed", key: key.verificationKey))
+        let file = try scene.home.write(issued.privateKeyPEM, to: "key.pem")
+        let certificate = try scene.home.write(issued.chainPEM, to: "cert.pem")
+        let command = ["token", "--issuer", scene.issuer, "--client-id", "keyed", "--key", file]
+        let result = try await scene.jwt(command + ["--assertion-cert", certificate])
+        #expect(result.status == 0, "\(result)")
+        let header = try UnverifiedToken(
+            try #require(scene.authorization.server.requests(for: "/token").first?.formValue("client_assertion"))
+        ).unverifiedHeader
+        #expect(header["typ"] == "JWT")
+        #expect(header["x5t#S256"]?.string?.count == 43)
+        let other = try scene.home.write(MockCertificateAuthority().certificatePEM, to: "other.pem")
+        let bad = try await scene.jwt(command + ["--refresh", "--assertion-cert", other])
+        #expect(bad.status == 2 && bad.errors.contains("\(other): "), "\(bad)")
+        let unsigned = try await scene.jwt(["token", "--assertion-cert", certificate] + scene.flags)
+        #expect(unsigned.errors.contains("--assertion-cert requires --key FILE"), "\(unsigned)")
     }
 
     @Test("Reads a secret from standard input, and supports public clients")
     func standardInput() async throws {
-        try await TokenScene.play { scene in
-            let line = "jwt token --issuer \(scene.issuer) --client-id \(TokenScene.clientID) --client-secret-file -"
-            let result = try await scene.shell("printf '%s\\n' '\(TokenScene.secret)' | \(line)")
-            #expect(result.status == 0 && result.errors == "", "\(result)")
-            scene.authorization.register(.init(id: "open", authentication: .none))
-            let refresh = scene.authorization.issueRefreshToken(clientID: "open", subject: "ada")
-            let open = try await scene.jwt(
-                [
-                    "token", "--issuer", scene.issuer, "--client-id", "open", "--auth-method", "none",
-                    "--refresh-token-env", "R",
-                ],
-                environment: ["R": refresh.expose { $0 }]
-            )
-            #expect(open.status == 0 && open.errors == "", "\(open)")
-        }
+        let line = "jwt token --issuer \(scene.issuer) --client-id \(TokenScene.clientID) --client-secret-file -"
+        let result = try await scene.shell("printf '%s\\n' '\(TokenScene.secret)' | \(line)")
+        #expect(result.status == 0 && result.errors == "", "\(result)")
+        scene.authorization.register(.init(id: "open", authentication: .none))
+        let refresh = scene.authorization.issueRefreshToken(clientID: "open", subject: "ada")
+        let open = try await scene.jwt(
+            [
+                "token", "--issuer", scene.issuer, "--client-id", "open", "--auth-method", "none",
+                "--refresh-token-env", "R",
+            ],
+            environment: ["R": refresh.expose { $0 }]
+        )
+        #expect(open.status == 0 && open.errors == "", "\(open)")
     }
 
     @Test("Authenticates with a certificate at the mTLS endpoint and binds tokens to it")
@@ -159,69 +147,12 @@ struct ClientAuthenticationTests {
                 command + ["--client-id", "subject", "--cert", chain, "--cert-key", strangers]
             )
             let words = "The private key doesn't belong to the first certificate “CN=reports”"
-            #expect(mixed == ProcessResult(status: 2, output: "", errors: "jwt token: \(chain): \(words)\n"))
+            #expect(mixed == .failure(2, "jwt token: \(chain): \(words)\n"))
             let keyless = try await scene.jwt(command + ["--client-id", "subject", "--cert", chain])
             #expect(
                 keyless
-                    == ProcessResult(
-                        status: 2,
-                        output: "",
-                        errors: "jwt token: \(chain): contains no private key; pass it with --cert-key FILE\n"
-                    )
+                    == .failure(2, "jwt token: \(chain): contains no private key; pass it with --cert-key FILE\n")
             )
         }
-    }
-
-    private static let base = ["--issuer", "https://x", "--client-id", "c"]
-
-    private static let invalidOptions: [([String], String)] = [
-        (
-            base + ["--sign-in", "--client-secret-env", "S"],
-            "--sign-in requires --grant device_code or authorization_code"
-        ),
-        (["--sign-in", "--refresh"], "--sign-in can't be combined with --refresh or --sign-out"),
-        (
-            base + ["--grant", "device_code", "--redirect-port", "1"],
-            "--redirect-port requires --grant authorization_code"
-        ),
-        (base + ["--grant", "device_code", "--no-browser"], "--no-browser requires --grant authorization_code"),
-        (
-            base + ["--client-secret-env", "S", "--sign-in-timeout", "1m"],
-            "--sign-in-timeout requires --grant device_code or authorization_code"
-        ),
-        (
-            base + ["--grant", "authorization_code", "--redirect-port", "0"],
-            "--redirect-port must be a port number from 1 to 65535"
-        ),
-        (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
-        (
-            base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],
-            "private_key_jwt needs a key: --key FILE or --key-env NAME"
-        ),
-        (base + ["--cert-key", "k"], "--cert-key requires --cert FILE"),
-        (
-            base + ["--auth-method", "none", "--client-secret-env", "S"],
-            "--auth-method none doesn't use credentials; remove the secret or key"
-        ),
-        (
-            base + ["--auth-method", "password"],
-            """
-            --auth-method must be one of client_secret_basic, client_secret_post, client_secret_jwt, \
-            private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none
-            """
-        ),
-        (
-            ["--issuer", "http://id.example", "--client-id", "c"],
-            "--issuer must be an https URL; http is allowed only for this machine"
-        ),
-        (["--issuer", "example"], "--issuer must be an https URL without a password or fragment"),
-    ]
-
-    @Test("Rejects invalid options", arguments: invalidOptions)
-    func usageErrors(arguments: [String], message: String) throws {
-        let result = try BuiltProgram.jwt.run(["token"] + arguments)
-        #expect(
-            result == ProcessResult(status: 64, output: "", errors: "jwt token: \(message) (see jwt token --help)\n")
-        )
     }
 }

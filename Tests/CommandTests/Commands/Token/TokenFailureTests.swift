@@ -6,115 +6,105 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Failures of jwt token", .limitedConcurrency)
+@Suite("Failures of jwt token", .limitedConcurrency, .tokenScene)
 struct TokenFailureTests {
+    private var scene: TokenScene { .current }
+
     @Test("Exits with 1 and the server's reason if the server rejects the client")
     func refused() async throws {
-        try await TokenScene.play { scene in
-            try scene.home.write("guessed", to: "secret")
-            let message = """
-                \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key: \
-                the client's identifier or secret is wrong [invalid_client]
-                """
-            let result = try await scene.jwt(["token"] + scene.flags)
-            #expect(result == ProcessResult(status: 1, output: "", errors: "jwt token: \(message)\n"))
-            let report = try await scene.jwt(["token", "--json"] + scene.flags)
-            let expected: JSONObject = [
-                "error": [
-                    "code": "invalidClient", "message": .string(message), "serverCode": "invalid_client", "status": 401,
-                ]
+        try scene.home.write("guessed", to: "secret")
+        let message = """
+            \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key: \
+            the client's identifier or secret is wrong [invalid_client]
+            """
+        let result = try await scene.jwt(["token"] + scene.flags)
+        #expect(result == .failure(1, "jwt token: \(message)\n"))
+        let report = try await scene.jwt(["token", "--json"] + scene.flags)
+        let expected: JSONObject = [
+            "error": [
+                "code": "invalidClient", "message": .string(message), "serverCode": "invalid_client", "status": 401,
             ]
-            #expect(report == ProcessResult(status: 1, output: "", errors: expected.serialized() + "\n"))
-            #expect(!report.errors.contains("guessed"))
-        }
+        ]
+        #expect(report == .failure(1, expected.serialized() + "\n"))
+        #expect(!report.errors.contains("guessed"))
     }
 
     @Test("Exits with 2 for a server that is unreachable or isn't an authorization server")
     func unreachable() async throws {
-        try await TokenScene.play { scene in
-            // The client retries once after a malformed response.
-            scene.authorization.misbehave(.response(.text("<h1>Hello</h1>")), .response(.text("<h1>Hello</h1>")))
-            let html = try await scene.jwt(["token"] + scene.flags)
-            #expect(
-                html
-                    == ProcessResult(
-                        status: 2,
-                        output: "",
-                        errors: """
-                            jwt token: \(scene.endpoint): the token endpoint's response isn't a JSON object; check the endpoint's URL
+        // The client retries once after a malformed response.
+        scene.authorization.misbehave(.response(.text("<h1>Hello</h1>")), .response(.text("<h1>Hello</h1>")))
+        let html = try await scene.jwt(["token"] + scene.flags)
+        #expect(
+            html
+                == .failure(
+                    2,
+                    """
+                    jwt token: \(scene.endpoint): the token endpoint's response isn't a JSON object; check the endpoint's URL
 
-                            """
-                    )
-            )
-            await scene.authorization.stop()
-            let gone = try await scene.jwt(["token", "--json", "--token-timeout", "2s"] + scene.flags)
-            #expect(gone.status == 2 && gone.output == "")
-            #expect(
-                gone.errors.hasPrefix(
-                    #"{"error":{"code":"serverUnreachable","message":"\#(scene.endpoint): the token endpoint couldn't be reached: "#
-                ),
-                "\(gone)"
-            )
-        }
+                    """
+                )
+        )
+        await scene.authorization.stop()
+        let gone = try await scene.jwt(["token", "--json", "--token-timeout", "2s"] + scene.flags)
+        #expect(gone.status == 2 && gone.output == "")
+        #expect(
+            gone.errors.hasPrefix(
+                #"{"error":{"code":"serverUnreachable","message":"\#(scene.endpoint): the token endpoint couldn't be reached: "#
+            ),
+            "\(gone)"
+        )
     }
 
     @Test("Warns about a secret or a configuration that other users can access")
     func permissions() async throws {
-        try await TokenScene.play { scene in
-            let secret = try scene.home.write(TokenScene.secret, to: "secret", mode: 0o640)
-            try scene.write(profiles: ["prod": .object(scene.members)], mode: 0o666)
-            let result = try await scene.jwt(["token", "--profile", "prod"])
-            #expect(result.status == 0)
-            #expect(
-                result.errors == """
-                    jwt token: warning: \(scene.home.file(".config/jwt/config.json")): other users can change where \
-                    your secrets are sent (mode 666); fix: chmod go-w \(scene.home.file(".config/jwt/config.json"))
-                    jwt token: warning: \(secret): other users can access this secret (mode 640); fix: chmod 600 \
-                    \(secret)
+        let secret = try scene.home.write(TokenScene.secret, to: "secret", mode: 0o640)
+        try scene.write(profiles: ["prod": .object(scene.members)], mode: 0o666)
+        let result = try await scene.jwt(["token", "--profile", "prod"])
+        #expect(result.status == 0)
+        #expect(
+            result.errors == """
+                jwt token: warning: \(scene.home.file(".config/jwt/config.json")): other users can change where \
+                your secrets are sent (mode 666); fix: chmod go-w \(scene.home.file(".config/jwt/config.json"))
+                jwt token: warning: \(secret): other users can access this secret (mode 640); fix: chmod 600 \
+                \(secret)
 
-                    """
-            )
-        }
+                """
+        )
     }
 
     @Test("Exits with 2 if the reader has exited or the disk is full")
     func closedPipe() async throws {
-        try await TokenScene.play { scene in
-            let quoted = scene.flags.map { "'\($0)'" }.joined(separator: " ")
-            let closed = try await scene.shell("{ jwt token \(quoted); echo $? >&2; } | true")
-            #expect(closed.output == "" && ["0\n", "2\n"].contains(closed.errors), "\(closed)")
-            let full = try await scene.shell("jwt token \(quoted) > /dev/full")
-            #expect(full.status == 2)
-            #expect(full.errors == "jwt token: can't write to standard output: No space left on device\n")
-        }
+        let quoted = scene.flags.map { "'\($0)'" }.joined(separator: " ")
+        let closed = try await scene.shell("{ jwt token \(quoted); echo $? >&2; } | true")
+        #expect(closed.output == "" && ["0\n", "2\n"].contains(closed.errors), "\(closed)")
+        let full = try await scene.shell("jwt token \(quoted) > /dev/full")
+        #expect(full == .failure(2, "jwt token: can't write to standard output: No space left on device\n"))
     }
 
     @Test("Rejects a store that is writable by other users or can't be created")
     func store() async throws {
-        try await TokenScene.play { scene in
-            let folder = scene.home.file("open")
-            try FileManager.default.createDirectory(
-                atPath: folder,
-                withIntermediateDirectories: false,
-                attributes: [.posixPermissions: 0o777]
-            )
-            #expect(chmodIsKept(folder))
-            let result = try await scene.jwt(["token", "--cache-dir", folder] + scene.flags)
-            #expect(result.status == 2 && result.output == "")
-            #expect(
-                result.errors == """
-                    jwt token: \(folder): “\(folder)” is writable by other users, who could replace the token store; run chmod \
-                    go-w '\(folder)'
+        let folder = scene.home.file("open")
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o777]
+        )
+        #expect(chmodIsKept(folder))
+        let result = try await scene.jwt(["token", "--cache-dir", folder] + scene.flags)
+        #expect(result.status == 2 && result.output == "")
+        #expect(
+            result.errors == """
+                jwt token: \(folder): “\(folder)” is writable by other users, who could replace the token store; run chmod \
+                go-w '\(folder)'
 
-                    """
-            )
-            let nowhere = try await scene.jwt(["token", "--cache-dir", scene.home.file("secret/x")] + scene.flags)
-            #expect(nowhere.status == 2)
-            #expect(
-                nowhere.errors.hasPrefix("jwt token: \(scene.home.file("secret/x")): the token store's directory")
-            )
-            #expect(scene.authorization.tokenRequestCount == 0)
-        }
+                """
+        )
+        let nowhere = try await scene.jwt(["token", "--cache-dir", scene.home.file("secret/x")] + scene.flags)
+        #expect(
+            nowhere.fails(2, "jwt token: \(scene.home.file("secret/x")): the token store's directory"),
+            "\(nowhere)"
+        )
+        #expect(scene.authorization.tokenRequestCount == 0)
     }
 
     private func chmodIsKept(_ folder: String) -> Bool {
@@ -123,81 +113,243 @@ struct TokenFailureTests {
 
     @Test("Reports a missing home folder", arguments: [[], ["--profile", "prod"]])
     func homeless(extra: [String]) async throws {
-        try await TokenScene.play { scene in
-            let result = try await scene.jwt(
-                ["token"] + extra + (extra.isEmpty ? scene.flags : []),
-                environment: ["HOME": ""]
-            )
-            let (variable, option) =
-                extra.isEmpty ? ("XDG_STATE_HOME", "--cache-dir FOLDER") : ("XDG_CONFIG_HOME", "--config FILE")
-            let message = "jwt token: HOME isn't set to an absolute path; set it, or use \(variable) or \(option)\n"
-            #expect(result == ProcessResult(status: 2, output: "", errors: message))
+        let result = try await scene.jwt(
+            ["token"] + extra + (extra.isEmpty ? scene.flags : []),
+            environment: ["HOME": ""]
+        )
+        let (variable, option) =
+            extra.isEmpty ? ("XDG_STATE_HOME", "--cache-dir FOLDER") : ("XDG_CONFIG_HOME", "--config FILE")
+        let message = "jwt token: HOME isn't set to an absolute path; set it, or use \(variable) or \(option)\n"
+        #expect(result == .failure(2, message))
+    }
+}
+
+@Suite("Profiles of jwt token", .limitedConcurrency, .tokenScene)
+struct ProfileTests {
+    private var scene: TokenScene { .current }
+
+    @Test("Resolves paths in a profile relative to the file and to the home folder")
+    func paths() async throws {
+        try scene.write(profiles: [
+            "home": .object(scene.members.with(["client-secret-file": "~/secret"])),
+            "relative": .object(scene.members.with(["client-secret-file": "../../secret"])),
+        ])
+        for name in ["home", "relative"] {
+            let result = try await scene.jwt(["token", "--no-cache", "--profile", name])
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
+        let folder = scene.home.file("elsewhere/jwt")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.moveItem(
+            atPath: scene.home.file(".config/jwt/config.json"),
+            toPath: folder + "/config.json"
+        )
+        let moved = try await scene.jwt(
+            ["token", "--no-cache", "--profile", "home"],
+            environment: ["XDG_CONFIG_HOME": scene.home.file("elsewhere")]
+        )
+        #expect(moved.status == 0)
+        let named = try await scene.jwt([
+            "token", "--no-cache", "--profile", "home", "--config", folder + "/config.json",
+        ])
+        #expect(named.status == 0)
+    }
+
+    @Test("Overrides the profile, including mutually exclusive options, on the command line")
+    func precedence() async throws {
+        try scene.write(profiles: [
+            "prod": .object(scene.members.with(["scope": ["read", "write"], "no-cache": true, "min-valid": 60]))
+        ])
+        let scope = try await scene.jwt(["token", "--json", "--profile", "prod", "--scope", "less"])
+        #expect(try JSONObject(parsing: scope.output)["scope"] == "less")
+        let other = try await scene.jwt(
+            ["token", "--profile", "prod", "--client-secret-env", "OTHER"],
+            environment: ["OTHER": "wrong"]
+        )
+        #expect(other.status == 1)
+        #expect(try scene.home.names() == [".config", "secret"])
+        let kept = try await scene.jwt(["token", "--profile", "prod", "--cache-dir", scene.home.file("kept")])
+        #expect(kept.status == 0)
+        #expect(try scene.home.names() == [".config", "kept", "secret"])
+    }
+
+    @Test(
+        "Reports errors in the configuration file without sending a request",
+        arguments: [
+            (
+                #"{"profiles":{"prod":{"client-secret":"x"}}}"#,
+                #"""
+                profile “prod”: unknown member client-secret; secrets don't belong in the configuration: use client-secret-file or \#
+                client-secret-env
+                """#
+            ),
+            (
+                #"{"profiles":{"prod":{"token-endpint":"x"}}}"#,
+                "profile “prod”: unknown member token-endpint, did you mean token-endpoint?"
+            ),
+            (
+                #"{"profiles":{"prod":{"token-endpoint":"ftp://x"}}}"#,
+                """
+                profile “prod”: token-endpoint must be an https URL without a password or fragment
+                """
+            ),
+            (#"{"profiles":{"prod":{"dpop":"yes"}}}"#, "profile “prod”: dpop must be true or false"),
+            (#"{"profiles":{"prod":{"client-id":["a"]}}}"#, "profile “prod”: client-id must be a string"),
+            (#"{"profiles":{"prod":{"scope":[1]}}}"#, "profile “prod”: scope must be an array of strings"),
+            (
+                #"{"profiles":{"prod":{"key":"-"}}}"#,
+                """
+                profile “prod”: key must name a file, not standard input
+                """
+            ),
+            (#"{"profiles":{"prod":[]}}"#, "profile “prod” must be an object"),
+            (#"{"profiles":{"test":{}}}"#, "no profile “prod”; profiles: test"),
+            (#"{"profiles":{"prods":{}}}"#, "no profile “prod”; did you mean prods?"),
+            (#"{"profiles":{}}"#, "no profile “prod”; the file has no profiles"),
+            (#"{"profile":{}}"#, "unknown member profile; the only member is profiles"),
+            (#"{"profiles":[]}"#, #"profiles must be an object: {"profiles": {"NAME": {…}}}"#),
+        ]
+    )
+    func mistakes(document: String, message: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(document, to: "config.json")
+        let result = try BuiltProgram.jwt.run("token", "--profile", "prod", "--config", path)
+        #expect(result == .failure(2, "jwt token: \(path): \(message)\n"))
+    }
+
+    @Test("Lists all members for an unknown member without a similar one")
+    func members() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(#"{"profiles":{"prod":{"x-x-x-x":1}}}"#, to: "config.json")
+        let result = try BuiltProgram.jwt.run("token", "--json", "--profile", "prod", "--config", path)
+        #expect(result.status == 2)
+        for name in ["token-endpoint", "client-secret-file", "scope", "api"] { #expect(result.errors.contains(name)) }
+    }
+
+    @Test("Names a configuration file that is missing or invalid")
+    func unreadable() throws {
+        let folder = try TemporaryFolder()
+        let missing = try BuiltProgram.jwt.run(
+            ["token", "--profile", "prod"],
+            environment: ["HOME": folder.path, "XDG_CONFIG_HOME": ""]
+        )
+        #expect(
+            missing
+                == .failure(
+                    2,
+                    "jwt token: \(folder.file(".config/jwt/config.json")): can't be read: No such file or directory\n"
+                )
+        )
+        for text in ["profiles:", #"{"profiles":{},"profiles":{}}"#] {
+            let path = try folder.write(text, to: "config.json")
+            let result = try BuiltProgram.jwt.run("token", "--profile", "prod", "--config", path)
+            #expect(result.status == 2)
+            #expect(result.errors.hasPrefix("jwt token: \(path): not a configuration file: "), "\(result)")
         }
     }
 
-    private static let base = ["--token-endpoint", "https://x/t", "--client-id", "c"]
-
-    private static let mistakes: [([String], String)] = [
-        ([], "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"),
-        (["--token-endpoint", "https://x/t"], "missing client ID; pass --client-id ID or --profile NAME"),
-        (
-            ["--token-endpoint", "http://x/t"],
-            "--token-endpoint must be an https URL; http is allowed only for this machine"
-        ),
-        (["--token-endpoint", "x"], "--token-endpoint must be an https URL without a password or fragment"),
-        (
-            base,
-            """
-            missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE, \
-            --cert FILE or --from SOURCE
-            """
-        ),
-        (
-            base + ["--client-secret-file", "a", "--key", "b"],
-            "the client can have a secret or a key, but not both"
-        ),
-        (
-            base + ["--client-secret-file", "a", "--client-secret-env", "B"],
-            "--client-secret-file and --client-secret-env can't be combined"
-        ),
-        (base + ["--auth-method", "private_key_jwt"], "private_key_jwt needs a key: --key FILE or --key-env NAME"),
-        (
-            base + ["--client-secret-env", "S", "--grant", "refresh_token"],
-            "--grant refresh_token needs a token: --refresh-token-file FILE or --refresh-token-env NAME"
-        ),
-        (
-            base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--scope", "a"],
-            "a refresh token keeps its original grant; remove --scope, --audience and --resource"
-        ),
-        (
-            base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--no-cache"],
-            "--no-cache would lose the rotated refresh token; remove it"
-        ),
-        (
-            base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--subject-token-env", "T"],
-            "a refresh token and a token to exchange can't be combined; remove one of them"
-        ),
-        (
-            base + ["--client-secret-env", "S", "--subject-token-type", "jwt"],
-            "--subject-token-type requires a token to exchange"
-        ),
-        (
-            base + ["--client-secret-file", "-", "--refresh-token-file", "-"],
-            "only one key or secret can come from standard input"
-        ),
-        (["--config", "x"], "--config needs --profile NAME"),
-        (["--refresh", "--sign-out"], "--refresh and --sign-out can't be combined"),
-        (["--client-secret", "x"], "unknown option --client-secret, did you mean --client-secret-file?"),
-    ]
-
-    @Test(
-        "Rejects contradictory and missing options",
-        arguments: mistakes
-    )
-    func usageErrors(arguments: [String], message: String) throws {
-        let result = try BuiltProgram.jwt.run(["token"] + arguments)
+    @Test("Rejects profiles that exchange each other's tokens in a cycle")
+    func circle() async throws {
+        try scene.write(profiles: [
+            "a": .object(scene.members.with(["subject-profile": "b"])),
+            "b": .object(scene.members.with(["subject-profile": "a"])),
+        ])
+        let result = try await scene.jwt(["token", "--profile", "a"])
         #expect(
-            result == ProcessResult(status: 64, output: "", errors: "jwt token: \(message) (see jwt token --help)\n")
+            result
+                == .failure(64, "jwt token: --subject-profile forms a cycle with profile “a” (see jwt token --help)\n")
         )
+    }
+}
+
+@Suite("Server metadata in jwt token", .limitedConcurrency, .tokenScene)
+struct ServerMetadataTests {
+    private var scene: TokenScene { .current }
+
+    private func flags(_ scene: TokenScene) -> [String] {
+        [
+            "--issuer", scene.issuer, "--client-id", TokenScene.clientID, "--client-secret-file",
+            scene.home.file("secret"),
+        ]
+    }
+
+    private func lookups(_ scene: TokenScene) -> Int {
+        scene.authorization.server.requests.count { $0.path.hasPrefix("/.well-known/") }
+    }
+
+    @Test("Fetches metadata once, caches it privately, and fetches it again with --refresh")
+    func kept() async throws {
+        #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
+        let first = lookups(scene)
+        #expect(first > 0)
+        #expect(try await scene.jwt(["token", "--scope", "read"] + flags(scene)).status == 0)
+        #expect(lookups(scene) == first)
+        #expect(scene.authorization.tokenRequestCount == 2)
+        #expect(try scene.home.mode(of: ".cache/jwt/servers") == 0o700)
+        let name = try #require(
+            FileManager.default.contentsOfDirectory(atPath: scene.home.file(".cache/jwt/servers")).first
+        )
+        #expect(try scene.home.mode(of: ".cache/jwt/servers/" + name) == 0o600)
+        #expect(try await scene.jwt(["token", "--refresh"] + flags(scene)).status == 0)
+        #expect(lookups(scene) > first)
+    }
+
+    @Test("Ignores cached metadata that is damaged or writable by other users", arguments: [0o666, 0o600])
+    func distrusted(mode: Int) async throws {
+        #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
+        let first = lookups(scene)
+        let folder = ".cache/jwt/servers/"
+        let name = try #require(FileManager.default.contentsOfDirectory(atPath: scene.home.file(folder)).first)
+        // The metadata determines which server receives the secrets.
+        let text = try scene.home.text(of: folder + name)
+            .replacingOccurrences(of: "/token\"", with: mode == 0o666 ? "/stolen\"" : "/token")
+        try scene.home.write(text, to: folder + name, mode: mode)
+        let result = try await scene.jwt(["token", "--scope", "read"] + flags(scene))
+        #expect(result.status == 0, "\(result)")
+        #expect(lookups(scene) > first)
+        #expect(scene.authorization.server.requests(for: "/stolen").isEmpty)
+    }
+
+    @Test("Doesn't cache metadata with --no-cache")
+    func notKept() async throws {
+        let result = try await scene.jwt(["token", "--no-cache"] + flags(scene))
+        #expect(result.status == 0, "\(result)")
+        #expect(try scene.home.names() == ["secret"])
+    }
+
+    @Test("Applies --token-timeout to metadata requests")
+    func slow() async throws {
+        let metadata = #"{"issuer":"\#(scene.origin)","token_endpoint":"\#(scene.endpoint)"}"#
+        let gate = ResponseGate()
+        for name in ["oauth-authorization-server", "openid-configuration"] {
+            scene.api.on(.get, "/.well-known/\(name)", .json(metadata).gated(by: gate))
+        }
+        let client = [
+            "--client-id", TokenScene.clientID, "--client-secret-file", scene.home.file("secret"), "--no-cache",
+        ]
+        let command = ["token", "--issuer", scene.origin, "--token-timeout"]
+        let impatient = try await scene.jwt(command + ["1s"] + client)
+        #expect(impatient.status == 2 && impatient.output == "", "\(impatient)")
+        #expect(impatient.errors.hasPrefix("jwt token: \(scene.origin): "), "\(impatient)")
+        #expect(scene.authorization.tokenRequestCount == 0)
+        gate.open()
+        let patient = try await scene.jwt(command + ["10m"] + client)
+        #expect(patient.status == 0 && scene.authorization.tokenRequestCount == 1, "\(patient)")
+    }
+
+    @Test("Reports a different issuer and an unreachable issuer")
+    func failures() async throws {
+        let client = ["--client-id", "a", "--client-secret-file", scene.home.file("secret")]
+        let other = try await scene.jwt(["token", "--issuer", scene.issuer + "/"] + client)
+        let message = "the server metadata names another issuer; pass the issuer exactly as the server writes it"
+        #expect(other == .failure(1, "jwt token: \(scene.issuer)/: \(message)\n"))
+        let token = try await scene.jwt(["token"] + flags(scene))
+        await scene.authorization.stop()
+        // Cached metadata and tokens work without the server.
+        #expect(try await scene.jwt(["token"] + flags(scene)) == token)
+        let gone = try await scene.jwt(["token", "--no-cache", "--json"] + flags(scene))
+        #expect(gone.status == 2 && gone.output == "")
+        let start = #"{"error":{"code":"serverUnreachable","message":"\#(scene.issuer): "#
+        #expect(gone.errors.hasPrefix(start), "\(gone)")
     }
 }

@@ -2,6 +2,8 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
+import Testing
 import TokenGeneration
 
 /// A test environment with a home folder, an authorization server with a registered client, and an
@@ -102,8 +104,16 @@ final class TokenScene: Sendable {
     }
 
     /// Runs a shell script as this user.
-    func shell(_ script: String) async throws -> ProcessResult {
-        try await BuiltProgram.sh.runApart(["-c", script], environment: variables)
+    func shell(
+        _ script: String,
+        environment: [String: String] = [:],
+        errorsAreTerminal: Bool = false
+    ) async throws -> ProcessResult {
+        try await BuiltProgram.sh.runApart(
+            ["-c", script],
+            environment: variables.merging(environment) { $1 },
+            errorsAreTerminal: errorsAreTerminal
+        )
     }
 
     private var variables: [String: String] {
@@ -120,6 +130,48 @@ final class TokenScene: Sendable {
     }
 }
 
+extension TokenScene {
+    @TaskLocal private static var scene: TokenScene?
+
+    /// The environment of the running test, whose suite has the trait `tokenScene`.
+    static var current: TokenScene {
+        guard let scene else { preconditionFailure("the suite lacks the trait .tokenScene") }
+        return scene
+    }
+
+    /// Creates an environment for each test of a suite.
+    struct SceneTrait: SuiteTrait, TestTrait, TestScoping {
+        let configuration: MockAuthorizationServer.Configuration
+
+        var isRecursive: Bool { true }
+
+        func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
+
+        @concurrent
+        func provideScope(
+            for test: Test,
+            testCase: Test.Case?,
+            performing function: @Sendable @concurrent () async throws -> Void
+        ) async throws {
+            try await TokenScene.play(configuration) { scene in
+                try await TokenScene.$scene.withValue(scene) { try await function() }
+            }
+        }
+    }
+}
+
+extension Trait where Self == TokenScene.SceneTrait {
+    /// Gives each test the environment `TokenScene.current`.
+    static var tokenScene: Self { tokenScene { _ in } }
+
+    /// Gives each test the environment `TokenScene.current` with a configured server.
+    static func tokenScene(_ configure: (inout MockAuthorizationServer.Configuration) -> Void) -> Self {
+        var configuration = MockAuthorizationServer.Configuration()
+        configure(&configuration)
+        return Self(configuration: configuration)
+    }
+}
+
 extension JSONObject {
     /// Returns the object with additional members.
     func with(_ members: JSONObject) -> JSONObject {
@@ -133,5 +185,51 @@ extension JSONObject {
         var result = self
         result[name] = nil
         return result
+    }
+}
+
+/// The requests of etcd's JSON gateway that a token store sends, on a loopback server.
+final class EtcdGateway: Sendable {
+    private struct State {
+        var revision = 1
+        var entries: [String: (value: String, revision: Int)] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    init(on server: LoopbackServer) {
+        server.on(.post, "/v3/kv/range") { [self] request in
+            let key = try JSONObject(parsing: request.body)["key"]?.string ?? ""
+            return state.withLock { state in
+                let entry = state.entries[key].map {
+                    #","kvs":[{"key":"\#(key)","mod_revision":"\#($0.revision)","value":"\#($0.value)"}]"#
+                }
+                return .json(#"{"header":{"revision":"\#(state.revision)"}\#(entry ?? "")}"#)
+            }
+        }
+        server.on(.post, "/v3/kv/txn") { [self] request in
+            let body = try JSONObject(parsing: request.body)
+            return state.withLock { Self.transaction(body, &$0) }
+        }
+    }
+
+    /// All stored values.
+    var values: [String] {
+        state.withLock { state in
+            state.entries.values.map { String(decoding: Data(base64Encoded: $0.value) ?? Data(), as: UTF8.self) }
+        }
+    }
+
+    private static func transaction(_ body: JSONObject, _ state: inout State) -> LoopbackResponse {
+        let compare = body["compare"]?.array?.first?.object
+        let key = compare?["key"]?.string ?? ""
+        let expected = (compare?["mod_revision"] ?? compare?["create_revision"])?.string
+        guard expected == String(state.entries[key]?.revision ?? 0) else {
+            return .json(#"{"header":{"revision":"\#(state.revision)"}}"#)
+        }
+        state.revision += 1
+        let put = body["success"]?.array?.first?.object?["request_put"]?.object
+        state.entries[key] = put?["value"]?.string.map { ($0, state.revision) }
+        return .json(#"{"header":{"revision":"\#(state.revision)"},"succeeded":true}"#)
     }
 }

@@ -1,0 +1,386 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+
+@testable import SharedStores
+
+/// A double of a store's service.
+protocol StoreDouble: Sendable {
+    var service: ServiceDouble { get }
+
+    /// Creates a store at a URL, or at the usual one.
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore
+}
+
+extension StoreDouble {
+    func makeStore() throws -> any TokenStore { try makeStore(at: nil, token: nil) }
+}
+
+extension ConsulDouble: StoreDouble {
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:8500", token: token)
+    }
+}
+
+extension EtcdDouble: StoreDouble {
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore { try store() }
+}
+
+extension HTTPStoreDouble: StoreDouble {
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:1/tokens")
+    }
+}
+
+extension KubernetesDouble: StoreDouble {
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
+        try store(url ?? "https://10.0.0.1:443", token: token)
+    }
+}
+
+extension VaultDouble: StoreDouble {
+    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:8200", token: token)
+    }
+}
+
+enum StoreKind: Sendable {
+    case consul, http, kubernetes, vault
+
+    func makeDouble() -> any StoreDouble {
+        switch self {
+        case .consul: ConsulDouble()
+        case .http: HTTPStoreDouble()
+        case .kubernetes: KubernetesDouble()
+        case .vault: VaultDouble()
+        }
+    }
+}
+
+/// The rules that the stores of all services follow.
+@Suite("Stores of services", .limitedConcurrency)
+struct StoreFaultTests {
+    private static let doubles: [(String, @Sendable () -> any StoreDouble)] = [
+        ("Consul", { ConsulDouble() }), ("etcd", { EtcdDouble() }), ("Kubernetes", { KubernetesDouble() }),
+        ("HTTP", { HTTPStoreDouble() }),
+        ("HTTP without entity tags of writes", { HTTPStoreDouble(.init(sendsTagOfWrites: false)) }),
+        ("HTTP with 409", { HTTPStoreDouble(.init(conflict: 409)) }), ("Vault", { VaultDouble() }),
+        ("Vault with 1 version", { VaultDouble(maxVersions: 1) }),
+        ("Vault with 10 versions", { VaultDouble(maxVersions: 10) }),
+    ]
+
+    @Test("Conform, with doubles that follow the services' documentation", arguments: doubles)
+    func conformance(_: String, makeDouble: @escaping @Sendable () -> any StoreDouble) async throws {
+        try await TokenStoreConformance {
+            let double = makeDouble()
+            return (try double.makeStore(), try double.makeStore())
+        }
+        .check()
+    }
+
+    @Test(
+        "Never send a version that the service can't have given, or that makes a write unconditional",
+        arguments: [
+            (StoreKind.consul, ["0", "-1", "1.0", "+1", "01", "", "99999999999999999999", "11&recurse"]),
+            (.kubernetes, ["", "0", "00", "-1", "+1", "0101", "1.0", "x", "99999999999999999999"]),
+            (.vault, ["0", "-1", "1.0", "+1", "01", "", "99999999999999999999"]),
+        ]
+    )
+    func versions(kind: StoreKind, texts: [String]) async throws {
+        let double = kind.makeDouble()
+        let store = try double.makeStore()
+        _ = try await store.write()
+        let count = double.service.requests.count
+        for version in texts.map({ TokenRecordVersion($0) }) {
+            #expect(try await store.write(over: version) == nil, "\(version)")
+            #expect(try await !store.remove("k", ifVersion: version), "\(version)")
+        }
+        #expect(double.service.requests.count == count)
+    }
+
+    @Test("Reject a record above the limit before it's sent", arguments: [(StoreKind.consul, 520), (.vault, 400)])
+    func sizes(kind: StoreKind, kibibytes: Int) async throws {
+        let double = kind.makeDouble()
+        let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: kibibytes << 10)))
+        #expect(try await double.makeStore().writeCode(large) == .storeFailed)
+        #expect(double.service.requests.isEmpty)
+    }
+
+    // MARK: Faults
+
+    struct Failure: CustomTestStringConvertible {
+        let kind: StoreKind
+        let code: OAuth2Error.Code
+        let response: HTTPTransportResponse
+
+        var testDescription: String { "\(kind) \(response.status) \(String(decoding: response.body, as: UTF8.self))" }
+    }
+
+    private static func failures(
+        _ kind: StoreKind,
+        _ code: OAuth2Error.Code,
+        _ responses: [HTTPTransportResponse]
+    ) -> [Failure] {
+        responses.map { Failure(kind: kind, code: code, response: $0) }
+    }
+
+    private static func consul(_ status: Int) -> HTTPTransportResponse {
+        let headers: HTTPHeaders = ["Location": "http://127.0.0.1:8500/", "Retry-After": "0"]
+        return HTTPTransportResponse(status: status, headers: headers, body: Data("No cluster leader".utf8))
+    }
+
+    private static let consulFailures =
+        failures(.consul, .storeFailed, [301, 400, 401, 403, 405, 413].map(consul))
+        + failures(.consul, .storeFailed, [.text("404 page not found", status: 404)])
+        + failures(.consul, .storeUnavailable, [408, 429, 500, 502, 503, 504].map(consul))
+
+    private static let httpFailures =
+        failures(
+            .http,
+            .storeFailed,
+            [202, 206, 301, 400, 401, 403, 405, 413, 428].map { HTTPTransportResponse(status: $0) }
+        )
+        + failures(
+            .http,
+            .storeUnavailable,
+            [408, 429, 500, 503, 507].map { HTTPTransportResponse(status: $0) }
+        )
+
+    private static let kubernetesFailures =
+        failures(
+            .kubernetes,
+            .storeFailed,
+            [
+                .status(302, ""), .status(400, "BadRequest"), .status(401, "Unauthorized"), .status(403, "Forbidden"),
+                .status(405, "MethodNotAllowed"), .status(410, "Expired"), .status(413, "RequestEntityTooLarge"),
+                .status(415, "UnsupportedMediaType"), .status(422, "Invalid"),
+                // An absent namespace, or a server that isn't Kubernetes.
+                .status(404, "NotFound", kind: "namespaces"), .status(404, "Other"),
+                .text("404 page not found", status: 404), .text("", status: 404), .json("{}", status: 404),
+            ]
+        )
+        + failures(
+            .kubernetes,
+            .storeUnavailable,
+            [
+                .status(408, ""), .status(429, "TooManyRequests"), .status(500, "InternalError"), .status(502, ""),
+                .status(503, "ServiceUnavailable"), .status(504, "Timeout"),
+            ]
+        )
+
+    private static let vaultFailures =
+        failures(
+            .vault,
+            .storeFailed,
+            [
+                .vault(307, [""]), .vault(400, ["missing client token"]),
+                .vault(400, ["check-and-set parameter required for this call"]), .vault(401, [""]),
+                .vault(403, ["permission denied"]), .vault(404, ["no handler"]), .vault(405, ["unsupported operation"]),
+                .vault(413, [""]),
+            ]
+        )
+        + failures(
+            .vault,
+            .storeUnavailable,
+            [
+                .vault(400, ["Upgrading from non-versioned to versioned data. This backend …"]), .vault(412, [""]),
+                .vault(429, ["request path: rate limit quota exceeded"]), .vault(472, [""]), .vault(473, [""]),
+                .vault(500, ["internal error"]), .vault(500, ["cannot write to readonly storage"]),
+                .vault(500, ["no space left on device"]), .vault(502, [""]), .vault(503, ["Vault is sealed"]),
+            ]
+        )
+
+    @Test(
+        "Name the cause of each error without the credential, and send each request once",
+        arguments: consulFailures + httpFailures + kubernetesFailures + vaultFailures
+    )
+    func errors(failure: Failure) async throws {
+        let double = failure.kind.makeDouble()
+        let store = try double.makeStore(at: nil, token: .secret(Secret("an-ACL-token")))
+        let version = try #require(try await store.write())
+        double.service.fail { _ in failure.response }
+        let count = double.service.requests.count
+        let error = await #expect(throws: OAuth2Error.self) { try await store.load("k") }
+        #expect(!"\(String(describing: error))".contains("an-ACL-token"))
+        let codes = [error?.code, await store.writeCode(over: version), await store.removalCode(version)]
+        #expect(codes == [failure.code, failure.code, failure.code])
+        #expect(double.service.requests.count == count + 3)
+    }
+
+    private static let foreignTexts: [StoreKind: [String]] = [
+        .consul: [
+            "maybe", "TRUE", "[{}]", #"[{"ModifyIndex":0}]"#, #"[{"ModifyIndex":"5"}]"#, #"[{"ModifyIndex":5.5}]"#,
+            #"[{"ModifyIndex":5,"Value":"*"}]"#, #"[{"ModifyIndex":5,"Value":5}]"#,
+            #"[{"ModifyIndex":5},{"ModifyIndex":6}]"#, #"[{"ModifyIndex":5}"#, #"[{"ModifyIndex":5}],"x":[]"#,
+            #"[{"ModifyIndex":99999999999999999999}]"#,
+        ],
+        .kubernetes: [
+            #"{"kind":"Secret"}"#, #"{"kind":"Secret","metadata":{}}"#,
+            #"{"kind":"Secret","metadata":{"name":"other","resourceVersion":"5"}}"#,
+            #"{"kind":"Secret","metadata":{"name":"NAME","resourceVersion":""}}"#,
+            #"{"kind":"Secret","metadata":{"name":"NAME","resourceVersion":"0"}}"#,
+            #"{"kind":"Secret","metadata":{"name":"NAME","resourceVersion":5}}"#,
+            #"{"kind":"Pod","metadata":{"name":"NAME","resourceVersion":"5"}}"#,
+            #"{"kind":"Secret","metadata":{"name":"NAME","resourceVersion":"5"}"#,
+            #"{"kind":"Status","status":"Failure"}"#,
+        ],
+        .vault: [
+            #"{"data":null}"#, #"{"data":5}"#, #"{"data":{}}"#, #"{"errors":[]}"#,
+            #"{"data":{"data":{},"metadata":{}}}"#, #"{"data":{"data":{},"metadata":{"version":0}}}"#,
+            #"{"data":{"data":{},"metadata":{"version":"1"}}}"#, #"{"data":{"data":null,"metadata":{"version":1}}}"#,
+            #"{"data":{"data":[],"metadata":{"version":1}}}"#, #"{"data":{"version":0}}"#, #"{"data":{"version":-1}}"#,
+            #"{"data":{"version":1.5}}"#, #"{"data":{"version":1}"#, #"{"data":{"version":1}}"#,
+        ],
+    ]
+
+    @Test(
+        "Take an answer that isn't the service's for an unknown outcome, not for an absent record",
+        arguments: foreignTexts.flatMap { kind, texts in
+            (["", "<html>", "[]", "{}", "null"] + texts).map { (kind, $0) }
+        }
+    )
+    func foreignAnswers(kind: StoreKind, text: String) async throws {
+        let double = kind.makeDouble()
+        let store = try double.makeStore()
+        let version = try #require(try await store.write())
+        _ = try await store.load("k")
+        let name = try #require(double.service.requests.last?.url.lastPathComponent)
+        let response = HTTPTransportResponse.text(text.replacing("NAME", with: name))
+        double.service.fail { _ in response }
+        #expect(await store.loadCode() == .storeUnavailable)
+        let count = double.service.requests.count
+        #expect(await store.writeCode(over: version) == .storeUnavailable)
+        #expect(double.service.requests.count == count + 1)
+        // The removal from Consul gets past its read.
+        double.service.fail { kind == .consul && $0.method == .get ? nil : response }
+        #expect(await store.removalCode(version) == .storeUnavailable)
+        #expect(double.service.requests.count == count + (kind == .consul ? 3 : 2))
+    }
+
+    @Test(
+        "A write without an answer is an unknown outcome: it isn't repeated, and a read finds it",
+        arguments: [StoreKind.consul, .http, .kubernetes, .vault]
+    )
+    func lostAnswer(kind: StoreKind) async throws {
+        let double = kind.makeDouble()
+        let store = try double.makeStore()
+        // The first write may check or configure the service.
+        _ = try await store.compareAndSwap("other", expectedVersion: nil, record: .sample)
+        func writes() -> Int {
+            double.service.requests.count { $0.method != .get && !$0.url.path.contains("/metadata/") }
+        }
+        let count = writes()
+        double.service.lose { $0.method != .get && !$0.url.path.contains("/metadata/") }
+        #expect(await store.writeCode() == .storeUnavailable)
+        #expect(writes() == count + 1)
+        let found = try #require(try await store.load("k"))
+        #expect(found.record == .sample)
+        #expect(await store.removalCode(found.version) == .storeUnavailable)
+        #expect(try await store.load("k") == nil)
+        #expect(writes() == count + 2)
+    }
+
+    // MARK: Addresses
+
+    @Test(
+        "Reject URLs that aren't confidential, or have a user, query or fragment",
+        arguments: [StoreKind.consul, .http, .kubernetes, .vault]
+    )
+    func urls(kind: StoreKind) async {
+        func code(_ url: String) async -> OAuth2Error.Code? {
+            await SharedStoresTests.code { _ = try kind.makeDouble().makeStore(at: url, token: nil) }
+        }
+        #expect(await code("http://store.example:8500") == .insecureTransport)
+        for url in ["file:///tmp", "https://a.example/?x", "https://u@a.example/", "https://a.example/#x"] {
+            #expect(await code(url) == .storeFailed, "\(url)")
+        }
+    }
+
+    private static let paths = ["", "/", "/a", "a/", "a//b", "..", "a/../b", "a?b", "a%2Fb", "ä", "a b"]
+
+    private static let unsuitableNames: [(String, [String], @Sendable (String) throws -> Void)] = [
+        (
+            "prefix of Consul",
+            ["", "/", "tokens", "/tokens/", "a//b/", "../", "a/./", "a?b/", "a%2F/", "ä/", "a b/"],
+            { _ = try ConsulDouble().store(prefix: $0) }
+        ),
+        (
+            "namespace of Kubernetes",
+            ["", "A", "a/b", "a.b", "-a", "a-", "ä", "a b", "..", String(repeating: "a", count: 64)],
+            { _ = try KubernetesDouble().store(namespace: $0) }
+        ),
+        (
+            "prefix of Kubernetes",
+            ["A", "a/", "-a", ".a", "a..", "a-.", "a_", "ä", " ", String(repeating: "a", count: 129)],
+            { _ = try KubernetesDouble().store(prefix: $0) }
+        ),
+        ("namespace of Vault", paths, { _ = try VaultDouble().store(namespace: $0) }),
+        ("mount of Vault", paths, { _ = try VaultDouble().store(mount: $0) }),
+        ("path of Vault", paths, { _ = try VaultDouble().store(path: $0) }),
+    ]
+
+    @Test("Reject unsuitable namespaces, prefixes and paths", arguments: unsuitableNames)
+    func names(_: String, texts: [String], makeStore: @escaping @Sendable (String) throws -> Void) async {
+        for text in texts { #expect(await code { try makeStore(text) } == .storeFailed, "\(text)") }
+        #expect(await code { _ = try KubernetesDouble().store(prefix: "") } == nil)
+    }
+}
+
+@Suite("StoreCredential", .limitedConcurrency)
+struct StoreCredentialTests {
+    @Test("Reads a file anew for each request, without whitespace at its ends")
+    func file() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "credential-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let consul = ConsulDouble()
+        let store = try consul.store(token: .file(path))
+        #expect(await store.loadCode() == .storeFailed)
+        #expect(consul.requests.isEmpty)
+        for token in ["first-token", "second-token"] {
+            try Data("\n\(token) \n".utf8).write(to: URL(filePath: path), options: .atomic)
+            #expect(try await store.load("k") == nil)
+            #expect(consul.requests.last?.headers["X-Consul-Token"] == token)
+        }
+    }
+
+    @Test("Appears in no description or dump, nor do those of the services show it")
+    func secrecy() throws {
+        let credential = StoreCredential.secret(Secret("a-secret-token"))
+        let url = try #require(URL(string: "https://store.example"))
+        let values: [Any] = [
+            credential, try ConsulAgent(url, token: credential), try VaultServer(url, token: credential),
+            try KubernetesNamespace("reports", server: url, token: credential),
+            try ConsulDouble().store(token: credential), try VaultDouble().store(token: credential),
+            try KubernetesDouble().store(token: credential),
+        ]
+        for value in values {
+            var text = "\(value) \(String(reflecting: value))"
+            dump(value, to: &text)
+            #expect(!text.contains("a-secret-token"))
+        }
+    }
+
+    @Test(
+        "Rejects a file that can't be a header field, before anything is sent",
+        arguments: [
+            "", "  \n", "two tokens", "a\nb", "a\r\nX-Other: b", "tökén", String(repeating: "a", count: 70_000),
+        ]
+    )
+    func unusable(text: String) async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "credential-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data(text.utf8).write(to: URL(filePath: path))
+        let consul = ConsulDouble()
+        for credential in [StoreCredential.file(path), .secret(Secret(text.count < 100 ? text : ""))] {
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await consul.store(token: credential).load("k")
+            }
+            #expect(error?.code == .storeFailed)
+        }
+        #expect(await code { _ = try await consul.store(token: .file("/tmp")).load("k") } == .storeFailed)
+        #expect(consul.requests.isEmpty)
+    }
+}
