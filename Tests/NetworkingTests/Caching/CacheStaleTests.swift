@@ -21,8 +21,7 @@ struct CacheStaleTests {
             .text("b", headers: ["Cache-Control": "max-age=60"]),
             after: [ended]
         )
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         let stale = try await fixture.response()
         #expect(stale.body == Data("a".utf8) && stale.cacheUse == .stale && stale.headers["Age"] == "5")
         // The first operation, the stale response and the renewal.
@@ -41,8 +40,7 @@ struct CacheStaleTests {
             .text("b", headers: .fresh).gated(by: gate),
             after: [ended]
         )
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         for _ in 0..<10 { #expect(try await fixture.text() == "a") }
         try await fixture.transport.waitForRequests(count: 2)
         gate.open()
@@ -55,8 +53,7 @@ struct CacheStaleTests {
     func conditionalRenewal() async throws {
         let ended = AttemptCounter()
         let fixture = CacheFixture(.text("a", headers: Self.renewed), .text("b", headers: .fresh), after: [ended])
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         #expect(try await fixture.text(["If-None-Match": "\"0\""]) == "a")
         try await ended.wait(for: 3)
         #expect(fixture.transport.requests[1].headers["If-None-Match"] == "\"1\"")
@@ -96,8 +93,7 @@ struct CacheStaleTests {
             .failure(NetworkError(.connectionLost, "")),
             after: [ended]
         )
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         #expect(try await fixture.response().cacheUse == .stale)
         try await ended.wait(for: 3)
         #expect(try await fixture.response().cacheUse == .stale)
@@ -140,16 +136,12 @@ struct CacheStaleTests {
             "no-cache, max-age=1, stale-while-revalidate=60", "max-age=1, stale-while-revalidate=x",
         ] {
             let fixture = CacheFixture(.text("a", headers: ["Cache-Control": control]), .text("b"))
-            _ = try await fixture.response()
-            fixture.time.advance(by: .seconds(5))
+            try await fixture.makeStale()
             #expect(try await fixture.text() == "b", "\(control)")
         }
     }
 
-    @Test(
-        "Answers with a stale response after the first failure, without retries",
-        arguments: [500, 502, 503, 504, 0]
-    )
+    @Test("Answers with a stale response after the first failure, without retries", arguments: [500, 502, 503, 504, 0])
     func onError(status: Int) async throws {
         let failure: MockTransport.Step =
             status == 0 ? .failure(NetworkError(.connectionLost, "")) : .status(status)
@@ -159,8 +151,7 @@ struct CacheStaleTests {
             .text("b"),
             after: [Retry.Policy.maxRetries(3)]
         )
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         let stale = try await fixture.response()
         #expect(stale.body == Data("a".utf8) && stale.cacheUse == .staleOnError && stale.headers["Age"] == "5")
         #expect(fixture.sent == 2)
@@ -177,18 +168,15 @@ struct CacheStaleTests {
     )
     func reported(_ control: String, status: Int) async throws {
         let fixture = CacheFixture(.text("a", headers: ["Cache-Control": control]), .status(status))
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
-        let error = await #expect(throws: ServerError.self) { try await fixture.response() }
-        #expect(error?.errorCode == status)
+        try await fixture.makeStale()
+        await expectStatus(status) { try await fixture.response() }
     }
 
     @Test("Reports a TLS failure and a cancellation despite stale-if-error")
     func otherErrors() async throws {
         for code in [NetworkError.Code.tls, .cancelled, .bodyTooLarge] {
             let fixture = CacheFixture(.text("a", headers: Self.tolerant), .failure(NetworkError(code, "")))
-            _ = try await fixture.response()
-            fixture.time.advance(by: .seconds(5))
+            try await fixture.makeStale()
             await #expect(throws: NetworkError(code, "")) { try await fixture.response() }
         }
     }
@@ -196,8 +184,7 @@ struct CacheStaleTests {
     @Test("The request can allow a stale response after a failure")
     func requestWindow() async throws {
         let fixture = CacheFixture(.text("a", headers: ["Cache-Control": "max-age=1"]), .status(503))
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         #expect(try await fixture.text(["Cache-Control": "stale-if-error=10"]) == "a")
     }
 
@@ -206,18 +193,16 @@ struct CacheStaleTests {
         let time = ManualTime()
         let breaker = CircuitBreaker(failureRatio: 0.5, minimumAttempts: 2, timeSource: time.timeSource)
         let fixture = CacheFixture(.text("a", headers: Self.tolerant), .status(503), after: [breaker])
-        _ = try await fixture.response()
-        fixture.time.advance(by: .seconds(5))
+        try await fixture.makeStale()
         #expect(try await fixture.response().cacheUse == .staleOnError)
         #expect(breaker.isOpen(for: CacheFixture.url))
         #expect(try await fixture.response().cacheUse == .staleOnError)
         #expect(fixture.sent == 2)
         fixture.time.advance(by: .seconds(60))
-        await #expect(throws: NetworkError(.circuitOpen, "")) { try await fixture.response() }
+        await expectFailure(.circuitOpen) { try await fixture.response() }
     }
 }
 
-/// Counts ended attempts.
 private final class AttemptCounter: RequestInterceptor {
     private let watch = Watch()
 
@@ -226,7 +211,6 @@ private final class AttemptCounter: RequestInterceptor {
     func wait(for count: Int) async throws { await watch.wait(for: count) }
 }
 
-/// Counts events, and waits for a number of them.
 private final class Watch: Sendable {
     private struct State {
         var count = 0

@@ -1,5 +1,8 @@
 import Foundation
 import FoundationNetworking
+import MockNetworking
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -44,12 +47,14 @@ struct CacheValueTests {
 
     @Test("Calculates the age from Age, Date, the duration of the request and the time since")
     func ages() {
-        #expect(freshness([:]).age == 2)
-        #expect(freshness(["Age": "10"], after: 5).age == 17)
-        #expect(freshness(["Date": Self.date(-100)], after: 5).age == 105)
-        #expect(freshness(["Date": Self.date(-5), "Age": "10"]).age == 12)
-        #expect(freshness(["Date": "x"]).age == 2)
-        #expect(freshness([:], after: -1).age == .infinity)
+        let cases: [(HTTPHeaders, TimeInterval, TimeInterval)] = [
+            ([:], 0, 2), (["Age": "10"], 5, 17), (["Date": Self.date(-100)], 5, 105),
+            (["Date": Self.date(-5), "Age": "10"], 0, 12), (["Date": "x"], 0, 2), (["Date": Self.date(3_600)], 0, 2),
+            ([:], -1, .infinity),
+        ]
+        for (headers, seconds, age) in cases {
+            #expect(freshness(headers, after: seconds).age == age, "\(headers)")
+        }
         #expect(freshness([:], after: -1).ageField == "2147483648")
     }
 
@@ -113,5 +118,271 @@ struct CacheValueTests {
         #expect(variant("Foo", "\"a, b\"") != variant("Foo", "\"a,b\""))
         #expect(variant("Accept-Language", "en, de") == variant("Accept-Language", "DE,EN"))
         #expect(variant("Accept", "a/b, c/d") != variant("Accept", "c/d, a/b"))
+    }
+}
+
+@Suite("MemoryResponseCache", .serialized)
+struct MemoryResponseCacheTests {
+    private func stored(_ size: Int, variant: String = "", headers: HTTPHeaders = [:]) -> CachedResponse {
+        let url = URL(string: "http://a.example/")!
+        return CachedResponse(
+            response: HTTPResponse(url: url, status: 200, headers: headers, body: Data(count: size)),
+            requestTime: .distantPast,
+            responseTime: .distantPast,
+            varyingFields: ["a"],
+            variant: variant
+        )
+    }
+
+    private func key(_ url: String, _ credentials: String = "") -> CacheKey {
+        CacheKey(url: url, credentials: credentials)
+    }
+
+    @Test("Evicts the least recently used response first")
+    func eviction() {
+        let cache = MemoryResponseCache(capacity: 100_000, maximumResponseSize: 50_000)
+        for name in ["a", "b", "c"] { cache.store(stored(30_000), for: key(name)) }
+        _ = cache.responses(for: key("a"))
+        cache.store(stored(30_000), for: key("d"))
+        #expect(["a", "b", "c", "d"].map { cache.responses(for: key($0)).count } == [1, 0, 1, 1])
+        cache.store(stored(30_000), for: key("e"))
+        #expect(["a", "c", "d", "e"].map { cache.responses(for: key($0)).count } == [0, 1, 1, 1])
+    }
+
+    @Test("Never exceeds its capacity")
+    func capacity() {
+        let cache = MemoryResponseCache(capacity: 50_000)
+        for number in 0..<2_000 {
+            cache.store(
+                stored(number * 37 % 7_000, variant: "\(number % 5)"),
+                for: key("\(number % 90)", "\(number % 3)")
+            )
+            if number % 7 == 0 { cache.removeResponses(forURL: "\(number % 90)") }
+            if number % 11 == 0 { _ = cache.responses(for: key("\(number % 80)", "1")) }
+            #expect((0...50_000).contains(cache.size))
+        }
+        for number in 0..<90 { cache.removeResponses(forURL: "\(number)") }
+        #expect(cache.size == 0)
+    }
+
+    @Test("Counts header fields, and the key")
+    func accounting() {
+        let cache = MemoryResponseCache()
+        cache.store(stored(10, headers: ["A": String(repeating: "a", count: 1_000)]), for: key("x"))
+        #expect(cache.size > 2_000)
+        let size = cache.size
+        cache.store(stored(10, headers: ["A": String(repeating: "a", count: 1_000)]), for: key("x"))
+        #expect(cache.size == size)
+        cache.removeAll()
+        #expect(cache.size == 0 && cache.responses(for: key("x")).isEmpty)
+    }
+
+    @Test("Doesn't store a response above its maximum size, and removes the earlier one")
+    func maximumSize() {
+        let cache = MemoryResponseCache(capacity: 80_000)
+        cache.store(stored(100), for: key("a"))
+        cache.store(stored(10_000), for: key("a"))
+        #expect(cache.responses(for: key("a")).isEmpty && cache.size == 0)
+        let none = MemoryResponseCache(capacity: -1)
+        none.store(stored(0), for: key("a"))
+        #expect(none.size == 0)
+    }
+
+    @Test("Keeps 16 variants of a key, and replaces an equal one")
+    func variants() {
+        let cache = MemoryResponseCache()
+        for number in 0..<40 { cache.store(stored(1, variant: "\(number)"), for: key("a")) }
+        cache.store(stored(2, variant: "39"), for: key("a"))
+        #expect(cache.responses(for: key("a")).map(\.variant) == (24..<40).map { "\($0)" })
+        #expect(cache.responses(for: key("a")).last?.response.body.count == 2)
+    }
+
+    @Test("Removes the responses of all credentials for a URL")
+    func removal() {
+        let cache = MemoryResponseCache()
+        for credentials in ["", "1", "2"] { cache.store(stored(1), for: key("a", credentials)) }
+        cache.store(stored(1), for: key("b"))
+        cache.removeResponses(forURL: "a")
+        #expect(["", "1", "2"].allSatisfy { cache.responses(for: key("a", $0)).isEmpty })
+        #expect(cache.responses(for: key("b")).count == 1)
+    }
+}
+
+@Suite("CacheInterceptor: credentials", .limitedConcurrency)
+struct CacheCredentialTests {
+    @Test(
+        "Stores a response to a request with credentials only if its Cache-Control allows it",
+        arguments: [
+            ("max-age=60", false), ("max-age=60, no-cache", false), ("max-age=60, proxy-revalidate", false),
+            ("max-age=60, private=\"x\"", false), ("max-age=60, private", true), ("max-age=60, public", true),
+            ("max-age=60, must-revalidate", true), ("max-age=60, s-maxage=0", true),
+            ("max-age=60, private, no-store", false),
+        ]
+    )
+    func permissions(_ control: String, isStored: Bool) async throws {
+        for field in ["Authorization", "Cookie"] {
+            let fixture = CacheFixture(
+                .text("a", headers: ["Cache-Control": control]),
+                .text("b", headers: ["Cache-Control": control])
+            )
+            _ = try await fixture.text([field: "x"])
+            #expect(try await fixture.text([field: "x"]) == (isStored ? "a" : "b"), "\(field)")
+        }
+    }
+
+    @Test("Doesn't answer a user with another user's response")
+    func users() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: .personal),
+            .text("b", headers: .personal),
+            .text("none", headers: .personal)
+        )
+        for _ in 0..<2 {
+            #expect(try await fixture.text(["Authorization": "Bearer a"]) == "a")
+            #expect(try await fixture.text(["Authorization": "Bearer b"]) == "b")
+            #expect(try await fixture.text() == "none")
+        }
+        #expect(fixture.sent == 3)
+    }
+
+    @Test("Doesn't use the responses of an earlier token after a rotation")
+    func rotation() async throws {
+        let token = RotatingCredential(["Bearer 1", "Bearer 1", "Bearer 2"])
+        let fixture = CacheFixture(
+            .text("first", headers: .personal),
+            .text("second", headers: .personal),
+            before: [token]
+        )
+        #expect(try await fixture.text() == "first")
+        #expect(try await fixture.text() == "first")
+        #expect(try await fixture.text() == "second")
+    }
+
+    @Test("Doesn't use a response after a 401 for its token")
+    func rejectedToken() async throws {
+        let headers = HTTPHeaders.personal + ["ETag": "\"1\""]
+        let fixture = CacheFixture(.text("a", headers: headers), .status(401), .text("b", headers: headers))
+        let fields = ["Authorization": "Bearer a"]
+        _ = try await fixture.text(fields)
+        fixture.time.advance(by: .seconds(61))
+        await #expect(throws: ServerError.self) { try await fixture.text(fields) }
+        #expect(try await fixture.text(fields) == "b")
+        #expect(fixture.transport.requests.map { $0.headers["If-None-Match"] } == [nil, "\"1\"", nil])
+    }
+
+    @Test(
+        "Separates users by the access token and the fields that the redirect policy protects, not by the DPoP proof",
+        arguments: [
+            [
+                (["Authorization": "DPoP a", "DPoP": "proof 1"], "a"),
+                (["Authorization": "DPoP a", "DPoP": "proof 2"], "a"),
+                (["Authorization": "DPoP b", "DPoP": "proof 1"], "b"),
+            ],
+            [(["X-Api-Key": "a"], "a"), (["x-api-key": "b"], "b"), (["X-Api-Key": "a"], "a")],
+        ] as [[([String: String], String)]]
+    )
+    func separation(_ requests: [([String: String], String)]) async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: .personal),
+            .text("b", headers: .personal),
+            redirects: .follow.protecting("X-Api-Key")
+        )
+        for (fields, text) in requests { #expect(try await fixture.text(fields) == text, "\(fields)") }
+    }
+
+    @Test("Separates users by the fields of authenticators")
+    func authenticatorFields() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: .fresh),
+            .text("b", headers: .fresh),
+            before: [RotatingCredential(["1", "2"], field: "X-Session")]
+        )
+        #expect(try await fixture.text() == "a")
+        #expect(try await fixture.text() == "b")
+        #expect(fixture.cache.size == 0)
+    }
+
+    @Test("Stores nothing if the cache is before the authenticator")
+    func misplaced() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: .personal),
+            .text("b", headers: .personal),
+            after: [RotatingCredential(["Bearer 1", "Bearer 2"])]
+        )
+        #expect(try await fixture.text() == "a")
+        #expect(try await fixture.text() == "b")
+        #expect(fixture.cache.size == 0)
+    }
+
+    @Test("Never mixes users, with many requests at once and a small storage")
+    func concurrency() async throws {
+        let transport = MockTransport { request in
+            let user = request.headers["Authorization"] ?? "none"
+            let headers = HTTPHeaders.personal + ["ETag": "\"1\"", "Vary": "X-A"]
+            return HTTPTransportResponse(status: 200, headers: headers, body: Data((user + request.url.path).utf8))
+        }
+        let storage = MemoryResponseCache(capacity: 20_000)
+        let client = NetworkClient(transport: transport, interceptors: [CacheInterceptor(cache: storage)])
+        let bodies = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<1_000 {
+                group.addTask {
+                    // In no order, so that an evicted response isn't always the next one.
+                    let mixed = (number &* 40_503) >> 5
+                    let url = try #require(URL(string: "http://a.example/\(mixed % 2)"))
+                    let user = "Bearer \(mixed % 3)"
+                    let method = number % 50 == 0 ? "POST" : "GET"
+                    let fields = ["Authorization": user, "X-A": "\(mixed % 5 % 2)"]
+                    let request = CacheFixture.request(fields, method: method, url: url)
+                    return try await client.makeRequest(request) == Data((user + url.path).utf8)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(bodies.count == 1_000 && bodies.allSatisfy(\.self))
+        #expect(transport.requests.count < 1_000 && storage.size <= 20_000)
+    }
+
+    @Test("Keeps no credential, and no value of a field that a response varies by")
+    func secrecy() async throws {
+        let storage = RecordingCache()
+        let transport = MockTransport(.text("a", headers: .personal + ["Vary": "X-Secret, Authorization"]))
+        let client = NetworkClient(transport: transport, interceptors: [CacheInterceptor(cache: storage)])
+        let fields = ["Authorization": "Bearer secret-1", "X-Secret": "secret-2"]
+        _ = try await client.response(for: CacheFixture.request(fields))
+        let text = storage.text
+        #expect(text.contains("x-secret") && !text.contains("secret-1") && !text.contains("secret-2"))
+    }
+}
+
+/// A storage that keeps nothing but a dump of what it gets.
+private final class RecordingCache: HTTPResponseCache {
+    private let dumped = Mutex("")
+
+    var text: String { dumped.withLock { $0 } }
+
+    func responses(for key: CacheKey) async -> [CachedResponse] { [] }
+
+    func store(_ response: CachedResponse, for key: CacheKey) async {
+        dumped.withLock { $0 += "\(key) \(response)" }
+    }
+
+    func removeResponses(forURL url: String) async {}
+}
+
+private final class RotatingCredential: URLRequestAuthenticator {
+    let credentialFields: Set<String>
+    private let credentials: Mutex<[String]>
+    private let field: String
+
+    init(_ credentials: [String], field: String = "Authorization") {
+        self.credentials = Mutex(credentials)
+        self.field = field
+        credentialFields = [field]
+    }
+
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
+        var request = request
+        request.setValue(credentials.withLock { $0.removeFirst() }, forHTTPHeaderField: field)
+        return request
     }
 }

@@ -42,8 +42,7 @@ struct AlicerceAcceptanceTests {
         #expect(transport.requests.map(\.url) == [try endpoint.urlRequest().url])
         endpoint.making = { throw Odd() }
         let failing = Resource(endpoint)
-        let error = await #expect(throws: NetworkError.self) { _ = try await client.fetch(failing) as HTTPResponse }
-        #expect(error?.code == .requestNotMade)
+        let error = await expectFailure(.requestNotMade) { _ = try await client.fetch(failing) as HTTPResponse }
         #expect(error?.cause is Odd)
     }
 
@@ -58,50 +57,11 @@ struct AlicerceAcceptanceTests {
         #expect(try ModelDecoding<HTTPResponse>.response.decode(response).headers == response.headers)
     }
 
-    @Test("Sends the request unchanged")
-    func sameRequest() async throws {
-        let transport = MockTransport(.status(200))
-        var request = request
-        request.httpMethod = "PUT"
-        request.httpBody = Data("body".utf8)
-        request.setValue("1", forHTTPHeaderField: "X-A")
-        _ = try await client(transport).response(for: request)
-        let sent = try #require(transport.requests.first)
-        #expect(sent.url == request.url)
-        #expect(sent.method == .put)
-        #expect(sent.body == request.httpBody)
-        #expect(sent.headers["X-A"] == "1")
-    }
-
-    @Test("Cancelling ends a request or a delay with the code cancelled")
-    func cancelling() async throws {
-        let transport = MockTransport(.never, time: time.timeSource)
-        let (client, request) = (client(transport, Retry.Policy.maxRetries(3, when: .always)), request)
-        let call = Task { try await client.response(for: request) }
-        try await transport.waitForRequests(count: 1)
-        call.cancel()
-        await #expect(throws: NetworkError(.cancelled, "")) { _ = try await call.value }
-        #expect(transport.requests.count == 1)
-        let time = ManualTime()
-        let delayed = NetworkClient(
-            transport: MockTransport(.status(500)),
-            interceptors: [Retry.Policy.backoff(.constant(.seconds(9), until: .maxRetries(3)))],
-            options: .init(timeout: nil, timeSource: time.timeSource)
-        )
-        let waiting = Task { try await delayed.response(for: request) }
-        try await time.waitForSleepers(count: 1)
-        waiting.cancel()
-        let error = await #expect(throws: NetworkError.self) { _ = try await waiting.value }
-        #expect(error?.code == .cancelled)
-        #expect(error?.retry?.state.errors.map { $0 as? ServerError != nil } == [true])
-    }
-
     @Test("Throws the transport's failure", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
     func transportFailure(code: NetworkError.Code) async throws {
-        let error = await #expect(throws: NetworkError.self) {
+        let error = await expectFailure(code) {
             _ = try await client(MockTransport(.failure(NetworkError(code, "scripted")))).response(for: request)
         }
-        #expect(error?.code == code)
         #expect(error?.message == "scripted")
         #expect(error?.endpoint == "1")
     }
@@ -110,7 +70,7 @@ struct AlicerceAcceptanceTests {
     func notHTTP() async throws {
         try await withLoopbackServer { server in
             server.fallback { _ in .raw("220 mail.example ESMTP\r\n") }
-            await #expect(throws: NetworkError(.invalidResponse, "")) {
+            await expectFailure(.invalidResponse) {
                 _ = try await NetworkClient().response(for: URLRequest(url: server.url(for: "/")))
             }
         }
@@ -132,16 +92,13 @@ struct AlicerceAcceptanceTests {
         #expect(seen.withLock { $0 } == ["connectionLost 0 true true", "connectionLost 1 true true"])
     }
 
-    @Test(
-        "A throwing authenticator ends the operation before sending; a retrying one is asked again"
-    )
+    @Test("A throwing authenticator ends the operation before sending; a retrying one is asked again")
     func authenticators() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
         let failing = ClosureInterceptor.changingRequest { _ in throw Odd() }
-        let error = await #expect(throws: NetworkError.self) {
+        let error = await expectFailure(.requestNotMade) {
             _ = try await client(transport, failing).response(for: request)
         }
-        #expect(error?.code == .requestNotMade)
         #expect(error?.cause as? Odd == Odd())
         #expect(transport.requests.isEmpty)
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
@@ -203,10 +160,9 @@ struct AlicerceAcceptanceTests {
         let endpoint = SampleEndpoint("https://api.example")
         for (step, code) in [(MockTransport.Step.status(200), NetworkError.Code.noData), (.text("no JSON"), .decoding)]
         {
-            let error = await #expect(throws: NetworkError.self) {
+            let error = await expectFailure(code) {
                 _ = try await client(MockTransport(step)).request(endpoint, as: Int.self)
             }
-            #expect(error?.code == code)
             #expect(error?.response?.status == 200)
         }
         let lost = await #expect(throws: NetworkError.self) {
@@ -218,10 +174,9 @@ struct AlicerceAcceptanceTests {
     @Test("Exhausted retries throw the last error, with its status and the history")
     func lastErrors() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "first")), .status(503))
-        let error = await #expect(throws: ServerError.self) {
+        let error = await expectStatus(503) {
             _ = try await client(transport, Retry.Policy.maxRetries(1)).response(for: request)
         }
-        #expect(error?.errorCode == 503)
         #expect(error?.retry?.state.errors.compactMap { ($0 as? NetworkError)?.code } == [.connectionLost])
         let lost = MockTransport(.status(503), .failure(NetworkError(.connectionLost, "last")))
         let last = await #expect(throws: NetworkError.self) {
@@ -255,10 +210,7 @@ struct AlicerceAcceptanceTests {
         }
         // Alicerce's second generation doesn't ask the policies after one that says no.
         #expect(asked.all == ["a", "b", "c", "d", "e", "f"])
-        guard case .retries(0)? = error?.retry?.reason else {
-            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
-            return
-        }
+        expectReason(.retries(0), error?.retry)
     }
 
     @Test("Tasks replace cancelables: cancelling twice, all at once, late and too early")
@@ -282,5 +234,184 @@ struct AlicerceAcceptanceTests {
         }
         #expect(codes == Array(repeating: .cancelled, count: 4))
         #expect(transport.requests.count == 4)
+    }
+}
+
+/// The cases of STRV's own tests, and the migration scripts of all three systems, that no other
+/// suite covers.
+@Suite("Acceptance: STRV and scripts", .limitedConcurrency)
+struct STRVAcceptanceTests {
+    private struct APIError: Error, Decodable, Equatable { let code: Int }
+
+    private let request = URLRequest(url: URL(string: "https://api.example/things/1")!, timeoutInterval: .infinity)
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func client(
+        _ transport: any HTTPTransport,
+        _ interceptors: [any RequestInterceptor] = [],
+        errorDecoding: ErrorDecoding = .problemDetails
+    ) -> NetworkClient {
+        NetworkClient(
+            transport: transport,
+            interceptors: interceptors,
+            options: .init(timeout: nil, timeSource: time.timeSource, errorDecoding: errorDecoding)
+        )
+    }
+
+    @Test("Identifies requests by method and URL, ignoring the order of parameters")
+    func identity() async throws {
+        func endpoint(_ path: URLPath, _ query: URLQuery) -> SampleEndpoint {
+            SampleEndpoint("https://reqres.in/api", path: path, query: query)
+        }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "identity-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let recorder = try ExchangeRecorder(
+            MockTransport { .init(status: 200, body: Data("\($0.method) \($0.url.path)".utf8)) },
+            folder: folder,
+            opaqueBodies: .recorded
+        )
+        let recording = client(recorder)
+        _ = try await recording.fetch(Resource(endpoint("users", ["page": 2, "empty": "", "isNew": true])))
+        var delete = endpoint("users", [:])
+        delete.method = .delete
+        _ = try await recording.fetch(Resource(delete))
+
+        let replay = try ReplayTransport(Data(contentsOf: recorder.file))
+        let played = client(replay)
+        // A plain request, also with its parameters in another order.
+        for url in ["page=2&empty=&isNew=true", "isNew=true&page=2&empty="] {
+            let request = URLRequest(url: try #require(URL(string: "https://reqres.in/api/users?\(url)")))
+            #expect(try await played.makeRequest(request) == Data("GET /api/users".utf8))
+        }
+        _ = try await played.fetch(Resource(delete))
+        for other in [
+            endpoint("users", ["page": 3, "empty": "", "isNew": true]), endpoint("users", ["page": 2, "isNew": true]),
+            endpoint("things", ["page": 2, "empty": "", "isNew": true]), endpoint("users", [:]),
+        ] {
+            await expectFailure(.notRecorded) { _ = try await played.fetch(Resource(other)) }
+        }
+    }
+
+    @Test("Respects the order of repeated parameters")
+    func repeated() async throws {
+        let har = Data(
+            #"""
+            {"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[{"startedDateTime":"2026-01-01T00:00:00.000Z",
+            "time":1,"request":{"method":"GET","url":"https://a.example/?sort=a&x=1&sort=b","httpVersion":"HTTP/1.1","cookies":[],
+            "headers":[],"queryString":[],"headersSize":-1,"bodySize":0},"response":{"status":200,"statusText":"",
+            "httpVersion":"HTTP/1.1","cookies":[],"headers":[],"content":{"size":2,"mimeType":"text/plain","text":"ok"},
+            "redirectURL":"","headersSize":-1,"bodySize":2},"cache":{},"timings":{"send":0,"wait":1,"receive":0}}]}}
+            """#.utf8
+        )
+        let replay = try ReplayTransport(har)
+        func status(_ query: String) async throws -> Int {
+            let url = try #require(URL(string: "https://a.example/?\(query)"))
+            return try await replay.send(HTTPTransportRequest(url: url), limits: .init()).status
+        }
+        #expect(try await status("x=1&sort=a&sort=b") == 200)
+        await expectFailure(.notRecorded) { _ = try await status("x=1&sort=b&sort=a") }
+    }
+
+    @Test("Decodes an API's error once per failure, with the first decoding that applies")
+    func errorDecoding() async throws {
+        let decoded = EventLog()
+        let first = ErrorDecoding { response in
+            decoded.append("first \(response.status)")
+            return response.status == 404 ? APIError(code: 1) : nil
+        }
+        let decoding = ErrorDecoding.first(first, .json(APIError.self))
+        func apiError(_ step: MockTransport.Step) async -> (any Error)? {
+            let error = await #expect(throws: ServerError.self) {
+                _ = try await client(MockTransport(step), errorDecoding: decoding).response(for: request)
+            }
+            return error?.apiError
+        }
+        #expect(await apiError(.status(404)) as? APIError == APIError(code: 1))
+        #expect(await apiError(.json(#"{"code":7}"#, status: 400)) as? APIError == APIError(code: 7))
+        #expect(await apiError(.text("no", status: 400)) == nil)
+        #expect(decoded.all == ["first 404", "first 400", "first 400"])
+        // Three retries are four failures, each decoded once. STRV's processors run repeatedly on
+        // one failure.
+        let transport = MockTransport(.status(500), .status(500), .status(500), .status(404))
+        let retrying = client(transport, [Retry.Policy.maxRetries(3)], errorDecoding: decoding)
+        let last = await #expect(throws: ServerError.self) { _ = try await retrying.response(for: request) }
+        #expect(last?.apiError as? APIError == APIError(code: 1))
+        #expect(decoded.all.dropFirst(3) == ["first 500", "first 500", "first 500", "first 404"])
+    }
+
+    @Test("15 concurrent requests, downloads and uploads get their own responses")
+    func concurrency() async throws {
+        try await withLoopbackServer { server in
+            server.fallback { .text("\($0.method) \($0.path) \($0.body.count)") }
+            let client = NetworkClient()
+            let answers = try await withThrowingTaskGroup(of: String.self) { group in
+                for number in 0..<15 {
+                    let url = server.url(for: "/\(number)")
+                    group.addTask {
+                        String(decoding: try await client.makeRequest(URLRequest(url: url)), as: UTF8.self)
+                    }
+                    group.addTask {
+                        let response = try await client.stream(URLRequest(url: url))
+                        return String(decoding: try await response.stream.collect(upTo: 100), as: UTF8.self)
+                    }
+                    group.addTask {
+                        var request = URLRequest(url: url)
+                        request.httpMethod = "POST"
+                        let body = RequestOptions(body: .data(Data(repeating: 1, count: number * 10_000)))
+                        let response = try await client.response(for: request, options: body)
+                        return String(decoding: response.body, as: UTF8.self)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let expected = (0..<15).flatMap { ["GET /\($0) 0", "GET /\($0) 0", "POST /\($0) \($0 * 10_000)"] }
+            #expect(answers.sorted() == expected.sorted())
+        }
+    }
+
+    @Test("Script 4: three requests succeed after two 500 responses, or fail after two retries with the history")
+    func retries() async throws {
+        let healing = MockTransport(.status(500), .status(500), .text("ok"))
+        #expect(try await client(healing, [Retry.Policy.maxRetries(3)]).makeRequest(request) == Data("ok".utf8))
+        #expect(healing.requests.count == 3)
+        let failing = MockTransport { _ in .init(status: 500) }
+        let error = await #expect(throws: ServerError.self) {
+            _ = try await client(failing, [Retry.Policy.maxRetries(2)]).makeRequest(request)
+        }
+        #expect(failing.requests.count == 3)
+        // The third error is thrown.
+        #expect(error?.errorCode == 500)
+        #expect(error?.retry?.state.errors.count == 2)
+    }
+
+    @Test("Script 4: delays of 0.1 s × n stay within a total of 0.4 s")
+    func backoff() async throws {
+        let transport = MockTransport { _ in .init(status: 500) }
+        let policy = Retry.Policy.backoff(
+            .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
+        )
+        let error = await #expect(throws: ServerError.self) {
+            _ = try await client(transport, [policy]).response(for: request)
+        }
+        #expect(time.sleeps == [.milliseconds(100), .milliseconds(200), .milliseconds(100)])
+        #expect(transport.requests.count == 4)
+        #expect(error?.retry?.state.totalDelay == .milliseconds(400))
+        expectReason(.delay(.milliseconds(400)), error?.retry)
+    }
+
+    @Test("Script 5: the endpoint decides which statuses are accepted, and the error names them")
+    func statuses() async throws {
+        func status(_ status: Int, _ accepted: AcceptedStatuses) async throws -> Int {
+            var endpoint = SampleEndpoint("https://api.example")
+            endpoint.acceptedStatuses = accepted
+            return try await client(MockTransport(.status(status))).fetch(Resource(endpoint)).status
+        }
+        let strv: AcceptedStatuses = 200..<400
+        #expect(try await status(304, strv) == 304)
+        let notFound = await #expect(throws: ServerError.self) { _ = try await status(404, strv) }
+        #expect(notFound?.description == "the server answered 404; accepted statuses: 200…399")
+        await #expect(throws: ServerError.self) { _ = try await status(200, 400..<500) }
+        // A redirect that wasn't followed is only accepted if the endpoint says so.
+        await #expect(throws: ServerError.self) { _ = try await status(304, .successful) }
     }
 }

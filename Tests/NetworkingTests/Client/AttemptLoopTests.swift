@@ -8,10 +8,7 @@ import Testing
 @Suite("The attempt loop", .limitedConcurrency)
 struct AttemptLoopTests {
     // The client's clock stands still while the transport's runs: only deadline tests set timeouts.
-    private let request = URLRequest(
-        url: URL(string: "http://a.example/things/42?q=1")!,
-        timeoutInterval: .infinity
-    )
+    private let request = URLRequest(url: URL(string: "http://a.example/things/42?q=1")!, timeoutInterval: .infinity)
     private let time = ManualTime(advancesWhenSleeping: true)
 
     private func client(
@@ -25,8 +22,6 @@ struct AttemptLoopTests {
             options: .init(timeout: timeout, timeSource: time.timeSource)
         )
     }
-
-    // MARK: Interceptors
 
     @Test("Calls interceptors in order at each stage, and reports success once")
     func stages() async throws {
@@ -106,8 +101,7 @@ struct AttemptLoopTests {
                 RecordingInterceptor("b", log: log, action: { _ in .retry }),
             ]
         )
-        let error = await #expect(throws: NetworkError.self) { try await client.makeRequest(request) }
-        #expect(error?.code == .requestNotMade)
+        let error = await expectFailure(.requestNotMade) { try await client.makeRequest(request) }
         #expect(error?.cause is Refusal)
         #expect(transport.requests.isEmpty)
         #expect(log.all == ["a request", "b request"])
@@ -159,8 +153,6 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 2)
     }
 
-    // MARK: Retries
-
     @Test("Succeeds with the third request after two 500 responses")
     func retrying() async throws {
         let transport = MockTransport(.status(500), .status(500), .text("ok"))
@@ -173,13 +165,9 @@ struct AttemptLoopTests {
     func exhausted() async throws {
         let transport = MockTransport(.status(500), .status(502), .status(503))
         let client = client(transport, [Retry.Policy.maxRetries(2)])
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
-        #expect(error?.errorCode == 503)
+        let error = await expectStatus(503) { try await client.makeRequest(request) }
         #expect(error?.retry?.state.errors.map { ($0 as? ServerError)?.errorCode } == [500, 502])
-        guard case .retries(2)? = error?.retry?.reason else {
-            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
-            return
-        }
+        expectReason(.retries(2), error?.retry)
         #expect(error?.description.hasSuffix("gave up after 2 retries") == true)
     }
 
@@ -217,11 +205,7 @@ struct AttemptLoopTests {
         let error = await #expect(throws: ServerError.self) {
             try await client(transport, [policy]).makeRequest(request)
         }
-        guard case .custom(let reason)? = error?.retry?.reason else {
-            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
-            return
-        }
-        #expect(reason is Enough)
+        expectReason(.custom(Enough()), error?.retry)
         #expect(error?.retry?.state.totalDelay == .milliseconds(20))
     }
 
@@ -257,8 +241,6 @@ struct AttemptLoopTests {
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    // MARK: Authentication
-
     @Test("Policies and authenticators don't affect each other's retries")
     func authenticationApart() async throws {
         let transport = MockTransport(.status(401), .status(503), .text("ok"))
@@ -288,8 +270,7 @@ struct AttemptLoopTests {
             transport,
             [Retry.Policy.maxRetries(5, when: .always), CountingAuthenticator { _, _ in .noRetry(.custom(Locked())) }]
         )
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
-        #expect(error?.errorCode == 401)
+        await expectStatus(401) { try await client.makeRequest(request) }
         #expect(transport.requests.count == 1)
     }
 
@@ -301,8 +282,6 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 11)
         #expect(error?.retry?.state.authenticationErrors.count == 10)
     }
-
-    // MARK: Cancellation
 
     @Test("Cancelling a delay ends the operation at once with the code cancelled")
     func cancellingDelay() async throws {
@@ -316,8 +295,7 @@ struct AttemptLoopTests {
         let call = Task { try await client.makeRequest(request) }
         try await time.waitForSleepers(count: 1)
         call.cancel()
-        let error = await #expect(throws: NetworkError.self) { try await call.value }
-        #expect(error?.code == .cancelled)
+        let error = await expectFailure(.cancelled) { try await call.value }
         #expect(error?.endpoint == "42")
     }
 
@@ -329,7 +307,7 @@ struct AttemptLoopTests {
         let call = Task { try await client.makeRequest(request) }
         try await transport.waitForRequests(count: 1)
         call.cancel()
-        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        await expectFailure(.cancelled) { try await call.value }
         #expect(!log.all.contains { $0.contains("failure") })
     }
 
@@ -341,7 +319,7 @@ struct AttemptLoopTests {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try await client.makeRequest(request)
         }
-        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        await expectFailure(.cancelled) { try await call.value }
         #expect(transport.requests.isEmpty)
     }
 }

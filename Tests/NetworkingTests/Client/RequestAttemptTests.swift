@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import Synchronization
 import TestSupport
 import Testing
 
@@ -93,5 +94,176 @@ struct RequestAttemptTests {
             #expect(heard.all == ["finished"])
             if isNeeded { #expect(try #require(observer.all.first?.exchanges.first).totalTime > .zero) }
         }
+    }
+}
+
+@Suite("ClosureInterceptor", .limitedConcurrency)
+struct ClosureInterceptorTests {
+    private let request = URLRequest(url: URL(string: "http://a.example/")!)
+
+    @Test("Closures replace STRV's adapters and processors, in order")
+    func chain() async throws {
+        let transport = MockTransport(.text("ok", status: 404))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [
+                ClosureInterceptor.changingRequest { $0.setValue("1", forHTTPHeaderField: "X-A") },
+                ClosureInterceptor.changingRequest { $0.addValue("2", forHTTPHeaderField: "X-A") },
+                ClosureInterceptor.changingResponse { $0.status = 200 },
+                ClosureInterceptor.changingResponse { $0.body += Data("!".utf8) },
+            ]
+        )
+        #expect(try await client.makeRequest(request) == Data("ok!".utf8))
+        #expect(transport.requests.first?.headers["X-A"] == "1,2")
+    }
+
+    @Test("An error of a closure fails the operation or the attempt")
+    func throwing() async throws {
+        struct Refusal: Error {}
+        let transport = MockTransport(.text("ok"))
+        let refusing = ClosureInterceptor.changingRequest { _ in throw Refusal() }
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkClient(transport: transport, interceptors: [refusing]).makeRequest(request)
+        }
+        #expect(error?.code == .requestNotMade && error?.cause is Refusal && transport.requests.isEmpty)
+        let distrusting = ClosureInterceptor.changingResponse { _ in throw Refusal() }
+        await #expect(throws: Refusal.self) {
+            try await NetworkClient(transport: transport, interceptors: [distrusting]).makeRequest(request)
+        }
+    }
+}
+
+@Suite("URLRequest.setAuthorization", .limitedConcurrency)
+struct URLRequestAuthorizationTests {
+    private let url: URL
+
+    init() throws {
+        url = try #require(URL(string: "https://api.example.com/v1/status"))
+    }
+
+    @Test("Sets the field like Foundation's setter")
+    func sameAsSetter() {
+        var ours = URLRequest(url: url)
+        ours.setValue("application/json", forHTTPHeaderField: "Accept")
+        var theirs = ours
+        ours.setAuthorization("Bearer abc")
+        theirs.setValue("Bearer abc", forHTTPHeaderField: "Authorization")
+        #expect(ours.allHTTPHeaderFields == ["Accept": "application/json", "Authorization": "Bearer abc"])
+        #expect(ours.allHTTPHeaderFields == theirs.allHTTPHeaderFields)
+        #expect(ours.value(forHTTPHeaderField: "authorization") == "Bearer abc")
+    }
+
+    @Test("Replaces another value, regardless of the name's case", arguments: ["Authorization", "AUTHORIZATION"])
+    func replaces(_ name: String) {
+        var request = URLRequest(url: url)
+        request.allHTTPHeaderFields = [name: "Basic YTpi", "Accept": "text/plain"]
+        request.setAuthorization("Bearer abc")
+        #expect(request.allHTTPHeaderFields == ["Accept": "text/plain", "Authorization": "Bearer abc"])
+    }
+
+    @Test("Doesn't change a copy of the request")
+    func value() {
+        let request = URLRequest(url: url)
+        var copy = request
+        copy.setAuthorization("Bearer abc")
+        #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
+    @Test("Sending rejects credentials with a line break")
+    func lineBreak() async throws {
+        let client = NetworkClient(transport: try CurlTransport())
+        var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+        request.setAuthorization("Bearer a\r\nX-Injected: 1")
+        let sent = request
+        await expectFailure(.invalidRequest) { try await client.makeRequest(sent) }
+    }
+}
+
+final class RecordingInterceptor: RequestInterceptor {
+    let name: String
+    private let log: EventLog
+    private let makingRequest: @Sendable (Result<URLRequest, any Error>) throws -> URLRequest
+    private let replacingResponse: @Sendable (HTTPResponse) throws -> HTTPResponse
+    private let action: @Sendable (Retry.State) -> Retry.Action
+
+    init(
+        _ name: String,
+        log: EventLog = EventLog(),
+        makingRequest: @escaping @Sendable (Result<URLRequest, any Error>) throws -> URLRequest = { try $0.get() },
+        replacingResponse: @escaping @Sendable (HTTPResponse) throws -> HTTPResponse = { $0 },
+        action: @escaping @Sendable (Retry.State) -> Retry.Action = { _ in .none }
+    ) {
+        self.name = name
+        self.log = log
+        self.makingRequest = makingRequest
+        self.replacingResponse = replacingResponse
+        self.action = action
+    }
+
+    func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: InterceptorContext
+    ) async throws -> URLRequest {
+        log.append("\(name) request")
+        return try makingRequest(request)
+    }
+
+    func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
+        log.append("\(name) scheduled")
+    }
+
+    func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: InterceptorContext
+    ) async throws -> HTTPResponse {
+        log.append("\(name) response \(response.status)")
+        return try replacingResponse(response)
+    }
+
+    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {
+        log.append("\(name) success")
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        response: HTTPResponse?,
+        error: any Error,
+        context: InterceptorContext
+    ) -> Retry.Action {
+        log.append("\(name) failure \(context.retryState.retryCount)")
+        return action(context.retryState)
+    }
+}
+
+typealias EventLog = Collected<String>
+
+/// An authenticator with numbered credentials and a closure that decides about retries.
+final class CountingAuthenticator: URLRequestAuthenticator {
+    let credentialFields: Set = ["Authorization"]
+    private let count = Mutex(0)
+    private let action: @Sendable (Int?, Retry.State) -> Retry.Action
+
+    init(action: @escaping @Sendable (Int?, Retry.State) -> Retry.Action) {
+        self.action = action
+    }
+
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
+        var request = request
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        request.setValue("Bearer \(number)", forHTTPHeaderField: "Authorization")
+        return request
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        response: HTTPResponse?,
+        error: any Error,
+        context: InterceptorContext
+    ) -> Retry.Action {
+        action(response?.status, context.retryState)
     }
 }

@@ -41,8 +41,6 @@ struct DigestVerifierTests {
         .response(HTTPTransportResponse(status: status, headers: headers, body: body))
     }
 
-    // MARK: Requests
-
     @Test("Asks for a digest of content without a coding, unless the request says otherwise")
     func preferences() async throws {
         let transport = MockTransport(.status(204), .status(204), .status(204))
@@ -56,8 +54,6 @@ struct DigestVerifierTests {
         let fields = transport.requests.map { [$0.headers["Want-Content-Digest"], $0.headers["Accept-Encoding"]] }
         #expect(fields == [["sha-256=10, sha-512=9", "identity"], ["sha-512=1", "br"], [nil, "identity"]])
     }
-
-    // MARK: Content
 
     @Test(
         "Verifies the digests of a response, in memory or streamed",
@@ -86,7 +82,7 @@ struct DigestVerifierTests {
                 for (headers, code) in cases {
                     server.on(.get, "/", LoopbackResponse(headers: headers, body: Self.content))
                     var body: Data?
-                    let error = await failure {
+                    await expectFailure(code, comment: "\(headers)") {
                         if isStreamed {
                             let response = try await client.stream(request("GET", server.url(for: "/")))
                             body = try await response.stream.collect(upTo: 100)
@@ -94,7 +90,6 @@ struct DigestVerifierTests {
                             body = try await client.makeRequest(request("GET", server.url(for: "/")))
                         }
                     }
-                    #expect(error?.code == code, "\(headers)")
                     #expect(body == (code == nil ? Self.content : nil))
                 }
             }
@@ -114,9 +109,7 @@ struct DigestVerifierTests {
             var received = Data()
             var codes: [NetworkError.Code?] = []
             while codes.count < 3 {
-                let error = await failure {
-                    while let part = try await iterator.next() { received.append(part) }
-                }
+                let error = await failure { while let part = try await iterator.next() { received.append(part) } }
                 codes.append(error?.code)
             }
             #expect(received == Self.content)
@@ -134,7 +127,7 @@ struct DigestVerifierTests {
             try await withLoopbackServer { server async throws in
                 server.on(.get, "/", LoopbackResponse(headers: ["Content-Digest": digest], body: body))
                 let client = NetworkClient(interceptors: [DigestVerifier()])
-                let error = await failure {
+                await expectFailure(code) {
                     let request = request("GET", server.url(for: "/"))
                     if isStreamed {
                         _ = try await client.stream(request).stream.collect(upTo: 4 << 20)
@@ -142,7 +135,6 @@ struct DigestVerifierTests {
                         _ = try await client.makeRequest(request)
                     }
                 }
-                #expect(error?.code == code)
             }
         }
     }
@@ -152,10 +144,9 @@ struct DigestVerifierTests {
         let right = try HTTPDigest(of: Data()).fieldValue
         for field in HTTPDigest.Field.allCases {
             _ = try await content(step([field.rawValue: right], Data()), isStreamed: isStreamed)
-            let error = await failure {
+            await expectFailure(.digestMismatch) {
                 _ = try await content(step([field.rawValue: try Self.right()], Data()), isStreamed: isStreamed)
             }
-            #expect(error?.code == .digestMismatch)
         }
     }
 
@@ -168,8 +159,7 @@ struct DigestVerifierTests {
         let required = DigestVerifier(isRequired: true)
         _ = try await content(step(right, status: 206), isStreamed: isStreamed, required)
         right["Content-Digest"] = whole
-        let error = await failure { _ = try await content(step(right, status: 206), isStreamed: isStreamed) }
-        #expect(error?.code == .digestMismatch)
+        await expectFailure(.digestMismatch) { _ = try await content(step(right, status: 206), isStreamed: isStreamed) }
         // The digest of the whole doesn't verify the part.
         let missing = await failure {
             _ = try await content(step(headers, status: 206), isStreamed: isStreamed, required)
@@ -191,21 +181,16 @@ struct DigestVerifierTests {
         for isStreamed in [false, true] {
             _ = try await content(step(created, status: 201, Data()), to: "POST", isStreamed: isStreamed)
         }
-        let error = await failure {
+        await expectFailure(.digestMismatch) {
             _ = try await content(step(["Repr-Digest": try Self.wrong()], status: 201), to: "POST")
         }
-        #expect(error?.code == .digestMismatch)
     }
-
-    // MARK: Requirements
 
     @Test("A missing digest is an error if it's required", arguments: [false, true])
     func missing(isStreamed: Bool) async throws {
         let required = DigestVerifier(isRequired: true)
         for headers: HTTPHeaders in [[:], ["Content-Digest": "md5=:AAAA:"], ["Digest": "SHA-256=AAAA"]] {
-            let error = await failure {
-                _ = try await content(step(headers), isStreamed: isStreamed, required)
-            }
+            let error = await failure { _ = try await content(step(headers), isStreamed: isStreamed, required) }
             #expect(error?.code == .digestMissing && error?.errorCode == -1015)
             _ = try await content(step(headers), isStreamed: isStreamed)
         }
@@ -217,18 +202,10 @@ struct DigestVerifierTests {
     @Test("An error response doesn't need a digest, but is verified if it has one", arguments: [false, true])
     func errors(isStreamed: Bool) async throws {
         let required = DigestVerifier(isRequired: true)
-        let thrown = await #expect(throws: ServerError.self) {
-            _ = try await content(step([:], status: 500), isStreamed: isStreamed, required)
-        }
-        #expect(thrown?.errorCode == 500)
+        await expectStatus(500) { _ = try await content(step([:], status: 500), isStreamed: isStreamed, required) }
         let wrong: HTTPHeaders = ["Content-Digest": try Self.wrong()]
-        let error = await failure {
-            _ = try await content(step(wrong, status: 404), isStreamed: isStreamed)
-        }
-        #expect(error?.code == .digestMismatch)
+        await expectFailure(.digestMismatch) { _ = try await content(step(wrong, status: 404), isStreamed: isStreamed) }
     }
-
-    // MARK: Codings
 
     @Test(
         "Decoded content can't be verified, and coded content can",
@@ -271,14 +248,11 @@ struct DigestVerifierTests {
             server.on(.get, "/", LoopbackResponse(headers: ["Content-Encoding": "gzip"], body: coded))
             let request = request("GET", server.url(for: "/"))
             #expect(try await NetworkClient(interceptors: [DigestVerifier()]).makeRequest(request) == Self.content)
-            let error = await failure {
+            await expectFailure(.digestMissing) {
                 _ = try await NetworkClient(interceptors: [DigestVerifier(isRequired: true)]).makeRequest(request)
             }
-            #expect(error?.code == .digestMissing)
         }
     }
-
-    // MARK: Trailer fields
 
     @Test("Verifies digests in trailer fields", arguments: [false, true], HTTPDigest.Field.allCases)
     func trailers(isStreamed: Bool, field: HTTPDigest.Field) async throws {
@@ -295,7 +269,7 @@ struct DigestVerifierTests {
                     .chunked([Self.content], headers: ["Trailer": "X, \(field.rawValue)"], trailers: trailers)
                 }
                 let client = NetworkClient(interceptors: [DigestVerifier(isRequired: isRequired)])
-                let error = await failure {
+                await expectFailure(code, comment: "\(value ?? "none"), \(isRequired)") {
                     let request = request("GET", server.url(for: "/"))
                     if isStreamed {
                         let response = try await client.stream(request)
@@ -304,12 +278,9 @@ struct DigestVerifierTests {
                         #expect(try await client.makeRequest(request) == Self.content)
                     }
                 }
-                #expect(error?.code == code, "\(value ?? "none"), \(isRequired)")
             }
         }
     }
-
-    // MARK: Storage
 
     @Test("Before a cache, it prevents the storage of wrong content")
     func cache() async throws {
@@ -319,8 +290,7 @@ struct DigestVerifierTests {
             transport: transport,
             interceptors: [DigestVerifier(isRequired: true), CacheInterceptor()]
         )
-        let error = await failure { _ = try await client.makeRequest(request()) }
-        #expect(error?.code == .digestMismatch)
+        await expectFailure(.digestMismatch) { _ = try await client.makeRequest(request()) }
         for _ in 0..<2 { #expect(try await client.makeRequest(request()) == Self.content) }
         #expect(transport.requests.count == 2)
     }

@@ -5,7 +5,6 @@ import Testing
 
 @Suite("HTTPDigest")
 struct HTTPDigestTests {
-    /// The vectors of RFC 9530 and our own.
     struct File: Decodable {
         let cases: [Example]
         let ours: [Own]
@@ -113,37 +112,22 @@ struct HTTPDigestTests {
         ]
     )
     func malformed(value: String) {
-        let error = #expect(throws: NetworkError.self) {
-            try HTTPDigest(.representation, in: ["Repr-Digest": value])
-        }
-        #expect(error?.code == .invalidField)
+        let error = expectThrown(.invalidField) { try HTTPDigest(.representation, in: ["Repr-Digest": value]) }
         #expect(error?.message.hasPrefix("Repr-Digest: ") == true)
     }
 
-    @Test("Lines and parameters are read, and other algorithms ignored")
+    @Test("Lines and parameters are read, other algorithms ignored, and of a repeated one, the last digest counts")
     func lines() throws {
-        let digest = try HTTPDigest(of: Data("x".utf8))
+        let (digest, wrong) = (try HTTPDigest(of: Data("x".utf8)), try HTTPDigest(of: Data("y".utf8)))
         let headers: HTTPHeaders = [
             "Content-Digest": "md5=1, unixsum=30637", "content-digest": digest.fieldValue + ";q=1",
         ]
         #expect(try HTTPDigest(.content, in: headers) == digest)
         #expect(try HTTPDigest(parsing: []) == nil && HTTPDigest(parsing: [""]) == nil)
+        #expect(try HTTPDigest(parsing: [wrong.fieldValue, digest.fieldValue]) == digest)
     }
 
-    @Test("Of a repeated algorithm, the last digest counts")
-    func repeated() throws {
-        let (right, wrong) = (try HTTPDigest(of: Data("x".utf8)), try HTTPDigest(of: Data("y".utf8)))
-        #expect(try HTTPDigest(parsing: [wrong.fieldValue, right.fieldValue]) == right)
-    }
-
-    @Test("A digest of zero bytes is known")
-    func empty() throws {
-        #expect(
-            try HTTPDigest(of: Data()).fieldValue == "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
-        )
-    }
-
-    @Test("Digests are computed from parts")
+    @Test("Digests are computed from parts, and of zero bytes")
     func parts() throws {
         let content = Data((0..<10_000).map { UInt8(truncatingIfNeeded: $0) })
         let hasher = try HTTPDigest.Hasher([.sha256, .sha512])
@@ -153,21 +137,22 @@ struct HTTPDigestTests {
         let digest = try hasher.finish()
         #expect(try digest.matches(content) && digest.algorithms == [.sha256, .sha512])
         #expect(try digest[.sha512] == HTTPDigest(of: content, by: .sha512)[.sha512])
+        #expect(try HTTPDigest(of: Data()).fieldValue == "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")
         let again = try digest.hasher()
         try again.update(content)
         #expect(try again.finish() == digest)
     }
 
-    // MARK: Preferences
-
-    @Test("Preferences are ordered by weight, then by position")
-    func order() throws {
-        #expect(
-            try HTTPDigest.Preferences(parsing: ["sha-512=3, sha-256=10, unixsum=0"]).algorithms == [.sha256, .sha512]
-        )
-        #expect(try HTTPDigest.Preferences(parsing: ["sha-512=5", "sha-256=5"]).algorithms == [.sha512, .sha256])
-        #expect(try HTTPDigest.Preferences(parsing: ["sha-256=0"]).algorithms.isEmpty)
-        #expect(try HTTPDigest.Preferences(parsing: []).algorithms.isEmpty)
+    @Test(
+        "Preferences are ordered by weight, then by position",
+        arguments: [
+            (["sha-512=3, sha-256=10, unixsum=0"], [.sha256, .sha512]),
+            (["sha-512=5", "sha-256=5"], [.sha512, .sha256]),
+            (["sha-256=0"], []), ([], []),
+        ] as [([String], [HTTPDigest.Algorithm])]
+    )
+    func order(_ lines: [String], _ algorithms: [HTTPDigest.Algorithm]) throws {
+        #expect(try HTTPDigest.Preferences(parsing: lines).algorithms == algorithms)
         #expect(HTTPDigest.Preferences([.sha512, .sha256]).fieldValue == "sha-512=10, sha-256=9")
         #expect(HTTPDigest.Preferences([]).fieldValue.isEmpty)
     }

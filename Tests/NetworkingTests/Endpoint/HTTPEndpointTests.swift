@@ -1,7 +1,12 @@
 import Foundation
 import FoundationNetworking
-import Networking
+import Glibc
+import MockNetworking
+import Synchronization
+import TestSupport
 import Testing
+
+@testable import Networking
 
 @Suite("HTTPEndpoint")
 struct HTTPEndpointTests {
@@ -49,19 +54,14 @@ struct HTTPEndpointTests {
         #expect(request.timeoutInterval == 1.5)
     }
 
-    @Test("Rethrows the body's error")
-    func throwingBody() {
+    @Test("Rethrows the body's error, and joins repeated header fields")
+    func throwingBody() throws {
         struct Refusal: Error {}
-        var endpoint = SampleEndpoint("https://a.example")
-        endpoint.making = { throw Refusal() }
-        #expect(throws: Refusal.self) { try endpoint.urlRequest() }
-    }
-
-    @Test("Joins repeated header fields")
-    func repeatedHeaders() throws {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["Accept": "a/b", "accept": "c/d"]
         #expect(try endpoint.urlRequest().value(forHTTPHeaderField: "Accept") == "a/b,c/d")
+        endpoint.making = { throw Refusal() }
+        #expect(throws: Refusal.self) { try endpoint.urlRequest() }
     }
 
     @Test(
@@ -74,8 +74,7 @@ struct HTTPEndpointTests {
     )
     func badBase(_ base: String) throws {
         let endpoint = Bare(baseURL: try #require(URL(string: base)))
-        let error = #expect(throws: NetworkError.self) { try endpoint.urlRequest() }
-        #expect(error?.code == .invalidRequest)
+        let error = expectThrown(.invalidRequest) { try endpoint.urlRequest() }
         #expect(error?.description.contains("secret") == false)
     }
 
@@ -89,8 +88,7 @@ struct HTTPEndpointTests {
     func timeout(_ timeout: Duration) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.timeout = timeout
-        let error = #expect(throws: NetworkError.self) { try endpoint.urlRequest() }
-        #expect(error?.code == .invalidRequest)
+        expectThrown(.invalidRequest) { try endpoint.urlRequest() }
     }
 
     @Test("An Idempotency-Key makes a POST idempotent")
@@ -133,16 +131,13 @@ struct EndpointBodyTests {
         #expect(try #require(custom.httpBody).firstRange(of: Data("2001-01-01T00:00:01Z".utf8)) != nil)
     }
 
-    @Test("Throws for a value that can't be encoded")
-    func unencodable() {
-        #expect(throws: EncodingError.self) { try request { try .json(["a": Double.nan]) } }
-    }
-
-    @Test("Encodes a form strictly")
+    @Test("Encodes a form strictly, and throws for a value that can't be encoded or a file that can't be read")
     func form() throws {
         let request = try request { try .form(["a": "x+y z&=", "b": [1, 2], "c": nil, "é": "*"]) }
         #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded")
         #expect(request.httpBody == Data("a=x%2By+z%26%3D&b=1&b=2&%C3%A9=*".utf8))
+        #expect(throws: EncodingError.self) { try self.request { try .json(["a": Double.nan]) } }
+        expectThrown(.invalidRequest) { try self.request { try .file(URL(filePath: "/nonexistent/file")) } }
     }
 
     @Test("Data is application/octet-stream unless a type or header field overrides it")
@@ -154,14 +149,6 @@ struct EndpointBodyTests {
         endpoint.headers = ["content-type": "image/png"]
         endpoint.making = { .data(Data([1]), contentType: "image/jpeg") }
         #expect(try endpoint.urlRequest().value(forHTTPHeaderField: "Content-Type") == "image/png")
-    }
-
-    @Test("Rejects a file that can't be read")
-    func missingFile() {
-        let error = #expect(throws: NetworkError.self) {
-            try request { try .file(URL(filePath: "/nonexistent/file")) }
-        }
-        #expect(error?.code == .invalidRequest)
     }
 }
 
@@ -192,5 +179,136 @@ struct StatusTests {
     func statusClass(_ status: Int, _ expected: HTTPStatusClass) {
         #expect(HTTPStatusClass(status: status) == expected)
         #expect(HTTPResponse(url: URL(filePath: "/"), status: status).statusClass == expected)
+    }
+}
+
+/// Tests that reject malformed header fields before anything is sent, regardless of their source.
+@Suite("Header fields of requests", .limitedConcurrency)
+struct HeaderFieldTests {
+    /// Foundation's setters silently drop the first ones and pass on the others.
+    private static let values = [
+        "a\r\nX-Injected: 1", "a\nb", "a\rb", "a\0b", "\r\n", "a\r\n folded", "\u{1}", "a\u{7F}",
+    ]
+
+    @Test("Rejects an endpoint with a malformed header field value", arguments: values)
+    func endpointValue(_ value: String) {
+        var endpoint = SampleEndpoint("https://a.example")
+        endpoint.headers = ["X-Fine": "1", "X-Tenant": value]
+        expectThrown(.invalidRequest, mentioning: "X-Tenant") { try endpoint.urlRequest() }
+        endpoint.headers = [:]
+        endpoint.making = { .data(Data(), contentType: "text/plain;\(value)") }
+        #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.urlRequest() }
+    }
+
+    @Test(
+        "Rejects an endpoint with a header field name that isn't a token",
+        arguments: ["", "a b", "a:b", "a\r\nb", "a\0b", "é", "a\tb", "(a)"]
+    )
+    func endpointName(_ name: String) {
+        var endpoint = SampleEndpoint("https://a.example")
+        endpoint.headers = [name: "1"]
+        expectThrown(.invalidRequest) { try endpoint.urlRequest() }
+    }
+
+    @Test("Keeps valid header field values", arguments: ["é", "日本", "a\tb", " a ", "", "\"a\", b", "\u{85}"])
+    func kept(_ value: String) throws {
+        var endpoint = SampleEndpoint("https://a.example")
+        endpoint.headers = ["X-A": value]
+        #expect(try endpoint.urlRequest().value(forHTTPHeaderField: "X-A") == value)
+        var request = URLRequest(url: try #require(URL(string: "https://a.example")))
+        try request.setHeaderField("X-A", to: value)
+        #expect(request.value(forHTTPHeaderField: "X-A") == value)
+    }
+
+    enum Way: String, CaseIterable {
+        case endpoint, contentType, interceptor, assignedFields, authorization, userAgent
+        case uploadHeaders, uploadContentType, session, sessionName, transport
+    }
+
+    @Test("Sends nothing, regardless of the field's source", arguments: Way.allCases, ["a\r\nb", "a\0b"])
+    func ways(_ way: Way, _ value: String) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(TCPPeer.empty)
+        } _: { peer in
+            await expectFailure(.invalidRequest) { try await send(way, value, to: peer.url) }
+            #expect(peer.acceptedCount == 0)
+        }
+    }
+
+    private func send(_ way: Way, _ value: String, to url: URL) async throws {
+        let request = URLRequest(url: url)
+        var endpoint = SampleEndpoint(url.absoluteString)
+        endpoint.method = .post
+        switch way {
+        case .endpoint:
+            endpoint.headers = ["X-A": value]
+            _ = try await NetworkClient().response(for: endpoint)
+        case .contentType:
+            endpoint.making = { .data(Data([1]), contentType: value) }
+            _ = try await NetworkClient().response(for: endpoint)
+        case .interceptor:
+            let interceptor = ClosureInterceptor.changingRequest { try $0.setHeaderField("X-A", to: value) }
+            _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
+        case .assignedFields:
+            let interceptor = ClosureInterceptor.changingRequest { $0.allHTTPHeaderFields = ["X-A": value] }
+            _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
+        case .authorization:
+            let interceptor = ClosureInterceptor.changingRequest { $0.setAuthorization(value) }
+            _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
+        case .userAgent:
+            var options = NetworkClient.Options()
+            options.userAgent = value
+            _ = try await NetworkClient(options: options).response(for: request)
+        case .uploadHeaders:
+            _ = try await NetworkClient().upload(.data(Data([1])), to: url, headers: ["X-A": value]).value
+        case .uploadContentType:
+            _ = try await NetworkClient().upload(.data(Data([1]), contentType: value), to: url).value
+        case .session, .sessionName:
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpAdditionalHeaders = way == .session ? ["X-A": value] : [value: "1"]
+            _ = try await NetworkClient(configuration: configuration).response(for: request)
+        case .transport:
+            try await withCurl { transport in
+                _ = try await transport.send(HTTPTransportRequest(url: url, headers: ["X-A": value]))
+            }
+        }
+    }
+
+    @Test("Names and types of form parts can't inject header fields", arguments: values)
+    func form(_ value: String) throws {
+        var form = MultipartFormData()
+        #expect(throws: NetworkError(.invalidRequest, "")) {
+            try form.append(.data(Data()), name: "a", contentType: "text/plain\(value)")
+        }
+        try form.append(.data(Data()), name: value, fileName: value)
+        guard case .data(let body) = form.body().source else { throw Unmet(line: #line) }
+        let lines = String(decoding: body, as: UTF8.self).components(separatedBy: "\r\n")
+        #expect(lines.count == 7)
+        #expect(!body.contains { $0 < 0x20 && $0 != 0x0D && $0 != 0x0A || $0 == 0x7F })
+    }
+
+    @Test("Ignores a validator that isn't a valid header field value")
+    func validators() async throws {
+        let count = Mutex(0)
+        let transport = MockTransport { _ in
+            count.withLock { $0 += 1 }
+            return HTTPTransportResponse(status: 200, headers: ["ETag": "\"\u{1}\""], body: Data("x".utf8))
+        }
+        let client = NetworkClient(transport: transport, interceptors: [CacheInterceptor()])
+        let url = try #require(URL(string: "https://a.example/"))
+        for _ in 0..<2 { #expect(try await client.makeRequest(URLRequest(url: url)) == Data("x".utf8)) }
+        #expect(count.withLock { $0 } == 2)
+    }
+
+    @Test("Child processes don't inherit the files that the package opens")
+    func files() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "opened-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("text".utf8).write(to: file)
+        let handle = try FileHandle.opened(file.path, O_RDONLY)
+        #expect(fcntl(handle.fileDescriptor, F_GETFD) & FD_CLOEXEC != 0)
+        #expect(try handle.readToEnd() == Data("text".utf8))
+        #expect(throws: POSIXError.self) { try FileHandle.opened(file.path + "-absent", O_RDONLY) }
     }
 }

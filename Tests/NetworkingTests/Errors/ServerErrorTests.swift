@@ -6,15 +6,10 @@ import Testing
 struct ServerErrorTests {
     @Test("Has the reason, the hash and the parameters for analytics")
     func parameters() {
+        let hash = "83766358f64858b51afb745bbdde91bb"
         let error = ServerError(endpoint: "testendpoint", errorCode: 200)
-        #expect(error.reason == "server")
-        #expect(error.hash == "83766358f64858b51afb745bbdde91bb")
-        #expect(
-            error.parameters == [
-                "endpoint": "testendpoint", "code": "200", "hash": "83766358f64858b51afb745bbdde91bb",
-                "reason": "server",
-            ]
-        )
+        #expect(error.reason == "server" && error.hash == hash)
+        #expect(error.parameters == ["endpoint": "testendpoint", "code": "200", "hash": hash, "reason": "server"])
     }
 
     @Test(
@@ -38,8 +33,8 @@ struct ServerErrorTests {
 
     @Test("Is an NSError whose code is the status")
     func bridging() {
-        #expect((ServerError(endpoint: "a", errorCode: 503) as NSError).code == 503)
-        #expect((ServerError(endpoint: "a", errorCode: 503) as NSError).domain == "Networking.ServerError")
+        let error = ServerError(endpoint: "a", errorCode: 503) as NSError
+        #expect(error.code == 503 && error.domain == "Networking.ServerError")
     }
 
     @Test("Shows the status and the endpoint, but never the body")
@@ -71,13 +66,109 @@ struct NetworkErrorTests {
         #expect(error.localizedDescription == error.description)
     }
 
-    @Test("Has Foundation's error code for the same failure")
-    func number() {
-        #expect(NetworkError(.timedOut, "").errorCode == URLError.Code.timedOut.rawValue)
-        #expect(NetworkError(.cancelled, "").errorCode == URLError.Code.cancelled.rawValue)
-        #expect(NetworkError(.cannotResolveHost, "").errorCode == URLError.Code.cannotFindHost.rawValue)
-        #expect(NetworkError(.cannotConnect, "").errorCode == URLError.Code.cannotConnectToHost.rawValue)
-        #expect(NetworkError(.connectionLost, "").errorCode == URLError.Code.networkConnectionLost.rawValue)
-        #expect(NetworkError(.cannotConnect, "").hash == nil)
+    @Test(
+        "Has Foundation's error code for the same failure",
+        arguments: [
+            (.timedOut, .timedOut), (.cancelled, .cancelled), (.cannotResolveHost, .cannotFindHost),
+            (.cannotConnect, .cannotConnectToHost), (.connectionLost, .networkConnectionLost),
+        ] as [(NetworkError.Code, URLError.Code)]
+    )
+    func number(_ code: NetworkError.Code, _ expected: URLError.Code) {
+        #expect(NetworkError(code, "").errorCode == expected.rawValue && NetworkError(code, "").hash == nil)
     }
+}
+
+/// Returns the error that an operation throws, or `nil` if it succeeds.
+func failure(_ operation: () async throws -> Void) async -> NetworkError? {
+    do {
+        try await operation()
+        return nil
+    } catch {
+        return networkError(error)
+    }
+}
+
+/// Checks that an operation fails with a code, or succeeds for `nil`, and that the error's message
+/// contains texts.
+@discardableResult
+func expectFailure<Result>(
+    _ code: NetworkError.Code?,
+    mentioning texts: String...,
+    comment: Comment = "",
+    fileID: String = #fileID,
+    filePath: String = #filePath,
+    line: Int = #line,
+    column: Int = #column,
+    _ operation: () async throws -> Result
+) async -> NetworkError? {
+    let error = await failure { _ = try await operation() }
+    let location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    check(error, code, texts, comment, location)
+    return error
+}
+
+/// Checks that a synchronous operation fails with a code, and that the error's message contains
+/// texts.
+@discardableResult
+func expectThrown<Result>(
+    _ code: NetworkError.Code?,
+    mentioning texts: String...,
+    comment: Comment = "",
+    fileID: String = #fileID,
+    filePath: String = #filePath,
+    line: Int = #line,
+    column: Int = #column,
+    _ operation: () throws -> Result
+) -> NetworkError? {
+    var error: NetworkError?
+    do { _ = try operation() } catch let thrown { error = networkError(thrown) }
+    let location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    check(error, code, texts, comment, location)
+    return error
+}
+
+/// Checks that an operation fails with the error of a response with this status.
+@discardableResult
+func expectStatus<Result>(
+    _ status: Int,
+    comment: Comment = "",
+    fileID: String = #fileID,
+    filePath: String = #filePath,
+    line: Int = #line,
+    column: Int = #column,
+    _ operation: () async throws -> Result
+) async -> ServerError? {
+    let location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    let error = await #expect(throws: ServerError.self, comment, sourceLocation: location) { _ = try await operation() }
+    #expect(error?.errorCode == status, comment, sourceLocation: location)
+    return error
+}
+
+/// Checks that no further retry was made for this reason.
+func expectReason(
+    _ reason: Retry.Error,
+    _ outcome: Retry.Outcome?,
+    fileID: String = #fileID,
+    filePath: String = #filePath,
+    line: Int = #line,
+    column: Int = #column
+) {
+    let location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    #expect(outcome?.reason?.description == reason.description, sourceLocation: location)
+}
+
+private func networkError(_ error: any Error) -> NetworkError {
+    error as? NetworkError ?? NetworkError(.unknown, "not a NetworkError: \(error)")
+}
+
+private func check(
+    _ error: NetworkError?,
+    _ code: NetworkError.Code?,
+    _ texts: [String],
+    _ comment: Comment,
+    _ location: SourceLocation
+) {
+    #expect(error?.code == code, "\(comment) \(error?.description ?? "no error")", sourceLocation: location)
+    let missing = texts.filter { error?.message.contains($0) != true }
+    #expect(missing.isEmpty, "\(comment) \(error?.description ?? "no error")", sourceLocation: location)
 }

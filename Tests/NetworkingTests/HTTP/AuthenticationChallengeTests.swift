@@ -1,4 +1,5 @@
 import Networking
+import TestSupport
 import Testing
 
 @Suite("AuthenticationChallenge")
@@ -122,7 +123,7 @@ struct AuthenticationChallengeTests {
 
     @Test("Parses what it formats")
     func roundTrip() throws {
-        var generator = SeededGenerator(seed: 2)
+        var generator = SplitMix(state: 2)
         let tokens = Array("abcxyz0189!#$%&'*+-.^_`|~")
         let values = Array("Bearer Basic=\",\\ \t;/éß漢\u{301}👩‍🚀~+")
         let token68 = Array("AZaz09-._~+/")
@@ -151,7 +152,7 @@ struct AuthenticationChallengeTests {
 
     @Test("Terminates on every input")
     func random() {
-        var generator = SeededGenerator(seed: 1)
+        var generator = SplitMix(state: 1)
         let alphabet = Array("Bearer Basic=\",\\ \t;/é\u{0}~+")
         for _ in 0..<5_000 {
             let text = String(
@@ -161,22 +162,5 @@ struct AuthenticationChallengeTests {
             )
             #expect(Challenge.parse(text).count <= text.utf8.count)
         }
-    }
-}
-
-/// A random number generator with the same numbers in every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -8,7 +8,6 @@ import Testing
 
 @Suite("ClientObserver", .limitedConcurrency)
 struct ClientObserverTests {
-    /// An observer that writes down each call and passes a trace on.
     private final class Witness: ClientObserver {
         private let lines = Mutex<[String]>([])
         private let ended = Mutex<[RequestAttempt]>([])
@@ -19,7 +18,6 @@ struct ClientObserverTests {
         }
 
         var all: [String] { lines.withLock { $0 } }
-        /// The ends of operations.
         var operations: [RequestAttempt] { ended.withLock { $0 } }
 
         private func add(_ line: String) { lines.withLock { $0.append(line) } }
@@ -150,12 +148,8 @@ struct ClientObserverTests {
         let journal = AttemptJournal()
         var request = request
         request.httpMethod = "SECRET-TOKEN"
-        let steps: [MockTransport.Step] = [
-            .text("ok"), .status(999), .failure(NetworkError(.connectionLost, "cut")),
-        ]
-        for step in steps {
-            _ = try? await client(MockTransport(step), [], journal).makeRequest(request)
-        }
+        let steps: [MockTransport.Step] = [.text("ok"), .status(999), .failure(NetworkError(.connectionLost, "cut"))]
+        for step in steps { _ = try? await client(MockTransport(step), [], journal).makeRequest(request) }
         #expect(Set(journal.all.map { $0.labels.keys.sorted() }).count == 1)
         #expect(journal.all.map { $0.labels["http.request.method"] } == ["_OTHER", "_OTHER", "_OTHER"])
         #expect(journal.all.map { $0.labels["http.response.status_code"] } == ["200", "_OTHER", "none"])
@@ -209,5 +203,20 @@ struct ClientObserverTests {
                 #expect(ports == expected)
             }
         }
+    }
+}
+
+final class AttemptJournal: ClientObserver {
+    private let attempts = Mutex<[RequestAttempt]>([])
+    let needsMetrics: Bool
+
+    init(needsMetrics: Bool = false) {
+        self.needsMetrics = needsMetrics
+    }
+
+    var all: [RequestAttempt] { attempts.withLock { $0 } }
+
+    func attemptEnded(_ attempt: RequestAttempt) {
+        attempts.withLock { $0.append(attempt) }
     }
 }

@@ -73,7 +73,6 @@ struct HARValidator {
         )
     }
 
-    /// Returns the violations with their paths.
     static func violations(in data: Data) -> [String] {
         guard let value = try? JSONSerialization.jsonObject(with: data) else { return ["not JSON"] }
         return violations(of: value, document, at: "")

@@ -49,6 +49,22 @@ struct RecordingTests {
         )
     }
 
+    /// Records requests with their responses, and returns a transport that plays them back.
+    private func replay(
+        _ requests: [HTTPTransportRequest],
+        _ steps: MockTransport.Step...,
+        opaque: ExchangeRecorder.OpaqueBodies = .omitted,
+        matching: ReplayTransport.Matching = .methodAndURL
+    ) async throws -> ReplayTransport {
+        try await withFolder { folder in
+            let recorder = try recorder(MockTransport(steps: steps, handler: nil), folder, opaque: opaque)
+            for request in requests { _ = try? await send(recorder, request) }
+            let data = try Data(contentsOf: recorder.file)
+            #expect(HARValidator.violations(in: data) == [])
+            return try ReplayTransport(data, matching: matching)
+        }
+    }
+
     private func send(
         _ transport: any HTTPTransport,
         _ request: HTTPTransportRequest
@@ -56,13 +72,10 @@ struct RecordingTests {
         try await transport.send(request, limits: HTTPTransportLimits())
     }
 
-    /// Returns the entries of a recording as JSON objects.
     private func entries(_ data: Data) throws -> [[String: Any]] {
         let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: [String: Any]])
         return try #require(document["log"]?["entries"] as? [[String: Any]])
     }
-
-    // MARK: Recording
 
     @Test("Records all kinds of requests as HAR 1.2 without changing them")
     func document() async throws {
@@ -82,8 +95,7 @@ struct RecordingTests {
             _ = try await send(recorder, request("/a", .post, headers: form, body: .data(Data("a=b".utf8))))
             _ = try await send(recorder, request("/missing"))
             _ = try await send(recorder, request("/moved"))
-            let error = await #expect(throws: NetworkError.self) { try await send(recorder, request("/lost")) }
-            #expect(error?.code == .connectionLost)
+            await expectFailure(.connectionLost) { try await send(recorder, request("/lost")) }
             _ = try await send(recorder, request("/image", .put, body: .data(Data([0xFE]))))
 
             let data = try Data(contentsOf: recorder.file)
@@ -131,11 +143,7 @@ struct RecordingTests {
             #expect(text.contains("grant_type=x") && text.contains("Bearer REDACTED"))
             let attributes = try FileManager.default.attributesOfItem(atPath: recorder.file.path)
             #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-            let open = try self.recorder(
-                MockTransport(.text("s3cret")),
-                folder,
-                redaction: .insecureNone
-            )
+            let open = try self.recorder(MockTransport(.text("s3cret")), folder, redaction: .insecureNone)
             _ = try await send(open, request("/"))
             #expect(try String(contentsOf: open.file, encoding: .utf8).contains("s3cret"))
         }
@@ -157,8 +165,7 @@ struct RecordingTests {
                 let torn = whole.prefix(cut)
                 let lines = torn.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
                 if lines.isEmpty {
-                    let error = #expect(throws: NetworkError.self) { try ReplayTransport(Data(torn)) }
-                    #expect(error?.code == .decoding)
+                    expectThrown(.decoding) { try ReplayTransport(Data(torn)) }
                 } else {
                     let transport = try ReplayTransport(Data(torn))
                     #expect(transport.unusedRequests.count >= lines.count - 1)
@@ -258,128 +265,84 @@ struct RecordingTests {
                 #expect(try await send(recorder, request("/")).body.count == 11)
             }
             let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            let error = await #expect(throws: NetworkError.self) { try await send(replay, request("/")) }
-            #expect(error?.code == .notRecorded)
+            await expectFailure(.notRecorded) { try await send(replay, request("/")) }
         }
     }
 
-    // MARK: Playback
-
-    @Test("Plays back responses in order and repeats the last one")
+    @Test("Plays back responses in order, repeats the last one and lists the entries that weren't used")
     func sequence() async throws {
-        try await withFolder { folder in
-            let answers = MockTransport(
-                .text("0"),
-                .status(200),
-                .status(400),
-                .text("3", headers: ["X-A": "b"]),
-                .text("other")
-            )
-            let recorder = try recorder(answers, folder)
-            for _ in 0..<4 { _ = try await send(recorder, request("/users?page=2")) }
-            _ = try await send(recorder, request("/users?page=3"))
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            var bodies: [String] = []
-            var statuses: [Int] = []
-            for _ in 0..<7 {
-                let response = try await send(replay, request("/users?page=2"))
-                bodies.append(String(decoding: response.body, as: UTF8.self))
-                statuses.append(response.status)
-                if bodies.count > 3 { #expect(response.headers["X-A"] == "b") }
-            }
-            #expect(bodies == ["0", "", "", "3", "3", "3", "3"])
-            #expect(statuses == [200, 200, 400, 200, 200, 200, 200])
-            #expect(replay.unusedRequests == ["GET http://a.example/users?page=3"])
-        }
+        let users = try request("/users?page=2")
+        let replay = try await replay(
+            Array(repeating: users, count: 4) + [request("/users?page=3")],
+            .text("0"),
+            .status(200),
+            .status(400),
+            .text("3", headers: ["X-A": "b"]),
+            .text("other")
+        )
+        var responses: [HTTPTransportResponse] = []
+        for _ in 0..<7 { responses.append(try await send(replay, users)) }
+        #expect(responses.map { String(decoding: $0.body, as: UTF8.self) } == ["0", "", "", "3", "3", "3", "3"])
+        #expect(responses.map(\.status) == [200, 200, 400, 200, 200, 200, 200])
+        #expect(responses.map { $0.headers["X-A"] } == [nil, nil, nil, "b", "b", "b", "b"])
+        #expect(replay.unusedRequests == ["GET http://a.example/users?page=3"])
+        #expect(try await send(replay, request("/users?page=3")).body == Data("other".utf8))
+        #expect(replay.unusedRequests.isEmpty)
     }
 
     @Test("Throws for an unrecorded request and lists the recorded ones")
     func unknown() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.text("ok")), folder)
-            _ = try await send(recorder, request("/a"))
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            for other in [try request("/b?token=s3cret"), try request("/a", .post), try request("/a?b")] {
-                let error = await #expect(throws: NetworkError.self) { try await send(replay, other) }
-                #expect(error?.code == .notRecorded)
-                #expect(error?.message.contains("GET http://a.example/a") == true)
-                #expect(error?.message.contains("s3cret") == false)
+        let replay = try await replay([request("/a")], .text("ok"))
+        for other in [try request("/b?token=s3cret"), try request("/a", .post), try request("/a?b")] {
+            let error = await expectFailure(.notRecorded, mentioning: "GET http://a.example/a") {
+                try await send(replay, other)
             }
+            #expect(error?.message.contains("s3cret") == false)
         }
     }
 
     @Test("Matches a request with secrets to its redacted recording")
     func redactedMatch() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.text("ok")), folder)
-            let json: HTTPHeaders = ["Content-Type": "application/json"]
-            func login(_ secret: String, _ name: String) throws -> HTTPTransportRequest {
-                try request(
-                    "/login?api_key=\(secret)",
-                    .post,
-                    headers: json,
-                    body: .data(Data(#"{"password":"\#(secret)","name":"\#(name)"}"#.utf8))
-                )
-            }
-            _ = try await send(recorder, login("one", "a"))
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file), matching: .methodURLAndBody)
-            #expect(try await send(replay, login("other", "a")).status == 200)
-            let error = await #expect(throws: NetworkError.self) { try await send(replay, login("one", "b")) }
-            #expect(error?.code == .notRecorded && error?.message.contains("with this body") == true)
+        func login(_ secret: String, _ name: String) throws -> HTTPTransportRequest {
+            try request(
+                "/login?api_key=\(secret)",
+                .post,
+                headers: ["Content-Type": "application/json"],
+                body: .data(Data(#"{"password":"\#(secret)","name":"\#(name)"}"#.utf8))
+            )
         }
+        let replay = try await replay([login("one", "a")], .text("ok"), matching: .methodURLAndBody)
+        #expect(try await send(replay, login("other", "a")).status == 200)
+        await expectFailure(.notRecorded, mentioning: "with this body") { try await send(replay, login("one", "b")) }
     }
 
     @Test("Each body has its own sequence if bodies are matched")
     func bodies() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.text("1"), .text("2"), .text("3")), folder, opaque: .recorded)
-            let bodies = [Data("a".utf8), Data([0xFF]), Data("a".utf8)]
-            for body in bodies { _ = try await send(recorder, request("/", .post, body: .data(body))) }
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file), matching: .methodURLAndBody)
-            var answers: [String] = []
-            for body in [Data([0xFF])] + bodies {
-                let response = try await send(replay, request("/", .post, body: .data(body)))
-                answers.append(String(decoding: response.body, as: UTF8.self))
-            }
-            #expect(answers == ["2", "1", "2", "3"])
+        let requests = try [Data("a".utf8), Data([0xFF]), Data("a".utf8)].map { body in
+            try request("/", .post, body: .data(body))
         }
+        let replay = try await replay(
+            requests,
+            .text("1"),
+            .text("2"),
+            .text("3"),
+            opaque: .recorded,
+            matching: .methodURLAndBody
+        )
+        var answers: [String] = []
+        for request in [requests[1]] + requests {
+            answers.append(String(decoding: try await send(replay, request).body, as: UTF8.self))
+        }
+        #expect(answers == ["2", "1", "2", "3"])
     }
 
-    @Test("Plays back binary data unchanged if it was recorded")
+    @Test("Plays back binary data unchanged if it was recorded, and throws a recorded failure again with its code")
     func opaque() async throws {
-        try await withFolder { folder in
-            let octets = Data([0, 0xFF, 0x89, 0x50])
-            let recorder = try recorder(MockTransport(.status(200, body: octets)), folder, opaque: .recorded)
-            _ = try await send(recorder, request("/"))
-            #expect(HARValidator.violations(in: try Data(contentsOf: recorder.file)) == [])
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            #expect(try await send(replay, request("/")).body == octets)
-        }
-    }
-
-    @Test("Throws a recorded failure again with its code")
-    func failure() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.failure(NetworkError(.tls, "bad chain"))), folder)
-            await #expect(throws: NetworkError.self) { try await send(recorder, request("/")) }
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            let error = await #expect(throws: NetworkError.self) { try await send(replay, request("/")) }
-            #expect(error?.code == .tls)
-        }
-    }
-
-    @Test("Lists the entries that weren't used")
-    func strict() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.text("1"), .text("2")), folder)
-            _ = try await send(recorder, request("/a"))
-            _ = try await send(recorder, request("/b"))
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            _ = try await send(replay, request("/a"))
-            #expect(replay.unusedRequests == ["GET http://a.example/b"])
-            #expect(try await send(replay, request("/b")).body == Data("2".utf8))
-            #expect(replay.unusedRequests.isEmpty)
-        }
+        let octets = Data([0, 0xFF, 0x89, 0x50])
+        let replay = try await replay([request("/")], .status(200, body: octets), opaque: .recorded)
+        #expect(try await send(replay, request("/")).body == octets)
+        let failing = try await self.replay([request("/")], .failure(NetworkError(.tls, "bad chain")))
+        await expectFailure(.tls) { try await send(failing, request("/")) }
     }
 
     @Test("Plays back a browser's recording without HTTP/2's pseudo-header fields")
@@ -402,25 +365,16 @@ struct RecordingTests {
 
     @Test("Rejects other files", arguments: ["", "{}", "[]", #"{"log":{"entries":[{}]}}"#])
     func noRecording(_ text: String) {
-        let error = #expect(throws: NetworkError.self) { try ReplayTransport(Data(text.utf8)) }
-        #expect(error?.code == .decoding)
+        expectThrown(.decoding) { try ReplayTransport(Data(text.utf8)) }
     }
 
     @Test("Enforces limits and rejects a malformed request")
     func limits() async throws {
-        try await withFolder { folder in
-            let recorder = try recorder(MockTransport(.text("long")), folder)
-            _ = try await send(recorder, request("/"))
-            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
-            let large = await #expect(throws: NetworkError.self) {
-                try await replay.send(request("/"), limits: HTTPTransportLimits(maximumBodySize: 3))
-            }
-            #expect(large?.code == .bodyTooLarge)
-            let bad = await #expect(throws: NetworkError.self) {
-                try await send(replay, request("/", headers: ["a b": "c"]))
-            }
-            #expect(bad?.code == .invalidRequest)
+        let replay = try await replay([request("/")], .text("long"))
+        await expectFailure(.bodyTooLarge) {
+            try await replay.send(request("/"), limits: HTTPTransportLimits(maximumBodySize: 3))
         }
+        await expectFailure(.invalidRequest) { try await send(replay, request("/", headers: ["a b": "c"])) }
     }
 
     @Test("Records a client's requests with timings and plays them back to another client")

@@ -5,7 +5,6 @@ import Networking
 import TestSupport
 import Testing
 
-/// Tests redirects between real servers with each transport, based on the bytes that arrive.
 @Suite("Redirects on loopback", .limitedConcurrency)
 struct RedirectLoopbackTests {
     private static let secrets = ["t0ken", "cook1e", "pr0xy", "pr00f", "k3y"]
@@ -120,12 +119,7 @@ struct RedirectLoopbackTests {
         try await withServers(engine) { client, first, second in
             first.fallback { _ in .status(307, headers: ["Location": second.url(for: "/there").absoluteString]) }
             second.fallback { .text(String(decoding: $0.body, as: UTF8.self)) }
-            let body = HTTPBody.stream(length: 8) {
-                AsyncStream { continuation in
-                    for part in ["body", "part"] { continuation.yield(Data(part.utf8)) }
-                    continuation.finish()
-                }
-            }
+            let body = HTTPBody.stream(length: 8) { AsyncStream.of("body", "part") }
             let response = try await client.response(for: request(first, "PUT"), options: RequestOptions(body: body))
             #expect(response.body == Data("bodypart".utf8))
         }
@@ -159,6 +153,168 @@ struct RedirectLoopbackTests {
                 let stream = try await client.stream(request(first))
                 #expect(try await stream.stream.collect(upTo: 10) == Data("there".utf8))
             }
+        }
+    }
+}
+
+@Suite("Redirects and TLS", .limitedConcurrency)
+struct RedirectTLSTests {
+    private func withServers(
+        _ test: (_ client: NetworkClient, _ secure: LoopbackServer, _ other: LoopbackServer) async throws -> Void,
+        isOtherSecure: Bool
+    ) async throws {
+        let authority = try MockCertificateAuthority()
+        var secure = LoopbackServer.Configuration()
+        secure.tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        let tls = TLSConfiguration(trustRoots: try .pem(authority.certificatePEM))
+        let transport = try CurlTransport(configuration: .init(proxy: .none, tls: tls))
+        let client = NetworkClient(transport: transport)
+        try await withLoopbackServer(configuration: secure) { server async throws in
+            try await withLoopbackServer(configuration: isOtherSecure ? secure : .init()) { other async throws in
+                try await test(client, server, other)
+            }
+        }
+        await transport.close()
+    }
+
+    private func request(_ server: LoopbackServer) -> URLRequest {
+        var request = URLRequest(url: server.url(for: "/start"))
+        request.setValue("Bearer t0ken", forHTTPHeaderField: "Authorization")
+        return request
+    }
+
+    @Test("Sends nothing from https to http")
+    func downgrade() async throws {
+        try await withServers(
+            { client, secure, plain in
+                let location = plain.url(for: "/there").absoluteString
+                secure.fallback { _ in .status(302, headers: ["Location": location]) }
+                plain.fallback { _ in .text("there") }
+                await expectFailure(.redirectRefused) { try await client.makeRequest(request(secure)) }
+                #expect(secure.requestCount == 1)
+                #expect(plain.acceptedConnectionCount == 0)
+            },
+            isOtherSecure: false
+        )
+    }
+
+    @Test("Follows a redirect from http to https without credentials")
+    func upgrade() async throws {
+        try await withServers(
+            { client, secure, plain in
+                let location = secure.url(for: "/there").absoluteString
+                plain.fallback { _ in .status(308, headers: ["Location": location]) }
+                secure.fallback { _ in .text("there") }
+                let response = try await client.response(for: request(plain))
+                #expect(response.url.scheme == "https")
+                #expect(plain.requests.map { $0.headers["Authorization"] } == ["Bearer t0ken"])
+                #expect(secure.requests.map { $0.headers["Authorization"] } == [nil])
+            },
+            isOtherSecure: false
+        )
+    }
+}
+
+@Suite("Redirects on raw sockets", .limitedConcurrency)
+struct RedirectWireTests {
+    private typealias Engine = LoopbackClientTests.Engine
+
+    enum Body: CaseIterable {
+        case data, file, stream, chunked
+
+        static let size = 1 << 20
+
+        func make() throws -> (HTTPBody, URL?) {
+            let part = Data(repeating: 7, count: Self.size / 16)
+            let parts: @Sendable () -> AsyncStream<Data> = { AsyncStream(parts: Array(repeating: part, count: 16)) }
+            switch self {
+            case .data: return (.data(Data(repeating: 7, count: Self.size)), nil)
+            case .stream: return (.stream(length: Self.size, parts), nil)
+            case .chunked: return (.stream(parts), nil)
+            case .file:
+                let file = FileManager.default.temporaryDirectory.appending(path: "redirect-\(UUID())")
+                try Data(repeating: 7, count: Self.size).write(to: file)
+                return (try .file(file), file)
+            }
+        }
+    }
+
+    private static func readHeader(_ connection: TCPPeer.Connection) throws -> String {
+        var octets: [UInt8] = []
+        while octets.suffix(4) != Array("\r\n\r\n".utf8)[...] { octets += try connection.read(1) }
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    @Test(
+        "Sends the whole body to the target if a server redirects before reading it",
+        arguments: Engine.allCases,
+        Body.allCases
+    )
+    private func early(_ engine: Engine, _ body: Body) async throws {
+        try await withLoopbackServer { there async throws in
+            there.fallback { .text("\($0.body.count)") }
+            let location = there.url(for: "/there").absoluteString
+            try await withPeer { connection in
+                _ = try Self.readHeader(connection)
+                try connection.send("HTTP/1.1 307 There\r\nLocation: \(location)\r\nContent-Length: 0\r\n")
+                try connection.send("Connection: close\r\n\r\n")
+                connection.finishSending()
+                try connection.waitForClose()
+            } _: { peer in
+                let (body, file) = try body.make()
+                defer { if let file { try? FileManager.default.removeItem(at: file) } }
+                var request = URLRequest(url: peer.url)
+                request.httpMethod = "PUT"
+                let response = try await engine.client().response(for: request, options: RequestOptions(body: body))
+                #expect(response.body == Data("\(Body.size)".utf8))
+                #expect(response.redirects.map(\.status) == [307])
+                #expect(there.requestCount == 1)
+            }
+        }
+    }
+
+    @Test(
+        "Parses a Location in unusual spellings",
+        arguments: Engine.allCases,
+        ["Location: /there", "LOCATION:   /there  ", "location: \t/there \t", "Location: HTTP://127.0.0.1:PORT/there"]
+    )
+    private func spellings(_ engine: Engine, _ field: String) async throws {
+        try await withPeer { connection in
+            while true {
+                let header = try connection.readRequest()
+                let field = field.replacing("PORT", with: "\(connection.peer.port)")
+                try connection.send(
+                    header.hasPrefix("GET / ")
+                        ? "HTTP/1.1 302 Found\r\n\(field)\r\nContent-Length: 0\r\n\r\n"
+                        : "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere"
+                )
+            }
+        } _: { peer in
+            let response = try await engine.client().response(for: URLRequest(url: peer.url))
+            #expect(response.body == Data("there".utf8))
+            #expect(response.url == peer.url("/there"))
+            #expect(peer.requests.last?.hasPrefix("GET /there HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test("Follows a redirect of a HEAD that announces a body", arguments: Engine.allCases)
+    private func head(_ engine: Engine) async throws {
+        try await withPeer { connection in
+            while true {
+                let isFirst = try connection.readRequest().hasPrefix("HEAD / ")
+                try connection.send(
+                    isFirst
+                        ? "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 1000\r\n\r\n"
+                        : "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"
+                )
+            }
+        } _: { peer in
+            var request = URLRequest(url: peer.url)
+            request.httpMethod = "HEAD"
+            let stream = try await engine.client().stream(request)
+            #expect(stream.headers["Content-Length"] == "7")
+            #expect(try await stream.stream.collect(upTo: 10).isEmpty)
+            #expect(peer.requests.map { $0.prefix(11) } == ["HEAD / HTTP", "HEAD /there"])
         }
     }
 }

@@ -6,15 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tests of a client's redirects with complete and streamed responses.
 @Suite("RedirectPolicy", .limitedConcurrency)
 struct RedirectPolicyTests {
-    enum Way: String, CaseIterable, CustomTestStringConvertible {
+    enum Way: String, CaseIterable {
         case whole, streamed
 
-        var testDescription: String { rawValue }
-
-        /// Sends a request and returns the response with its body.
         func response(
             _ client: NetworkClient,
             _ request: URLRequest,
@@ -74,27 +70,12 @@ struct RedirectPolicyTests {
     @Test("A failure after a redirect isn't unprocessed", arguments: Way.allCases)
     func unprocessed(_ way: Way) async throws {
         let refusal = NetworkError(.cannotConnect, "no server listens")
-        for transport in [
-            MockTransport(.failure(refusal)), MockTransport(Self.found("/y", 303), .failure(refusal)),
-        ] {
-            let error = await #expect(throws: NetworkError.self) {
+        for transport in [MockTransport(.failure(refusal)), MockTransport(Self.found("/y", 303), .failure(refusal))] {
+            let error = await expectFailure(.cannotConnect) {
                 try await way.response(client(transport), request("POST"))
             }
-            #expect(error?.code == .cannotConnect)
             #expect(error?.isUnprocessed == (transport.requests.count == 1))
         }
-    }
-
-    @Test("Changes a POST to GET for a 303, and repeats it for a 307", arguments: Way.allCases)
-    func methods(_ way: Way) async throws {
-        let transport = MockTransport(Self.found("/y", 307), Self.found("/z", 303), .text("there"))
-        var request = request("POST")
-        request.httpBody = Data("body".utf8)
-        request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
-        _ = try await way.response(client(transport), request)
-        #expect(transport.requests.map(\.method) == [.post, .post, .get])
-        #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", ""])
-        #expect(transport.requests.map { $0.headers["Content-Type"] } == ["text/plain", "text/plain", nil])
     }
 
     @Test("Doesn't restore credentials when a redirect leads back")
@@ -112,19 +93,6 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("Rejects a redirect to the same request as a loop", arguments: Way.allCases)
-    func circle(_ way: Way) async throws {
-        let transport = MockTransport(Self.found("/y"), Self.found("/x?secret=1#f"))
-        let error = await #expect(throws: NetworkError.self) {
-            try await way.response(client(transport), request())
-        }
-        #expect(error?.code == .tooManyRedirects)
-        #expect(error?.message.contains("a.example:443 → a.example:443") == true)
-        #expect(error?.message.contains("secret") == false)
-        #expect(error?.endpoint == "x")
-        #expect(transport.requests.count == 2)
-    }
-
     @Test("Stops after the maximum number of redirects, 10 by default", arguments: [nil, 0, 1, 3])
     func maximum(_ maximum: Int?) async throws {
         let count = Mutex(0)
@@ -136,28 +104,17 @@ struct RedirectPolicyTests {
             return .init(status: 302, headers: ["Location": "/\(number)"])
         }
         let policy = maximum.map { RedirectPolicy.follow.upTo($0) } ?? .follow
-        let error = await #expect(throws: NetworkError.self) {
-            try await client(transport, policy).makeRequest(request())
-        }
-        #expect(error?.code == .tooManyRedirects)
+        await expectFailure(.tooManyRedirects) { try await client(transport, policy).makeRequest(request()) }
         #expect(transport.requests.count == (maximum ?? 10) + 1)
-    }
-
-    @Test("Follows the maximum number of redirects")
-    func exactlyMaximum() async throws {
-        let transport = MockTransport(Self.found("/1"), Self.found("/2"), .text("there"))
-        let response = try await client(transport, .follow.upTo(2)).response(for: request())
-        #expect(response.redirects.count == 2)
+        let exact = MockTransport(Self.found("/1"), Self.found("/2"), .text("there"))
+        #expect(try await client(exact, .follow.upTo(2)).response(for: request()).redirects.count == 2)
     }
 
     @Test("The policy never delivers the redirect", arguments: Way.allCases)
     func never(_ way: Way) async throws {
         let transport = MockTransport(Self.found("ftp://nonsense"))
         let options = RequestOptions(redirects: .never)
-        let error = await #expect(throws: ServerError.self) {
-            try await way.response(client(transport), request(), options)
-        }
-        #expect(error?.errorCode == 302)
+        let error = await expectStatus(302) { try await way.response(client(transport), request(), options) }
         #expect(error?.headers["Location"] == "ftp://nonsense")
         #expect(error?.response == Data("moved".utf8))
     }
@@ -165,63 +122,29 @@ struct RedirectPolicyTests {
     @Test("The policy sameOrigin delivers redirects to other origins")
     func sameOrigin() async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("http://a.example/z"))
-        let error = await #expect(throws: ServerError.self) {
-            try await client(transport, .sameOrigin).makeRequest(request())
-        }
-        #expect(error?.errorCode == 302)
+        let error = await expectStatus(302) { try await client(transport, .sameOrigin).makeRequest(request()) }
         #expect(error?.headers["Location"] == "http://a.example/z")
         #expect(transport.requests.count == 2)
     }
 
-    @Test(
-        "Delivers a 3xx response that isn't a redirect",
-        arguments: [300, 302, 304, 305, 306],
-        [nil, ""]
-    )
+    @Test("Delivers a 3xx response that isn't a redirect", arguments: [300, 302, 304, 305, 306], [nil, ""])
     func delivered(_ status: Int, _ location: String?) async throws {
         let headers: HTTPHeaders = location.map { ["Location": $0] } ?? [:]
         let transport = MockTransport(.status(status, headers: headers))
-        let error = await #expect(throws: ServerError.self) { try await client(transport).makeRequest(request()) }
-        #expect(error?.errorCode == status)
-    }
-
-    @Test(
-        "Rejects a forbidden redirect and sends nothing more",
-        arguments: Way.allCases,
-        ["http://a.example/", "ftp://a.example/", "https://user@b.example/"]
-    )
-    func refused(_ way: Way, _ location: String) async throws {
-        let transport = MockTransport(Self.found(location))
-        let error = await #expect(throws: NetworkError.self) {
-            try await way.response(client(transport), request())
-        }
-        #expect(error?.code == .redirectRefused)
-        #expect(error?.message.contains("secret") == false)
-        #expect(transport.requests.count == 1)
+        await expectStatus(status) { try await client(transport).makeRequest(request()) }
     }
 
     @Test("Doesn't follow a 307 with a body that can be sent only once, and drops it for a 303")
     func once() async throws {
         let transport = MockTransport(Self.found("/y", 307), Self.found("/y", 303), .text("there"))
-        func options() -> RequestOptions {
-            RequestOptions(
-                body: .once(
-                    AsyncStream {
-                        $0.yield(Data("body".utf8)); $0.finish()
-                    }
-                )
-            )
-        }
-        let error = await #expect(throws: NetworkError.self) {
+        func options() -> RequestOptions { RequestOptions(body: .once(AsyncStream.of("body"))) }
+        await expectFailure(.redirectRefused) {
             try await client(transport).makeRequest(request("PUT"), options: options())
         }
-        #expect(error?.code == .redirectRefused)
         let response = try await client(transport).response(for: request("PUT"), options: options())
         #expect(response.body == Data("there".utf8))
         #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", ""])
     }
-
-    // MARK: Custom policies
 
     @Test("A closure receives the redirect and the proposed request")
     func custom() async throws {
@@ -289,9 +212,76 @@ struct RedirectPolicyTests {
             next.url = original
             return .follow(next)
         }
-        let error = await #expect(throws: NetworkError.self) {
-            try await client(transport, policy).makeRequest(request())
+        await expectFailure(.tooManyRedirects) { try await client(transport, policy).makeRequest(request()) }
+    }
+
+    @Test("A retry starts from the original request")
+    func retries() async throws {
+        let transport = MockTransport(Self.found("/y"), .status(503), Self.found("/y"), .text("there"))
+        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
+        let response = try await client.response(for: request())
+        #expect(response.redirects.count == 1)
+        #expect(transport.requests.map(\.url.path) == ["/x", "/y", "/x", "/y"])
+        #expect(transport.requests[2].headers["Authorization"] == "Bearer t")
+    }
+
+    private struct KeyAuthenticator: URLRequestAuthenticator {
+        let credentialFields: Set = ["X-Signature"]
+
+        func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
+            var request = request
+            request.setValue("k3y", forHTTPHeaderField: "X-Signature")
+            return request
         }
-        #expect(error?.code == .tooManyRedirects)
+    }
+
+    @Test("Keeps an authenticator's field on its origin, regardless of its name", arguments: Way.allCases)
+    func authenticatorsField(_ way: Way) async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("https://b.example/"), .text("there"))
+        let marking = RecordingInterceptor(
+            "r",
+            makingRequest: { result in
+                var request = try result.get()
+                request.setValue("1", forHTTPHeaderField: "X-Trace")
+                return request
+            }
+        )
+        let client = NetworkClient(transport: transport, interceptors: [marking, KeyAuthenticator()])
+        _ = try await way.response(client, request())
+        #expect(transport.requests.map { $0.headers["X-Signature"] } == ["k3y", "k3y", nil])
+        #expect(transport.requests.map { $0.headers["X-Trace"] } == ["1", "1", "1"])
+    }
+
+    @Test("One deadline applies to all redirects")
+    func deadline() async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("/z"), .text("there"))
+        let client = NetworkClient(transport: transport, options: .init(timeout: .seconds(5)))
+        _ = try await client.makeRequest(request())
+        #expect(Set(transport.requests.map(\.limits.deadline)).count == 1)
+        #expect(transport.requests[0].limits.deadline != nil)
+    }
+
+    @Test(
+        "Asks an authenticator about a 401 only if that server received its credential",
+        arguments: [
+            (["/y"], true), (["/y", "/z"], true), (["https://b.example/"], false),
+            (["https://b.example/", "https://a.example/x?secret=1"], false),
+        ]
+    )
+    func refusedElsewhere(_ locations: [String], _ isAsked: Bool) async throws {
+        let transport = MockTransport(steps: locations.map { Self.found($0) } + [.status(401)], handler: nil)
+        let asked = Mutex(0)
+        let authenticator = CountingAuthenticator { _, _ in
+            asked.withLock { $0 += 1 }
+            return .none
+        }
+        let log = EventLog()
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [authenticator, RecordingInterceptor("other", log: log)]
+        )
+        await expectStatus(401) { try await client.makeRequest(request()) }
+        #expect(asked.withLock { $0 } == (isAsked ? 1 : 0))
+        #expect(log.all.contains("other failure 0"))
     }
 }

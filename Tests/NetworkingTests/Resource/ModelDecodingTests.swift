@@ -39,18 +39,12 @@ struct ModelDecodingTests {
         #expect(try decoding.decode(response(#"{"first_name":"a"}"#)).firstName == "a")
     }
 
-    @Test(
-        "Decodes nil without content, even if a status that forbids content has some",
-        arguments: [204, 205, 200]
-    )
+    @Test("Decodes nil without content, even if a status that forbids content has some", arguments: [204, 205, 200])
     func noContent(_ status: Int) throws {
         let body = status == 200 ? "" : "null and void"
         #expect(try ModelDecoding.json(Foo?.self).decode(response(body, status: status)) == nil)
         #expect(try ModelDecoding.json([Foo].self).whenEmpty { [] }.decode(response(body, status: status)) == [])
-        let error = #expect(throws: NetworkError.self) {
-            try ModelDecoding.json(Foo.self).decode(response(body, status: status))
-        }
-        #expect(error?.code == .noData)
+        let error = expectThrown(.noData) { try ModelDecoding.json(Foo.self).decode(response(body, status: status)) }
         #expect(error?.errorCode == -1014)
     }
 
@@ -101,8 +95,7 @@ struct ModelDecodingTests {
             headers: ["Content-Type": "text/plain; charset=\(charset)"],
             body: Data([0xE9, 0x41])
         )
-        let error = #expect(throws: NetworkError.self) { try ModelDecoding.string.decode(response) }
-        #expect(error?.code == .decoding)
+        expectThrown(.decoding) { try ModelDecoding.string.decode(response) }
     }
 }
 

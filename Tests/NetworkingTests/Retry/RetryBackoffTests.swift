@@ -94,8 +94,6 @@ struct RetryBackoffTests {
         )
     }
 
-    // MARK: Retry-After
-
     private func action(
         _ policy: Retry.Policy,
         after value: String?,
@@ -193,10 +191,7 @@ struct RetryBudgetTests {
         let error = await #expect(throws: ServerError.self) { try await client(transport, budget).makeRequest(request) }
         #expect(transport.requests.count == 4)
         #expect(budget.balance(for: url) == 30 - 14 - 5 - 5)
-        guard case .budget? = error?.retry?.reason else {
-            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
-            return
-        }
+        expectReason(.budget, error?.retry)
         #expect(
             error?.description.hasSuffix("not retried again: the retry budget for this server is exhausted") == true
         )
@@ -213,16 +208,10 @@ struct RetryBudgetTests {
         _ = try await client.makeRequest(request)
         _ = try await client.makeRequest(request)
         #expect(budget.balance(for: url) == 18)
-    }
-
-    @Test("The balance never exceeds the capacity")
-    func capacity() async throws {
-        let budget = Retry.Budget(capacity: 20)
-        let transport = MockTransport(.status(500), .text("ok"), .text("ok"))
-        let client = client(transport, budget)
-        _ = try await client.makeRequest(request)
-        _ = try await client.makeRequest(request)
-        #expect(budget.balance(for: url) == 20)
+        let small = Retry.Budget(capacity: 20)
+        let other = self.client(MockTransport(.status(500), .text("ok"), .text("ok")), small)
+        for _ in 0..<2 { _ = try await other.makeRequest(request) }
+        #expect(small.balance(for: url) == 20, "never more than the capacity")
     }
 
     @Test("Each origin has its own balance")

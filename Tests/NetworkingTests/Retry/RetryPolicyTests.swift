@@ -4,7 +4,6 @@ import Networking
 import Synchronization
 import Testing
 
-/// Alicerce's acceptance cases for retries.
 @Suite("Retry")
 struct RetryPolicyTests {
     private let error = NetworkError(.connectionLost, "lost")
@@ -53,9 +52,7 @@ struct RetryPolicyTests {
 
     @Test("The default scale doubles without overflowing")
     func defaultScale() {
-        let policy = Retry.Policy.backoff(
-            .exponential(.milliseconds(100), jitter: .none, until: .maxRetries(1_000))
-        )
+        let policy = Retry.Policy.backoff(.exponential(.milliseconds(100), jitter: .none, until: .maxRetries(1_000)))
         let delays = [100, 200, 400, 800].map { Retry.Action.retryAfter(.milliseconds($0)) }
         #expect((0..<4).map { action(policy, state(failures: $0)) } == delays.map { "\($0)" })
         #expect(action(policy, state(failures: 900)).contains("retryAfter"))

@@ -1,11 +1,11 @@
 import Foundation
+import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-/// Tests of the framing of JSON values, on bodies in every division.
 @Suite("JSON values: framing", .serialized)
 struct JSONValuesTests {
-    /// A JSON value of any type, as the text that it decodes from.
     enum Value: Decodable, Hashable, Sendable {
         case text(String)
         case number(Double)
@@ -172,9 +172,7 @@ struct JSONValuesTests {
         for (framing, text) in texts {
             var values = HTTPResponseBody(Data(text.utf8)).values(of: Int.self, framing: framing).makeAsyncIterator()
             #expect(try await values.next() == 1)
-            let error = await failure { _ = try await values.next() }
-            #expect(error?.code == .decoding)
-            #expect(error?.message.contains("index 1") == true)
+            let error = await expectFailure(.decoding, mentioning: "index 1") { _ = try await values.next() }
             #expect(error?.description.contains("s3cret") == false)
             #expect(try await values.next() == 2)
             #expect(try await values.next() == nil)
@@ -201,7 +199,7 @@ struct JSONValuesTests {
         let body = HTTPResponseBody(Data(text.utf8))
         var values = body.values(of: Int.self, framing: .concatenated).makeAsyncIterator()
         #expect(try await values.next() == 1)
-        #expect(await failure { _ = try await values.next() }?.code == .decoding)
+        await expectFailure(.decoding) { _ = try await values.next() }
         #expect(try await values.next() == nil)
     }
 
@@ -218,10 +216,9 @@ struct JSONValuesTests {
         for parts in StreamParts.all(Data(text.utf8)) {
             let values = HTTPResponseBody(parts: parts).values(of: Value.self, framing: framing, maximumValueSize: 16)
             var iterator = values.makeAsyncIterator()
-            let error = await failure { _ = try await iterator.next() }
-            #expect(error?.code == .bodyTooLarge)
-            #expect(error?.message.contains("index 0") == true)
-            #expect(error?.message.contains("maximumValueSize") == true)
+            await expectFailure(.bodyTooLarge, mentioning: "index 0", "maximumValueSize") {
+                _ = try await iterator.next()
+            }
             #expect(try await iterator.next() == nil)
         }
     }
@@ -248,7 +245,7 @@ struct JSONValuesTests {
         let depth = 100_000
         let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "\n"
         let values = HTTPResponseBody(Data(text.utf8)).values(of: [Int].self, framing: framing)
-        #expect(await failure { _ = try await values.collected() }?.code == .decoding)
+        await expectFailure(.decoding) { _ = try await values.collected() }
     }
 
     @Test("Uses the caller's decoder")
@@ -268,7 +265,85 @@ struct JSONValuesTests {
         }
         var values = body.values(of: Int.self).makeAsyncIterator()
         #expect(try await values.next() == 1)
-        #expect(await failure { _ = try await values.next() }?.code == .connectionLost)
+        await expectFailure(.connectionLost) { _ = try await values.next() }
         #expect(try await values.next() == nil)
+    }
+}
+
+enum StreamParts {
+    /// Returns the whole data, single bytes, and two parts for every split.
+    static func all(_ data: Data) -> [[Data]] {
+        [[data], data.map { Data([$0]) }] + (1..<max(2, data.count)).map { [data.prefix($0), data.dropFirst($0)] }
+    }
+
+    static func random(_ data: Data, seed: UInt64, upTo size: Int) -> [Data] {
+        var random = SplitMix(state: seed)
+        var rest = data
+        var parts: [Data] = []
+        while !rest.isEmpty {
+            let count = 1 + Int(random.next() % UInt64(size))
+            parts.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return parts
+    }
+}
+
+extension AsyncStream<Data> {
+    /// Returns parts of texts.
+    static func of(_ texts: String...) -> Self { AsyncStream(parts: texts.map { Data($0.utf8) }) }
+
+    /// Returns parts of at most 70,001 bytes.
+    static func of(_ data: Data) -> Self {
+        AsyncStream(parts: stride(from: 0, to: data.count, by: 70_001).map { data.dropFirst($0).prefix(70_001) })
+    }
+
+    init(parts: [Data]) {
+        self.init { continuation in
+            for part in parts { continuation.yield(part) }
+            continuation.finish()
+        }
+    }
+}
+
+extension HTTPResponseBody {
+    convenience init(parts: [Data]) {
+        self.init { deliver in
+            for part in parts { try await deliver(part) }
+            return [:]
+        }
+    }
+}
+
+extension AsyncSequence {
+    func collected() async throws -> [Element] {
+        var all: [Element] = []
+        for try await element in self { all.append(element) }
+        return all
+    }
+}
+
+extension MockTransport.Step {
+    enum StreamEnding: Sendable {
+        case orderly
+        case lost
+        case never
+        case custom(@Sendable () async throws -> Void)
+    }
+
+    static func events(_ text: String, ending: StreamEnding = .orderly, status: Int = 200) -> Self {
+        let body = HTTPResponseBody { deliver in
+            try await deliver(Data(text.utf8))
+            switch ending {
+            case .orderly: break
+            case .lost: throw NetworkError(.connectionLost, "lost")
+            case .never: try await ResponseGate().wait()
+            case .custom(let work): try await work()
+            }
+            return [:]
+        }
+        return .response(
+            HTTPTransportResponse(status: status, headers: ["Content-Type": "text/event-stream"], stream: body)
+        )
     }
 }

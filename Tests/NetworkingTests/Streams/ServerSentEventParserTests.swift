@@ -25,14 +25,9 @@ struct ServerSentEventParserTests {
 
     private typealias Event = ServerSentEvent
 
-    /// The examples of the specification.
     static var examples: [Vector] {
         [
-            Vector(
-                "two lines of data",
-                "data: YHOO\ndata: +2\ndata: 10\n\n",
-                Event(data: "YHOO\n+2\n10")
-            ),
+            Vector("two lines of data", "data: YHOO\ndata: +2\ndata: 10\n\n", Event(data: "YHOO\n+2\n10")),
             Vector(
                 "three messages",
                 """
@@ -74,7 +69,6 @@ struct ServerSentEventParserTests {
         ]
     }
 
-    /// The rules, one by one.
     static var rules: [Vector] {
         let hour = Duration.seconds(3600)
         return [
@@ -219,9 +213,9 @@ struct ServerSentEventParserTests {
         for parts in StreamParts.all(Data("data: fits\n\n\(stream)".utf8)) {
             var events = HTTPResponseBody(parts: parts).events(maximumEventSize: 16).makeAsyncIterator()
             #expect(try await events.next() == ServerSentEvent(data: "fits"))
-            let error = await failure { _ = try await events.next() }
-            #expect(error?.code == .bodyTooLarge)
-            #expect(error?.message.contains("maximumEventSize") == true)
+            let error = await expectFailure(.bodyTooLarge, mentioning: "maximumEventSize") {
+                _ = try await events.next()
+            }
             #expect(error?.message.contains("123") != true, "the message doesn't quote the stream")
             #expect(try await events.next() == nil, "the stream has ended")
         }
@@ -249,8 +243,7 @@ struct ServerSentEventParserTests {
     func tinyData() async throws {
         let block = Data(String(repeating: "data\n", count: 20_000).utf8)
         let body = HTTPResponseBody(parts: Array(repeating: block, count: 5))
-        let error = await failure { _ = try await body.events(maximumEventSize: 50_000).collected() }
-        #expect(error?.code == .bodyTooLarge)
+        await expectFailure(.bodyTooLarge) { _ = try await body.events(maximumEventSize: 50_000).collected() }
     }
 
     @Test("Rejects random bytes or reads them, but never traps")

@@ -25,9 +25,7 @@ struct StructuredFieldTests {
         #expect(list.parameters["keyid"] == .string(#"k"\"#))
         #expect(list.parameters["nonce"] == .byteSequence(Data([1, 2])))
         #expect(list.parameters["expires"] == nil)
-        #expect(
-            try list.serialized() == #"("@method" "x";sf;req);created=1618884473;keyid="k\"\\";nonce=:AQI=:"#
-        )
+        #expect(try list.serialized() == #"("@method" "x";sf;req);created=1618884473;keyid="k\"\\";nonce=:AQI=:"#)
     }
 
     @Test("The types of values are distinct")
@@ -137,8 +135,6 @@ struct StructuredFieldTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    // MARK: Serialization
-
     @Test(
         "Values that can't be sent are rejected",
         arguments: [
@@ -150,10 +146,7 @@ struct StructuredFieldTests {
     func unsendable(value: StructuredField.BareItem) {
         let item = StructuredField.Item(value)
         #expect(throws: Self.malformed) { try item.serialized() }
-        let parameter = StructuredField.Item(
-            .integer(1),
-            parameters: StructuredField.Parameters([("a", value)])
-        )
+        let parameter = StructuredField.Item(.integer(1), parameters: StructuredField.Parameters([("a", value)]))
         #expect(throws: Self.malformed) { try parameter.serialized() }
         #expect(throws: Self.malformed) { try StructuredField.InnerList([item]).serialized() }
         #expect(throws: Self.malformed) { try StructuredField.List([.item(item)]).serialized() }
@@ -189,16 +182,12 @@ struct StructuredFieldTests {
         #expect(try StructuredField.Item(parsing: [item.serialized()]) == item)
     }
 
-    // MARK: Limits
-
     @Test("Larger fields than the limits are rejected", arguments: Limit.allCases)
     func limits(limit: Limit) throws {
         for (count, isAccepted) in [(limit.standard, true), (limit.standard + 1, false)] {
             #expect(((try? limit.parse(count)) != nil) == isAccepted, "\(count)")
         }
-        let error = #expect(throws: NetworkError.self) { try limit.parse(limit.standard + 1) }
-        #expect(error?.code == .invalidField)
-        #expect(error?.message.contains("\(limit.standard)") == true)
+        expectThrown(.invalidField, mentioning: "\(limit.standard)") { try limit.parse(limit.standard + 1) }
         var limits = StructuredField.Limits()
         limits[keyPath: limit.path] = 40
         #expect(throws: Never.self) { try limit.parse(40, limits) }
@@ -252,19 +241,17 @@ struct StructuredFieldTests {
         }
     }
 
+    // Reading them more than once would take hours.
     @Test(
         "Large malformed fields are read once",
+        .timeLimit(.minutes(2)),
         arguments: ["(", "((", "a;", "\"", ":", "a=(", ",", " ", "a,", "%", "\\"]
     )
     func work(text: String) {
         let field = String(repeating: text, count: 1_000_000 / text.utf8.count)
-        let clock = ContinuousClock()
-        let duration = clock.measure {
-            _ = try? StructuredField.Item(parsing: [field])
-            _ = try? StructuredField.List(parsing: [field])
-            _ = try? StructuredField.Dictionary(parsing: [field])
-            _ = try? StructuredField.InnerList(parsing: [field])
-        }
-        #expect(duration < .seconds(5))
+        _ = try? StructuredField.Item(parsing: [field])
+        _ = try? StructuredField.List(parsing: [field])
+        _ = try? StructuredField.Dictionary(parsing: [field])
+        _ = try? StructuredField.InnerList(parsing: [field])
     }
 }

@@ -8,7 +8,6 @@ import Testing
 
 @Suite("makeAuthorizedRequest", .limitedConcurrency)
 struct TokenExchangeTests {
-    /// A provider with a replaceable token.
     private final class Provider: AuthenticationProvider {
         let token: Mutex<Result<String, any Error>>
 
@@ -90,8 +89,7 @@ struct TokenExchangeTests {
     @Test("A failed token exchange is a ServerError that names its endpoint, and the request isn't sent")
     func exchangeFails() async throws {
         let transport = MockTransport(.status(404), time: time.timeSource)
-        let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
-        #expect(error?.errorCode == 404)
+        let error = await expectStatus(404) { try await call(client(transport)) }
         #expect(error?.endpoint == "token")
         #expect(transport.requests.count == 1)
     }
@@ -99,8 +97,7 @@ struct TokenExchangeTests {
     @Test("A failed request is a ServerError that names its endpoint", arguments: [401, 404, 500])
     func requestFails(_ status: Int) async throws {
         let transport = MockTransport(.json(Self.answer), .status(status), time: time.timeSource)
-        let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
-        #expect(error?.errorCode == status)
+        let error = await expectStatus(status) { try await call(client(transport)) }
         #expect(error?.endpoint == "resource")
         #expect(transport.requests.count == 2)
     }
@@ -120,8 +117,7 @@ struct TokenExchangeTests {
     )
     func undecodable(_ answer: String) async throws {
         let transport = MockTransport(.text(answer), time: time.timeSource)
-        let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
-        #expect(error?.code == .unableToDecodeServiceTokenResponse)
+        await expectFailure(.unableToDecodeServiceTokenResponse) { try await call(client(transport)) }
         #expect(transport.requests.count == 1)
     }
 
@@ -135,8 +131,7 @@ struct TokenExchangeTests {
     @Test("Sends nothing without a provider")
     func noProvider() async throws {
         let transport = MockTransport(.text(""), time: time.timeSource)
-        let error = await #expect(throws: NetworkError.self) { try await call(NetworkClient(transport: transport)) }
-        #expect(error?.code == .authenticationProviderNotPresent)
+        await expectFailure(.authenticationProviderNotPresent) { try await call(NetworkClient(transport: transport)) }
         #expect(transport.requests.isEmpty)
     }
 
@@ -145,8 +140,7 @@ struct TokenExchangeTests {
         struct SignedOut: Error {}
         provider.token.withLock { $0 = .failure(SignedOut()) }
         let transport = MockTransport(.text(""), time: time.timeSource)
-        let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
-        #expect(error?.code == .requestNotMade)
+        let error = await expectFailure(.requestNotMade) { try await call(client(transport)) }
         #expect(error?.cause is SignedOut)
         #expect(transport.requests.isEmpty)
     }
@@ -216,8 +210,7 @@ struct TokenExchangeTests {
         #expect(try await call(client) == Data("second".utf8))
         #expect(transport.requests[4].headers["Authorization"] == "Bearer newer")
         transport.append(.status(401), .json(Self.answer), .status(401))
-        let error = await #expect(throws: ServerError.self) { try await call(client) }
-        #expect(error?.errorCode == 401)
+        await expectStatus(401) { try await call(client) }
         #expect(transport.remainingStepCount == 0)
     }
 

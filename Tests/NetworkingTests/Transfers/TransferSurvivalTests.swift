@@ -3,6 +3,7 @@ import Glibc
 import MockNetworking
 import Networking
 import Synchronization
+import TestPrograms
 import TestSupport
 import Testing
 
@@ -88,7 +89,7 @@ struct TransferSurvivalTests {
             bench.resource.change { $0.cuts = cuts }
             let file = try await bench.client(retries: 200).download(bench.url, to: bench.target).value
             #expect(file.length == count)
-            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(try bench.isComplete)
             #expect(bench.resource.ranges.count == 201)
             #expect(Double(bench.resource.sent) <= 1.05 * Double(count))
             ProcessState.report("cut 200 times: \(bench.resource.sent) bytes for \(count)")
@@ -109,9 +110,9 @@ struct TransferSurvivalTests {
             #expect(process.report == TransferProcess.Report(code: "cannotUseFile", errno: Int(EFBIG)))
             #expect(bench.names.allSatisfy { $0.hasPrefix(".target.bin.") })
             // With free space, the next download continues.
-            let file = try await bench.client().download(bench.url, to: bench.target).value
+            let file = try await bench.download()
             #expect(file.resumedFrom == 1_000_000)
-            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(try bench.isComplete)
             #expect(bench.names == ["target.bin"])
         }
     }
@@ -149,7 +150,39 @@ struct TransferSurvivalTests {
     }
 }
 
-/// A counter that a server's handler and a test share.
 private final class CountBox: Sendable {
     let count = Mutex(0)
+}
+
+final class TransferProcess: Sendable {
+    struct Report: Codable, Equatable {
+        var octets: Int?
+        var microseconds: Int?
+        var peakKiB: Int?
+        var code: String?
+        var errno: Int?
+    }
+
+    private let program: ChildProgram
+    private let output: URL
+
+    init(_ arguments: String...) throws {
+        output = FileManager.default.temporaryDirectory.appending(path: "transfer-\(UUID().uuidString).json")
+        program = try ChildProgram("transfer-peer", arguments, output: output.path)
+    }
+
+    deinit {
+        _ = unsafe unlink(output.path)
+    }
+
+    var report: Report? {
+        (try? Data(contentsOf: output)).flatMap { try? JSONDecoder().decode(Report.self, from: $0) }
+    }
+
+    var isOver: Bool { program.isOver }
+
+    /// Waits for the end, and returns the exit code or the negative signal number.
+    func wait() async throws -> Int32 { try await program.wait() }
+
+    func kill() { program.kill() }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import MockNetworking
 import Networking
 import Synchronization
@@ -11,24 +12,6 @@ struct UploadTests {
     private static let bytes = [UInt8](RangedResource.octets(500_000, seed: 9))
     private static var octets: Data { Data(bytes) }
 
-    private func withFile(_ name: String = "a.pdf", _ test: (URL) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appending(path: name)
-        try Self.octets.write(to: file)
-        try await test(file)
-    }
-
-    private static func parts() -> AsyncStream<Data> {
-        AsyncStream { continuation in
-            for start in stride(from: 0, to: bytes.count, by: 70_001) {
-                continuation.yield(Data(bytes[start..<min(start + 70_001, bytes.count)]))
-            }
-            continuation.finish()
-        }
-    }
-
     private func client(_ interceptors: [any RequestInterceptor] = [], maximumTransfers: Int = 6) -> NetworkClient {
         NetworkClient(
             interceptors: interceptors,
@@ -38,7 +21,7 @@ struct UploadTests {
 
     @Test("Uploads data, files, sequences and forms unchanged", arguments: ["data", "file", "stream", "once", "form"])
     func sources(_ kind: String) async throws {
-        try await withFile { file in
+        try await withTemporaryFile(Self.octets, named: "a.pdf") { file in
             try await withLoopbackServer { server async throws in
                 server.on(.post, "/files", .text("thanks", status: 201))
                 var form = MultipartFormData()
@@ -48,8 +31,13 @@ struct UploadTests {
                     case "data": (.data(Self.octets, contentType: "image/png"), "image/png")
                     case "file": (try .file(file), "application/pdf")
                     case "stream":
-                        (EndpointBody(.stream(length: Self.octets.count) { Self.parts() }, contentType: "a/b"), "a/b")
-                    case "once": (EndpointBody(.once(Self.parts()), contentType: nil), nil)
+                        (
+                            EndpointBody(
+                                .stream(length: Self.octets.count) { AsyncStream.of(Self.octets) },
+                                contentType: "a/b"
+                            ), "a/b"
+                        )
+                    case "once": (EndpointBody(.once(AsyncStream.of(Self.octets)), contentType: nil), nil)
                     default: (.multipart(form), form.contentType)
                     }
                 let upload = client().upload(source, to: server.url(for: "/files"))
@@ -93,7 +81,7 @@ struct UploadTests {
             #expect(receipt == Receipt(size: Self.octets.count))
             #expect(server.requests.first?.headers["Content-Type"] == "a/own")
             let wrong = client().upload(.data(Data()), to: place, decoding: .json([String].self))
-            #expect(await failure { _ = try await wrong.value }?.code == .decoding)
+            await expectFailure(.decoding) { _ = try await wrong.value }
             #expect(wrong.currentProgress.state == .failed)
         }
     }
@@ -103,25 +91,15 @@ struct UploadTests {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", hasBody ? .text("no", status: status) : .status(status))
             let upload = client().upload(.data(Self.octets), to: server.url(for: "/files"))
-            let error = await #expect(throws: ServerError.self) { try await upload.value }
-            #expect(error?.errorCode == status)
+            let error = await expectStatus(status) { try await upload.value }
             #expect(error?.response == Data((hasBody ? "no" : "").utf8))
             #expect(upload.currentProgress.state == .failed)
         }
     }
 
-    @Test("A response without a body completes the upload", arguments: [200, 204])
-    func noBody(status: Int) async throws {
-        try await withLoopbackServer { server async throws in
-            server.on(.post, "/files", .status(status))
-            let upload = client().upload(.data(Data("x".utf8)), to: server.url(for: "/files"))
-            #expect(try await upload.value.status == status)
-        }
-    }
-
     @Test("A retry sends a replayable source again")
     func replayed() async throws {
-        try await withFile { file in
+        try await withTemporaryFile(Self.octets, named: "a.pdf") { file in
             try await withLoopbackServer { server async throws in
                 server.on(.put, "/files", .status(503), .status(204))
                 let client = client([Retry.Policy.maxRetries(1)])
@@ -133,7 +111,6 @@ struct UploadTests {
         }
     }
 
-    /// An authenticator that requests another attempt after a 401.
     private struct Insisting: URLRequestAuthenticator {
         let credentialFields: Set<String> = []
 
@@ -156,16 +133,12 @@ struct UploadTests {
         try await withLoopbackServer { server async throws in
             server.on(.put, "/files", .status(status), .status(204))
             let client = client([Insisting(), Retry.Policy.maxRetries(1)])
-            let source = EndpointBody(.once(Self.parts()), contentType: nil)
+            let source = EndpointBody(.once(AsyncStream.of(Self.octets)), contentType: nil)
             let upload = client.upload(source, to: server.url(for: "/files"), method: .put)
-            let error = await #expect(throws: ServerError.self) { try await upload.value }
-            #expect(error?.errorCode == status)
-            guard case .bodyNotReplayable = error?.retry?.reason else {
-                Issue.record("\(String(describing: error))")
-                return
-            }
+            let error = await expectStatus(status) { try await upload.value }
+            expectReason(.bodyNotReplayable, error?.retry)
             #expect(server.requestCount == 1)
-            #expect(await failure { try upload.retry() }?.code == .bodyNotReplayable)
+            await expectFailure(.bodyNotReplayable) { try upload.retry() }
             #expect(upload.currentProgress.state == .failed)
             #expect(server.requestCount == 1)
         }
@@ -197,9 +170,9 @@ struct UploadTests {
             let gate = ClosureInterceptor.changingRequest { _ in
                 if blocking.withLock({ $0 }) { throw NetworkError(.circuitOpen, "not yet") }
             }
-            let source = EndpointBody(.once(Self.parts()), contentType: nil)
+            let source = EndpointBody(.once(AsyncStream.of(Self.octets)), contentType: nil)
             let upload = client([gate]).upload(source, to: server.url(for: "/files"))
-            #expect(await failure { _ = try await upload.value }?.code == .circuitOpen)
+            await expectFailure(.circuitOpen) { _ = try await upload.value }
             blocking.withLock { $0 = false }
             try upload.retry()
             #expect(try await upload.value.status == 200)
@@ -215,7 +188,7 @@ struct UploadTests {
             let upload = client().upload(.data(Self.octets), to: server.url(for: "/files"))
             try await gate.waitForWaiters(count: 1)
             await upload.cancel()
-            #expect(await failure { _ = try await upload.value }?.code == .cancelled)
+            await expectFailure(.cancelled) { _ = try await upload.value }
             #expect(upload.currentProgress.state == .cancelled)
             try await server.waitForOpenConnections(atMost: 0)
             gate.open()
@@ -263,8 +236,7 @@ struct UploadTests {
                 let options = UploadOptions(expectsContinue: true)
                 let upload = client().upload(source, to: server.url(for: "/files"), options: options)
                 if let refusal {
-                    let error = await #expect(throws: ServerError.self) { try await upload.value }
-                    #expect(error?.errorCode == refusal)
+                    await expectStatus(refusal) { try await upload.value }
                     #expect(made.load(ordering: .relaxed) == 0)
                 } else {
                     #expect(try await upload.value.status == 200)
@@ -283,7 +255,7 @@ struct UploadTests {
                 try connection.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 connection.close()
             } else {
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                try connection.send(TCPPeer.empty)
                 try connection.waitForClose()
             }
         } _: { peer async throws in
@@ -311,6 +283,91 @@ struct UploadTests {
             _ = try await (upload.value, download.value)
             #expect(client.transfers.isEmpty)
             #expect(server.requestCount == 2)
+        }
+    }
+}
+
+/// Tests of file uploads: the engine reads cached bytes itself, and leaves the rest to a thread
+/// that may block.
+@Suite("Uploads of files", .limitedConcurrency)
+struct FileUploadTests {
+    enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
+
+    private static let bytes = [UInt8](RangedResource.octets(3 << 20, seed: 9))
+    private static var octets: Data { Data(bytes) }
+
+    private func withFile(_ place: Place = .memory, _ test: (URL) async throws -> Void) async throws {
+        // A file system that can't report which bytes are cached, if there is one.
+        let other = URL(filePath: "/dev/shm")
+        let isOther = place == .otherFileSystem && FileManager.default.isWritableFile(atPath: other.path)
+        let parent = isOther ? other : FileManager.default.temporaryDirectory
+        let file = parent.appending(path: "upload-\(UUID().uuidString).pdf")
+        try Self.octets.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        switch place {
+        case .memory, .otherFileSystem: break
+        case .disk: try forget(file, from: 0)
+        case .both: try forget(file, from: 1 << 20)
+        }
+        try await test(file)
+    }
+
+    /// Evicts a file's bytes from the system's cache.
+    private func forget(_ file: URL, from start: Int) throws {
+        let handle = try FileHandle(forUpdating: file)
+        #expect(fsync(handle.fileDescriptor) == 0)
+        #expect(posix_fadvise(handle.fileDescriptor, off_t(start), 0, POSIX_FADV_DONTNEED) == 0)
+        try handle.close()
+    }
+
+    @Test("Uploads an unchanged file from any storage, and again for a retry", arguments: Place.allCases)
+    func places(_ place: Place) async throws {
+        try await withFile(place) { file in
+            try await withLoopbackServer { server async throws in
+                let count = Mutex(0)
+                server.on(.put, "/files") { _ in
+                    let isFirst = count.withLock { count in
+                        defer { count += 1 }
+                        return count == 0
+                    }
+                    return isFirst ? .status(503) : .status(204)
+                }
+                let client = NetworkClient(
+                    interceptors: [Retry.Policy.maxRetries(1)],
+                    options: NetworkClient.Options(retryBudget: nil)
+                )
+                let upload = client.upload(try .file(file), to: server.url(for: "/files"), method: .put)
+                #expect(try await upload.value.status == 204)
+                #expect(server.requests.map(\.body) == [Self.octets, Self.octets])
+                #expect(upload.currentProgress.completedBytes == Self.octets.count)
+            }
+        }
+    }
+
+    @Test("Fails if the file becomes shorter", arguments: [0, 5, 1 << 20])
+    func shrunk(to count: Int) async throws {
+        try await withTemporaryFile(Self.octets, named: "a.pdf") { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.post, "/files", .text("ok"))
+                let source = try EndpointBody.file(file)
+                try Self.octets.prefix(count).write(to: file)
+                let upload = NetworkClient().upload(source, to: server.url(for: "/files"))
+                await expectFailure(.invalidRequest) { _ = try await upload.value }
+                #expect(server.requestCount == 0)
+            }
+        }
+    }
+
+    @Test("Sends the original length of a file that becomes longer")
+    func grown() async throws {
+        try await withTemporaryFile(Self.octets, named: "a.pdf") { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.post, "/files", .text("ok"))
+                let source = try EndpointBody.file(file)
+                try (Self.octets + Data("more".utf8)).write(to: file)
+                _ = try await NetworkClient().upload(source, to: server.url(for: "/files")).value
+                #expect(server.requests.first?.body == Self.octets)
+            }
         }
     }
 }

@@ -4,12 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Readers that are slower than their servers or stop reading.
 @Suite("Back-pressure and abandoned bodies", .limitedConcurrency)
 struct BackPressureTests {
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let size = 64 << 20
-    /// The part of which large bodies consist.
     private static let part = (0..<65536).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
     /// Sends a large body for `/much`, counting the bytes that the kernel accepted, and a short one
@@ -21,7 +18,7 @@ struct BackPressureTests {
         try await withPeer { connection in
             while true {
                 guard try connection.readRequest().hasPrefix("GET /much") else {
-                    try connection.send(Self.hello)
+                    try connection.send(TCPPeer.hello)
                     continue
                 }
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n")
@@ -35,7 +32,6 @@ struct BackPressureTests {
         }
     }
 
-    /// Waits until a count has stopped growing.
     private func settled(_ count: () -> Int) async throws -> Int {
         var last = -1
         while last != count() || last == 0 {
@@ -51,21 +47,19 @@ struct BackPressureTests {
     func atOnce() async throws {
         let body = Data(Array(repeating: Self.part, count: 9).joined())
         let connections = Atomic<Int>(0)
-        try await withPeer { connection in
+        try await withCurl { connection in
             connections.add(1, ordering: .relaxed)
             while true {
                 try connection.readRequest()
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n")
                 try connection.send(Array(body))
             }
-        } _: { peer in
-            try await withCurl { transport in
-                for _ in 0..<400 {
-                    let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                    #expect(try await response.body.collect(upTo: body.count) == body)
-                }
-                #expect(connections.load(ordering: .relaxed) == 1)
+        } _: { transport, peer in
+            for _ in 0..<400 {
+                let response = try await transport.open(peer.url)
+                #expect(try await response.body.collect(upTo: body.count) == body)
             }
+            #expect(connections.load(ordering: .relaxed) == 1)
         }
     }
 
@@ -73,12 +67,11 @@ struct BackPressureTests {
     func slowReader() async throws {
         try await withSource { peer, sentCount in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(url: peer.url("/much"))
-                let response = try await transport.open(request, limits: .generous())
+                let response = try await transport.open(peer.url("/much"))
                 // The sent data fills two sockets and one bounded buffer.
                 #expect(try await settled(sentCount) < Self.size / 2)
                 for _ in 0..<20 { #expect(try await transport.get(peer.url).body == Data("hello".utf8)) }
-                let other = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                let other = try await transport.open(peer.url)
                 #expect(try await other.body.collect(upTo: 5) == Data("hello".utf8))
                 var position = 0
                 var isIntact = true
@@ -93,51 +86,18 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Counts silence of the server as idle time, but not pauses of the reader")
-    func idleTimeout() async throws {
-        try await withSource { peer, sentCount in
-            try await withCurl { transport in
-                let limits = HTTPTransportLimits(deadline: .now + .seconds(120), idleTimeout: .seconds(1))
-                let request = HTTPTransportRequest(url: peer.url("/much"))
-                let response = try await transport.open(request, limits: limits)
-                _ = try await settled(sentCount)
-                try await Task.sleep(for: .milliseconds(1300))
-                #expect(try await response.body.collect(upTo: .max).count == Self.size)
-            }
-        }
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-            try connection.waitForClose()
-        } _: { peer in
-            try await withCurl { transport in
-                let limits = HTTPTransportLimits(deadline: .now + .seconds(120), idleTimeout: .milliseconds(80))
-                let start = ContinuousClock.now
-                let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
-                let error = await failure { _ = try await response.body.collect(upTo: .max) }
-                #expect(error?.code == .timedOut)
-                #expect(error?.message.contains("idleTimeout") == true)
-                #expect(.now - start >= .milliseconds(80))
-            }
-        }
-    }
-
     @Test("Ends an unread body at the deadline, after which buffered data can be read")
     func deadline() async throws {
-        try await withSource { peer, sentCount in
+        try await withSource { peer, _ in
             try await withCurl { transport in
-                let deadline = ContinuousClock.now + .seconds(1)
-                let limits = HTTPTransportLimits(deadline: deadline)
-                let response = try await transport.open(HTTPTransportRequest(url: peer.url("/much")), limits: limits)
+                let response = try await transport.open(peer.url("/much"), .milliseconds(2000))
                 var parts = response.body.makeAsyncIterator()
                 var count = try await parts.next()?.count ?? 0
                 #expect(count > 0)
-                try await Task.sleep(until: deadline + .milliseconds(50))
-                let error = await failure {
+                #expect(try await eventually { transport.poolState[peer.url]?.runningRequests == 0 })
+                await expectFailure(.timedOut, mentioning: "deadline") {
                     while let part = try await parts.next() { count += part.count }
                 }
-                #expect(error?.code == .timedOut)
-                #expect(error?.message.contains("deadline") == true)
                 #expect(count < 2 << 20)
             }
         }
@@ -145,57 +105,38 @@ struct BackPressureTests {
 
     enum Ending: CaseIterable { case dropped, cancelled, taskCancelled }
 
-    @Test("Closes only its own connection, at once, when a body is abandoned", arguments: Ending.allCases)
+    @Test("Closes only its own connection, when a body is abandoned", arguments: Ending.allCases)
     func givenUp(_ ending: Ending) async throws {
-        let closed = AsyncStream<ContinuousClock.Instant>.makeStream()
-        try await withPeer { connection in
-            guard try connection.readRequest().hasPrefix("GET /hang") else {
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-                try connection.readRequest()
-                return
-            }
+        let closed = AsyncStream<Void>.makeStream()
+        try await withCurl { connection in
+            let isHanging = try connection.readRequest().hasPrefix("GET /hang")
+            defer { if isHanging { closed.continuation.yield() } }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-            defer { closed.continuation.yield(.now) }
             try connection.waitForClose()
-        } _: { peer in
-            try await withCurl { transport in
-                let other = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                let begin: ContinuousClock.Instant
-                switch ending {
-                case .dropped:
-                    let request = HTTPTransportRequest(url: peer.url("/hang"))
-                    var response: StreamedResponse? = try await transport.open(request, limits: .generous())
-                    #expect(response?.status == 200)
-                    begin = .now
-                    response = nil
-                case .cancelled:
-                    let request = HTTPTransportRequest(url: peer.url("/hang"))
-                    let response = try await transport.open(request, limits: .generous())
-                    begin = .now
-                    response.body.cancel()
-                    #expect(await failure { _ = try await response.body.collect(upTo: 10) }?.code == .cancelled)
-                    response.body.cancel()
-                case .taskCancelled:
-                    let request = HTTPTransportRequest(url: peer.url("/hang"))
-                    let response = try await transport.open(request, limits: .generous())
-                    var parts = response.body.makeAsyncIterator()
-                    #expect(try await parts.next() == Data("hello".utf8))
-                    let task = Task { await failure { _ = try await parts.next() } }
-                    await Task.yield()
-                    begin = .now
-                    task.cancel()
-                    #expect(await task.value?.code == .cancelled)
-                }
-                var end: ContinuousClock.Instant?
-                for await time in closed.stream {
-                    end = time
-                    break
-                }
-                // This takes 10 ms on an idle machine, but this one may be busy.
-                #expect(try #require(end) - begin < .seconds(60))
-                var parts = other.body.makeAsyncIterator()
+        } _: { transport, peer in
+            let other = try await transport.open(peer.url)
+            switch ending {
+            case .dropped:
+                var response: StreamedResponse? = try await transport.open(peer.url("/hang"))
+                #expect(response?.status == 200)
+                response = nil
+            case .cancelled:
+                let response = try await transport.open(peer.url("/hang"))
+                response.body.cancel()
+                await expectFailure(.cancelled) { _ = try await response.body.collect(upTo: 10) }
+                response.body.cancel()
+            case .taskCancelled:
+                let response = try await transport.open(peer.url("/hang"))
+                var parts = response.body.makeAsyncIterator()
                 #expect(try await parts.next() == Data("hello".utf8))
+                let task = Task { await failure { _ = try await parts.next() } }
+                await Task.yield()
+                task.cancel()
+                #expect(await task.value?.code == .cancelled)
             }
+            for await _ in closed.stream { break }
+            var parts = other.body.makeAsyncIterator()
+            #expect(try await parts.next() == Data("hello".utf8))
         }
     }
 
@@ -211,9 +152,7 @@ struct BackPressureTests {
         } _: { peer in
             var transport: CurlTransport? = try CurlTransport(configuration: .init(proxy: .none))
             weak let weakTransport = transport
-            let response = try #require(
-                try await transport?.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-            )
+            let response = try #require(try await transport?.open(peer.url))
             transport = nil
             #expect(try await eventually { weakTransport == nil })
             goOn.open()
@@ -234,7 +173,7 @@ struct BackPressureTests {
             try connection.waitForClose()
         } _: { peer in
             let transport = try CurlTransport(configuration: .init(proxy: .none))
-            let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let response = try await transport.open(peer.url)
             var parts = response.body.makeAsyncIterator()
             #expect(try await parts.next() == Data("hello".utf8))
             let closing = Task { isGraceful ? await transport.close(within: .seconds(20)) : await transport.close() }
@@ -245,7 +184,7 @@ struct BackPressureTests {
                 #expect(try await parts.next() == nil)
             } else {
                 await closing.value
-                #expect(await failure { _ = try await parts.next() }?.code == .closed)
+                await expectFailure(.closed) { _ = try await parts.next() }
                 goOn.open()
             }
             await closing.value

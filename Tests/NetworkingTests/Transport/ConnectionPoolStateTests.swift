@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import MockNetworking
 import Synchronization
 import TestSupport
@@ -28,9 +27,9 @@ struct ConnectionPoolStateTests {
                 let tasks = (0..<3).map { _ in
                     Task {
                         if isStreamed {
-                            try await transport.open(request, limits: .generous()).body.collect(upTo: 10).count
+                            try await transport.open(request).body.collect(upTo: 10).count
                         } else {
-                            try await transport.send(request, limits: .generous()).body.count
+                            try await transport.send(request).body.count
                         }
                     }
                 }
@@ -48,9 +47,9 @@ struct ConnectionPoolStateTests {
                 #expect(state.bytesSent == 9 && state.bytesReceived == 15)
                 gate.open()
                 if isStreamed {
-                    _ = try await transport.open(request, limits: .generous()).body.collect(upTo: 10)
+                    _ = try await transport.open(request).body.collect(upTo: 10)
                 } else {
-                    _ = try await transport.send(request, limits: .generous())
+                    _ = try await transport.send(request)
                 }
                 state = try #require(transport.poolState[peer.url])
                 #expect(state.requests == 4 && state.openedConnections == 3)
@@ -63,8 +62,7 @@ struct ConnectionPoolStateTests {
     func waiting() async throws {
         let gate = AsyncGate()
         try await withHelloPeer(gate) { peer in
-            let configuration = CurlTransport.Configuration(maximumConnectionsPerHost: 1, proxy: .none)
-            try await withCurl(configuration) { transport in
+            try await withCurl(CurlTransport.Configuration(maximumConnectionsPerHost: 1, proxy: .none)) { transport in
                 let tasks = (0..<3).map { _ in Task { try await transport.get(peer.url).status } }
                 #expect(try await eventually { transport.poolState[peer.url]?.queuedRequests == 2 })
                 let first = try #require(transport.poolState[peer.url]?.longestQueueTime)
@@ -81,12 +79,8 @@ struct ConnectionPoolStateTests {
     func opening() async throws {
         let fixture = try TLSFixture()
         // Accepts connections but doesn't take part in the handshake.
-        try await withPeer { connection in
-            try connection.waitForClose()
-        } _: { peer in
-            var tls = TLSConfiguration()
-            tls.trustRoots = try fixture.roots
-            try await withTLS(tls) { transport in
+        try await withPeer(TCPPeer.silence) { peer in
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
                 let task = Task { await failure { _ = try await transport.get(url) } }
                 #expect(try await eventually { transport.poolState[url]?.openingConnections == 1 })
@@ -102,7 +96,7 @@ struct ConnectionPoolStateTests {
     @Test("Forgets connections that couldn't be established", arguments: [false, true])
     func notEstablished(isCancelled: Bool) async throws {
         // The queue of the listener is full, so that the kernel ignores further connections.
-        let listener = try FullListener()
+        let listener = try ConnectingTests.FullPort()
         var configuration = CurlTransport.Configuration(proxy: .none)
         configuration.connectTimeout = isCancelled ? .seconds(60) : .milliseconds(50)
         try await withCurl(configuration) { transport in
@@ -140,15 +134,13 @@ struct ConnectionPoolStateTests {
         let metrics = Mutex<[HTTPTransportMetrics]>([])
         try await fixture.withServer { server in
             server.fallback { _ in .text("hello").closing() }
-            var tls = TLSConfiguration()
-            tls.trustRoots = try fixture.roots
-            try await withTLS(tls) { transport in
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = server.url(for: "/")
                 for _ in 0..<3 {
                     let request = HTTPTransportRequest(url: url) { event in
                         if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
                     }
-                    _ = try await transport.send(request, limits: .generous())
+                    _ = try await transport.send(request)
                 }
                 let state = try #require(transport.poolState[url])
                 #expect(state.handshakes == 3 && state.openedConnections == 3)
@@ -165,18 +157,16 @@ struct ConnectionPoolStateTests {
         try await fixture.withServer {
             $0.maximumVersion = .tls12
         } _: { server in
-            var tls = TLSConfiguration()
-            tls.trustRoots = try fixture.roots
-            try await withTLS(tls) { transport in
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = server.url(for: "/")
                 if !isFirstObserved {
-                    _ = try await transport.send(HTTPTransportRequest(url: url), limits: .generous())
+                    _ = try await transport.send(HTTPTransportRequest(url: url))
                 }
                 for _ in 0..<2 {
                     let request = HTTPTransportRequest(url: url) { event in
                         if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
                     }
-                    _ = try await transport.send(request, limits: .generous())
+                    _ = try await transport.send(request)
                 }
             }
             #expect(metrics.withLock { $0.map(\.tlsVersion) } == [.tls12, .tls12])
@@ -219,44 +209,5 @@ struct ConnectionPoolStateTests {
         #expect(admission.snapshot.count <= 1025)
         #expect(!busy.isUnused)
         #expect(admission.activity(for: try origin(0)) === busy)
-    }
-}
-
-/// A listener on loopback whose queue is full.
-private final class FullListener: Sendable {
-    let url: URL
-    private let sockets: [Int32]
-
-    init() throws {
-        func makeSocket() -> Int32 {
-            Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        }
-        let listener = makeSocket()
-        var sockets = [listener]
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isFull = unsafe withUnsafeMutablePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard unsafe bind(listener, address, size) == 0, listen(listener, 0) == 0,
-                    unsafe getsockname(listener, address, &size) == 0
-                else { return false }
-                for _ in 0..<8 {
-                    let socket = makeSocket()
-                    sockets.append(socket)
-                    _ = fcntl(socket, F_SETFL, O_NONBLOCK)
-                    _ = unsafe connect(socket, address, size)
-                }
-                return true
-            }
-        }
-        self.sockets = sockets
-        url = try #require(URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/"))
-        try #require(isFull)
-    }
-
-    deinit {
-        for socket in sockets { close(socket) }
     }
 }

@@ -7,47 +7,22 @@ import Testing
 
 @Suite("Connections", .limitedConcurrency)
 struct ConnectionTests {
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
-    @Test("Reuses one connection for successive requests", arguments: TransportUnderTest.allCases)
-    func keepAlive(_ transport: TransportUnderTest) async throws {
-        try await withPeer { connection in
-            while true {
-                try connection.readRequest()
-                try connection.send(Self.hello)
-            }
-        } _: { peer in
-            try await transport.run { transport in
-                for _ in 0..<10 { _ = try await transport.get(peer.url) }
-            }
-            #expect(peer.acceptedCount == 1)
-        }
-    }
-
     @Test("Replaces an idle connection that the server closed", arguments: TransportUnderTest.allCases)
     func closedWhileIdle(_ transport: TransportUnderTest) async throws {
-        try await withPeer { connection in
+        try await transport.run { connection in
             try connection.readRequest()
-            try connection.send(Self.hello)
+            try connection.send(TCPPeer.hello)
             connection.close()
-        } _: { peer in
-            try await transport.run { transport in
-                for _ in 0..<5 { _ = try await transport.get(peer.url) }
-            }
+        } _: { transport, peer in
+            for _ in 0..<5 { _ = try await transport.get(peer.url) }
             #expect(peer.acceptedCount == 5)
         }
     }
 
     @Test("Obeys `Connection: close`")
     func connectionClose() async throws {
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-            try connection.waitForClose()
-        } _: { peer in
-            try await withCurl { transport in
-                for _ in 0..<3 { _ = try await transport.get(peer.url) }
-            }
+        try await withCurl(answering: "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n") { transport, peer in
+            for _ in 0..<3 { _ = try await transport.get(peer.url) }
             #expect(peer.acceptedCount == 3)
         }
     }
@@ -58,7 +33,7 @@ struct ConnectionTests {
         try await withPeer(
             { connection in
                 try connection.readRequest()
-                try connection.send(Self.hello)
+                try connection.send(TCPPeer.hello)
                 guard connection.number > 0 else {
                     try connection.readRequest()
                     return connection.close()
@@ -67,17 +42,6 @@ struct ConnectionTests {
             },
             test
         )
-    }
-
-    @Test("Resends an idempotent request after its kept connection died")
-    func swallowedIdempotent() async throws {
-        try await dyingConnection { peer in
-            try await withCurl { transport in
-                _ = try await transport.get(peer.url)
-                #expect(try await transport.get(peer.url).status == 200)
-            }
-            #expect(peer.requests.count == 3)
-        }
     }
 
     @Test(
@@ -89,8 +53,7 @@ struct ConnectionTests {
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
                 let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
-                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
-                #expect(error?.code == .connectionLost)
+                await expectFailure(.connectionLost) { _ = try await transport.send(request) }
                 // The transport still works.
                 #expect(try await transport.get(peer.url).status == 200)
             }
@@ -105,7 +68,7 @@ struct ConnectionTests {
             defer { closed.withLock { $0 += 1 } }
             while true {
                 try connection.readRequest()
-                try connection.send(Self.hello)
+                try connection.send(TCPPeer.hello)
             }
         } _: { peer in
             let configuration = CurlTransport.Configuration(idleTimeout: .milliseconds(50), proxy: .none)
@@ -141,14 +104,14 @@ struct ConnectionTests {
 
     @Test("Limits the requests that run at once per host, and runs the others later")
     func maximumPerHost() async throws {
-        let load = Mutex((now: 0, most: 0))
+        let load = RunningCount()
         try await withPeer { connection in
             while true {
                 try connection.readRequest()
-                load.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                load.begin()
                 usleep(2000)
-                load.withLock { $0.now -= 1 }
-                try connection.send(Self.hello)
+                load.end()
+                try connection.send(TCPPeer.hello)
             }
         } _: { peer in
             try await withCurl(.init(maximumConnectionsPerHost: 3, proxy: .none)) { transport in
@@ -158,28 +121,26 @@ struct ConnectionTests {
                 }
             }
             #expect(peer.acceptedCount <= 3)
-            #expect(load.withLock(\.most) <= 3)
+            #expect(load.most <= 3)
         }
     }
 
     @Test("Runs many requests at once", arguments: [(TransportUnderTest.curl, 500), (.urlSession, 100)])
     func concurrent(_ transport: TransportUnderTest, count: Int) async throws {
-        try await withPeer { connection in
+        try await transport.run { connection in
             while true {
                 let path = try connection.readRequest().split(separator: " ")[1]
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
             }
-        } _: { peer in
-            try await transport.run { transport in
-                try await withThrowingTaskGroup { group in
-                    for index in 0..<count {
-                        group.addTask {
-                            let response = try await transport.get(peer.url("/\(index)"))
-                            #expect(response.body == Data("/\(index)".utf8))
-                        }
+        } _: { transport, peer in
+            try await withThrowingTaskGroup { group in
+                for index in 0..<count {
+                    group.addTask {
+                        let response = try await transport.get(peer.url("/\(index)"))
+                        #expect(response.body == Data("/\(index)".utf8))
                     }
-                    try await group.waitForAll()
                 }
+                try await group.waitForAll()
             }
         }
     }
@@ -189,60 +150,173 @@ struct ConnectionTests {
         let port = 1  // The kernel never assigns this port.
         try await transport.run { transport in
             let url = URL(string: "http://127.0.0.1:\(port)/path?token=secret")!
-            let error = await failure { _ = try await transport.get(url) }
-            #expect(error?.code == .cannotConnect)
-            #expect(error?.message.contains("127.0.0.1:\(port)") == true)
+            let error = await expectFailure(.cannotConnect, mentioning: "127.0.0.1:\(port)") {
+                _ = try await transport.get(url)
+            }
             #expect(error?.message.contains("secret") == false)
         }
     }
 
     @Test("Reports that it can't resolve a host without an address", arguments: TransportUnderTest.allCases)
     func unresolvable(_ transport: TransportUnderTest) async throws {
-        try await transport.run { transport in
-            let error = await failure { _ = try await transport.get(URL(string: "http://nobody.invalid/")!) }
-            #expect(error?.code == .cannotResolveHost)
-            #expect(error?.message.contains("nobody.invalid:80") == true)
+        _ = try await transport.run { transport in
+            await expectFailure(.cannotResolveHost, mentioning: "nobody.invalid:80") {
+                _ = try await transport.get(URL(string: "http://nobody.invalid/")!)
+            }
         }
     }
 
     @Test("Reports a failed handshake with a peer that doesn't use TLS", arguments: TransportUnderTest.allCases)
     func plainPeer(_ transport: TransportUnderTest) async throws {
-        try await withPeer { connection in
+        try await transport.run { connection in
             _ = try connection.read(100)
             try connection.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-        } _: { peer in
-            try await transport.run { transport in
-                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
-                let error = await failure { _ = try await transport.get(url) }
-                #expect(error?.code == .tls)
-            }
-        }
-    }
-
-    @Test("Applies the connect timeout to a peer that doesn't start the TLS handshake")
-    func connectTimeout() async throws {
-        try await withPeer { connection in
-            try connection.waitForClose()
-        } _: { peer in
-            try await withCurl(.init(connectTimeout: .milliseconds(50), proxy: .none)) { transport in
-                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
-                let error = await failure { _ = try await transport.get(url) }
-                #expect(error?.code == .cannotConnect)
-            }
+        } _: { transport, peer in
+            let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
+            let error = await expectFailure(.tls) { _ = try await transport.get(url) }
+            #expect(error?.tlsFailure == nil)
         }
     }
 
     @Test("Reports a lost connection when the peer ends the handshake")
     func handshakeCut() async throws {
-        try await withPeer { connection in
+        try await withCurl { connection in
             _ = try connection.read(100)
             connection.reset()
-        } _: { peer in
-            try await withCurl { transport in
-                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
-                let error = await failure { _ = try await transport.get(url) }
-                #expect(error?.code == .connectionLost)
+        } _: { transport, peer in
+            let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
+            await expectFailure(.connectionLost) { _ = try await transport.get(url) }
+        }
+    }
+}
+
+@Suite("Request events", .limitedConcurrency)
+struct ExchangeEventsTests {
+    private final class Log: Sendable {
+        private let events = Mutex<[HTTPTransportEvent]>([])
+
+        func observe(_ event: HTTPTransportEvent) { events.withLock { $0.append(event) } }
+
+        var names: [String] {
+            events.withLock { $0 }.map { event in
+                switch event {
+                case .started: "started"
+                case .resolved: "resolved"
+                case .connected: "connected"
+                case .secured: "secured"
+                case .bodySent(let count): "sent \(count)"
+                case .headReceived(let status): "head \(status)"
+                case .bodyReceived(let count): "received \(count)"
+                case .finished: "finished"
+                }
             }
+        }
+
+        var metrics: HTTPTransportMetrics? {
+            events.withLock { events in
+                guard case .finished(let metrics) = events.last else { return nil }
+                return metrics
+            }
+        }
+    }
+
+    @Test("Reports a new connection and a kept one", arguments: [false, true])
+    func connections(isStreamed: Bool) async throws {
+        try await withCurl(answering: TCPPeer.hello) { transport, peer in
+            func exchange() async throws -> Log {
+                let log = Log()
+                let request = HTTPTransportRequest(
+                    method: .post,
+                    url: peer.url,
+                    body: .data(Data("abc".utf8)),
+                    observer: { log.observe($0) }
+                )
+                if isStreamed {
+                    let response = try await transport.open(request)
+                    _ = try await response.body.collect(upTo: 5)
+                } else {
+                    _ = try await transport.send(request)
+                }
+                return log
+            }
+            let new = try await exchange()
+            #expect(new.names == ["started", "resolved", "connected", "sent 3", "head 200", "received 5", "finished"])
+            let first = try #require(new.metrics)
+            #expect(first.isConnectionReused == false)
+            #expect(first.version == "HTTP/1.1")
+            #expect(first.remoteAddress == "127.0.0.1")
+            #expect(first.bodyBytesSent == 3)
+            #expect(first.bodyBytesReceived == 5)
+            #expect(first.tlsTime == nil)
+            let times = [first.queueTime, first.nameLookupTime, first.connectTime, first.firstByteTime]
+                .compactMap(\.self)
+            #expect(times.count == 4)
+            #expect(times + [first.totalTime] == (times + [first.totalTime]).sorted())
+
+            let kept = try await exchange()
+            #expect(kept.names == ["started", "sent 3", "head 200", "received 5", "finished"])
+            let second = try #require(kept.metrics)
+            #expect(second.isConnectionReused == true)
+            #expect(second.nameLookupTime == nil)
+            #expect(second.connectTime == nil)
+            #expect(second.firstByteTime != nil)
+        }
+    }
+
+    @Test("Reports the progress of long bodies in both directions")
+    func progress() async throws {
+        let size = 12 << 20
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n")
+            try connection.send([UInt8](repeating: 0, count: size))
+            try connection.waitForClose()
+        } _: { peer in
+            let log = Log()
+            try await withCurl { transport in
+                let body = HTTPBody.stream(length: size) {
+                    AsyncStream { continuation in
+                        for _ in 0..<12 { continuation.yield(Data(count: 1 << 20)) }
+                        continuation.finish()
+                    }
+                }
+                let request = HTTPTransportRequest(
+                    method: .put,
+                    url: peer.url,
+                    body: body,
+                    observer: { log.observe($0) }
+                )
+                _ = try await transport.send(request)
+            }
+            for word in ["sent ", "received "] {
+                let counts = log.names.filter { $0.hasPrefix(word) }.compactMap { Int($0.dropFirst(word.count)) }
+                #expect(counts.count > 2)
+                #expect(counts == Array(Set(counts)).sorted())
+                #expect(counts.last == size)
+            }
+            let head = try #require(log.names.firstIndex(of: "head 200"))
+            #expect(log.names[..<head].allSatisfy { !$0.hasPrefix("received") })
+            #expect(log.metrics?.bodyBytesSent == size)
+        }
+    }
+
+    @Test("Reports the end of a failed request exactly once")
+    func failures() async throws {
+        let log = Log()
+        try await withCurl { transport in
+            let request = HTTPTransportRequest(
+                url: try #require(URL(string: "http://127.0.0.1:1/")),
+                observer: { log.observe($0) }
+            )
+            await expectFailure(.cannotConnect) { _ = try await transport.send(request) }
+            #expect(log.names == ["started", "resolved", "finished"])
+            #expect(log.metrics?.isConnectionReused == nil)
+            #expect(log.metrics?.version.isEmpty == true)
+            await expectFailure(.timedOut) { _ = try await transport.send(request, limits: .milliseconds(-1)) }
+            await transport.close()
+            await expectFailure(.closed) { _ = try await transport.send(request) }
+            #expect(log.names.suffix(3) == ["finished", "finished", "finished"])
+            #expect(log.names.count == 5)
         }
     }
 }

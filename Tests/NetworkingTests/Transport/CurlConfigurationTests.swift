@@ -1,12 +1,12 @@
 import Foundation
-import Networking
 import TestSupport
 import Testing
+
+@testable import Networking
 
 @Suite("CurlTransport.Configuration", .limitedConcurrency)
 struct CurlConfigurationTests {
     private typealias Configuration = CurlTransport.Configuration
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
     private func configuration(_ change: (inout Configuration) -> Void) -> Configuration {
         var configuration = Configuration(proxy: .none)
@@ -113,11 +113,7 @@ struct CurlConfigurationTests {
 
     @Test("Uses resolver entries instead of the resolver, and tolerates an unreachable address")
     func resolverEntries() async throws {
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send(Self.hello)
-            try connection.waitForClose()
-        } _: { peer in
+        try await withPeer(answering: TCPPeer.hello) { peer in
             let entry = CurlTransport.ResolverEntry(
                 host: "service.invalid",
                 port: peer.port,
@@ -152,7 +148,7 @@ struct CurlConfigurationTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let peer = try TCPPeer(unixSocketPath: path) { connection in
             try connection.readRequest()
-            try connection.send(Self.hello)
+            try connection.send(TCPPeer.hello)
             try connection.waitForClose()
         }
         defer { peer.stop() }
@@ -161,57 +157,135 @@ struct CurlConfigurationTests {
             #expect(response.body == Data("hello".utf8))
         }
         #expect(peer.requests.first?.hasPrefix("GET /path HTTP/1.1\r\nHost: service.invalid\r\n") == true)
-        try await withCurl(configuration { $0.unixSocketPath = path + "-nobody" }) { transport in
-            let error = await failure { _ = try await transport.get(URL(string: "http://service.invalid/")!) }
-            #expect(error?.code == .cannotConnect)
+        _ = try await withCurl(configuration { $0.unixSocketPath = path + "-nobody" }) { transport in
+            await expectFailure(.cannotConnect) { _ = try await transport.get(URL(string: "http://service.invalid/")!) }
         }
     }
 
     @Test("Starts with the HTTP/2 preface for HTTP/2 with prior knowledge")
     func priorKnowledge() async throws {
         let preface = AsyncStream<String>.makeStream()
-        try await withPeer { connection in
+        try await withCurl(configuration { $0.protocolVersion = .http2PriorKnowledge }) { connection in
             preface.continuation.yield(String(decoding: try connection.readExactly(24), as: UTF8.self))
-        } _: { peer in
-            try await withCurl(configuration { $0.protocolVersion = .http2PriorKnowledge }) { transport in
-                let error = await failure { _ = try await transport.get(peer.url) }
-                #expect(error?.code == .connectionLost)
-                for await text in preface.stream {
-                    #expect(text == "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-                    break
-                }
+        } _: { transport, peer in
+            await expectFailure(.connectionLost) { _ = try await transport.get(peer.url) }
+            for await text in preface.stream {
+                #expect(text == "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                break
             }
         }
     }
 
     @Test("Rejects a header over the limit", arguments: [(1000, true), (999, false)])
     func headerSize(_ limit: Int, isAccepted: Bool) async throws {
-        try await withPeer { connection in
+        try await withCurl(configuration { $0.maximumHeaderSize = limit }) { connection in
             try connection.readRequest()
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: "
             try connection.send(start + String(repeating: "x", count: 1000 - start.utf8.count - 4) + "\r\n\r\n")
             try connection.waitForClose()
-        } _: { peer in
-            try await withCurl(configuration { $0.maximumHeaderSize = limit }) { transport in
-                let error = await failure { _ = try await transport.get(peer.url) }
-                #expect(error?.code == (isAccepted ? nil : .invalidResponse))
-                #expect(isAccepted || error?.message.contains("maximumHeaderSize") == true)
-            }
+        } _: { transport, peer in
+            let error = await failure { _ = try await transport.get(peer.url) }
+            #expect(error?.code == (isAccepted ? nil : .invalidResponse))
+            #expect(isAccepted || error?.message.contains("maximumHeaderSize") == true)
         }
     }
 
     @Test("Keeps no connections without an idle time")
     func noIdleTime() async throws {
-        try await withPeer { connection in
-            while true {
-                try connection.readRequest()
-                try connection.send(Self.hello)
-            }
-        } _: { peer in
-            try await withCurl(configuration { $0.idleTimeout = .zero }) { transport in
-                for _ in 0..<3 { _ = try await transport.get(peer.url) }
-            }
+        try await withCurl(configuration { $0.idleTimeout = .zero }, answering: TCPPeer.hello) { transport, peer in
+            for _ in 0..<3 { _ = try await transport.get(peer.url) }
             #expect(peer.acceptedCount == 3)
         }
     }
+}
+
+@Suite("CurlTransport", .limitedConcurrency)
+struct CurlTransportTests {
+    @Test("Describes its engine")
+    func engineDescription() async throws {
+        let transport = try CurlTransport()
+        #expect(transport.engineDescription.hasPrefix("libcurl/"))
+        #expect(transport.engineDescription.contains("OpenSSL/"))
+        await transport.close()
+        await transport.close()
+    }
+
+    @Test("Sends `Expect: 100-continue` at the caller's request and waits for the interim response")
+    func expectContinue() async throws {
+        try await withCurl { connection in
+            var head = ""
+            while !head.hasSuffix("\r\n\r\n") { head += String(decoding: try connection.read(1), as: UTF8.self) }
+            try connection.send(head.contains("Expect: 100-continue\r\n") ? "HTTP/1.1 100 Continue\r\n\r\n" : "")
+            var body: [UInt8] = []
+            while body.count < 5 { body += try connection.read(5 - body.count) }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+            try connection.send(body)
+            try connection.waitForClose()
+        } _: { transport, peer in
+            let request = HTTPTransportRequest(
+                method: .put,
+                url: peer.url,
+                headers: ["Expect": "100-continue"],
+                body: .data(Data("hello".utf8))
+            )
+            let response = try await transport.send(request)
+            #expect(response.status == 200)
+            #expect(response.body == Data("hello".utf8))
+        }
+    }
+
+    @Test("Resends a large body from the start after its kept connection died")
+    func rewoundBody() async throws {
+        let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(TCPPeer.empty)
+            guard connection.number > 0 else {
+                try connection.readRequest()
+                return connection.close()
+            }
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                _ = try await transport.get(peer.url)
+                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(body))
+                let response = try await transport.send(request)
+                #expect(response.status == 200)
+            }
+            let text = String(decoding: body, as: UTF8.self)
+            let sent = peer.requests.filter { $0.hasPrefix("PUT") }
+            #expect(sent.count == 2)
+            #expect(sent.allSatisfy { $0.hasSuffix("\r\n\r\n" + text) })
+        }
+    }
+
+    @Test("Sends a body that's a slice of other data")
+    func slicedBody() async throws {
+        for size in [10, 100_000] {
+            let whole = Data(repeating: UInt8(ascii: "."), count: 7) + Data(repeating: UInt8(ascii: "x"), count: size)
+            try await withCurl(answering: TCPPeer.empty) { transport, peer in
+                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(whole.dropFirst(7)))
+                _ = try await transport.send(request)
+                #expect(peer.requests.first?.hasSuffix("\r\n\r\n" + String(repeating: "x", count: size)) == true)
+            }
+        }
+    }
+}
+
+extension CurlLibrary {
+    /// The numbers of libcurl's version, such as `[8, 5, 0]`.
+    private static let numbers = (try? loaded.get().version)?.split(separator: ".").compactMap { Int($0) } ?? []
+
+    /// A Boolean value that indicates whether libcurl begins with IPv6 even if an IPv4 address
+    /// comes first.
+    ///
+    /// 8.14 does, and 8.5 doesn't. The versions between weren't tried.
+    static let beginsWithIPv6 = !numbers.lexicographicallyPrecedes([8, 6])
+
+    /// A Boolean value that indicates whether libcurl waits forever: after a violation of HTTP/2,
+    /// after the end of an early response with status 200 while a producer is waiting, and with a
+    /// header of the request that the socket doesn't take at once.
+    ///
+    /// 8.5 does, and 7.88 and 8.14 don't. The versions between weren't tried.
+    static let waitsForever = !losesEarlyAnswers && numbers.lexicographicallyPrecedes([8, 14])
 }

@@ -2,12 +2,12 @@ import Foundation
 import FoundationNetworking
 import Glibc
 import MockNetworking
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import Networking
 
-/// The start of the engine and its effects on the process.
 @Suite("CurlEngine start", .limitedConcurrency)
 struct EngineStartTests {
     @Test("Creates no thread or descriptor for clients that never send a request")
@@ -63,7 +63,7 @@ struct EngineStartTests {
             server.on(.get, "/", .text("x"))
             let url = server.url(for: "/")
             let used = try CurlTransport(configuration: .init(proxy: .none))
-            var held = try await used.open(HTTPTransportRequest(url: url), limits: .generous())
+            var held = try await used.open(url)
             _ = try await held.body.collect(upTo: 10)
             let fresh = try CurlTransport(configuration: .init(proxy: .none))
             var limit = rlimit()
@@ -83,7 +83,7 @@ struct EngineStartTests {
             try require(error.message.contains("EMFILE"))
             try require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
             for transport in [fresh, used] { try require(try await transport.get(url).status == 200) }
-            held = try await used.open(HTTPTransportRequest(url: url), limits: .generous())
+            held = try await used.open(url)
             try require(held.status == 200)
             await server.stop()
         }
@@ -117,7 +117,7 @@ struct EngineStartTests {
             // A host name, so that a lookup happens, and both kinds of connections.
             let url = URL(string: "http://localhost:\(server.port)/")!
             _ = try await transport.get(url)
-            let stream = try await transport.open(HTTPTransportRequest(url: url), limits: .generous())
+            let stream = try await transport.open(url)
             let error = await failure { _ = try await transport.get(URL(string: "http://name.invalid/")!) }
             try require(error?.code == .cannotResolveHost)
             try require(inheritable().subtracting(before).isEmpty)
@@ -138,10 +138,194 @@ struct EngineStartTests {
             #expect(error?.code == .transportUnavailable)
             #expect(error?.message == reason.message)
         }
-        let request = HTTPTransportRequest(url: url)
-        let streamed = await failure { _ = try await transport.open(request, limits: .generous()) }
+        let streamed = await failure { _ = try await transport.open(url) }
         #expect(streamed?.isUnprocessed == true)
         #expect(streamed?.code == .transportUnavailable)
         #expect(NetworkClient().transport is CurlTransport)
+    }
+}
+
+/// A resolver that answers from a table, records its queries and can be paused.
+final class StubResolver: Sendable {
+    private struct State {
+        var isOpen: Bool
+        var names: [String] = []
+        var families: [CurlTransport.AddressFamily] = []
+        var running = 0
+        var most = 0
+    }
+
+    private let state: Mutex<State>
+    private let addresses: [String: [String]]
+
+    /// - Parameters:
+    ///   - addresses: The addresses of the names that exist.
+    ///   - isOpen: Whether lookups complete at once rather than after ``open()``. The default is
+    ///     `true`.
+    init(_ addresses: [String: [String]], isOpen: Bool = true) {
+        self.addresses = addresses
+        state = Mutex(State(isOpen: isOpen))
+    }
+
+    var names: [String] { state.withLock(\.names) }
+    var families: [CurlTransport.AddressFamily] { state.withLock(\.families) }
+    var most: Int { state.withLock(\.most) }
+
+    func open() { state.withLock { $0.isOpen = true } }
+
+    func makeResolver(maximumThreads: Int = 32) -> NameResolver {
+        NameResolver(maximumThreads: maximumThreads) { [self] in answer($0) }
+    }
+
+    private func answer(_ query: NameResolver.Query) -> NameResolver.Answer {
+        state.withLock { state in
+            state.names.append(query.name)
+            state.families.append(query.family)
+            state.running += 1
+            state.most = max(state.most, state.running)
+        }
+        while !state.withLock(\.isOpen) { usleep(500) }
+        state.withLock { $0.running -= 1 }
+        return addresses[query.name].map(Result.success) ?? .failure(.noAddress("no such name"))
+    }
+}
+
+/// Waits until a condition is true because of another thread.
+func waitUntil(_ condition: () -> Bool) async throws {
+    while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+}
+
+extension CurlTransport.Configuration {
+    init(_ resolver: NameResolver, proxy: CurlTransport.ProxySelection = .none) {
+        self.init(proxy: proxy)
+        self.resolver = resolver
+    }
+}
+
+@Suite("Connecting", .limitedConcurrency)
+struct ConnectingTests {
+    /// A port that neither accepts nor rejects further connections, so that connecting to it never
+    /// completes.
+    final class FullPort: Sendable {
+        let port: Int
+        private let sockets: [Int32]
+
+        /// - Parameter port6: The port on the IPv6 loopback address, or `nil` for any port on the
+        ///   IPv4 one.
+        init(port6: Int? = nil) throws {
+            if let port6 {
+                var address = sockaddr_in6()
+                address.sin6_family = sa_family_t(AF_INET6)
+                address.sin6_addr = in6addr_loopback
+                address.sin6_port = in_port_t(port6).bigEndian
+                sockets = try Self.fill(AF_INET6, &address)
+                port = port6
+            } else {
+                var address = sockaddr_in()
+                address.sin_family = sa_family_t(AF_INET)
+                address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+                sockets = try Self.fill(AF_INET, &address)
+                port = Int(UInt16(bigEndian: address.sin_port))
+            }
+        }
+
+        deinit {
+            for socket in sockets { close(socket) }
+        }
+
+        var url: URL { URL(string: "http://127.0.0.1:\(port)/")! }
+
+        /// Opens a listener without a backlog and more connections than it accepts.
+        private static func fill<Address>(_ family: Int32, _ address: inout Address) throws -> [Int32] {
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            var length = socklen_t(MemoryLayout<Address>.size)
+            return try unsafe withUnsafeMutablePointer(to: &address) { pointer in
+                try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    let listener = socket(family, kind, 0)
+                    guard unsafe bind(listener, address, length) == 0, listen(listener, 0) == 0,
+                        unsafe getsockname(listener, address, &length) == 0
+                    else {
+                        close(listener)
+                        throw TCPPeer.Gone()
+                    }
+                    var sockets = [listener]
+                    for _ in 0..<4 {
+                        sockets.append(socket(family, kind, 0))
+                        _ = unsafe connect(sockets[sockets.count - 1], address, length)
+                    }
+                    return sockets
+                }
+            }
+        }
+    }
+
+    @Test("Applies the connect timeout and the deadline to a host that doesn't respond")
+    func timeouts() async throws {
+        let full = try FullPort()
+        try await withCurl(.init(connectTimeout: .milliseconds(50), proxy: .none)) { transport in
+            let error = await expectFailure(.cannotConnect) { _ = try await transport.get(full.url) }
+            #expect(error?.timeout == NetworkError.Timeout(limit: .connect, phase: .connecting))
+        }
+        try await withCurl { transport in
+            let error = await failure { _ = try await transport.get(full.url, .milliseconds(1500)) }
+            #expect(error?.timeout == NetworkError.Timeout(limit: .deadline, phase: .connecting))
+        }
+    }
+
+    @Test("Applies the connect timeout to a proxy that doesn't respond", arguments: [false, true])
+    func silentProxy(isSOCKS: Bool) async throws {
+        try await withPeer(TCPPeer.silence) { proxy in
+            var configuration = CurlTransport.Configuration(connectTimeout: .milliseconds(50))
+            let location = "127.0.0.1:\(proxy.port)"
+            configuration.proxy =
+                isSOCKS ? .socks5(URL(string: "socks5://\(location)")!) : .http(URL(string: "http://\(location)")!)
+            try await withCurl(configuration) { transport in
+                let error = await failure { _ = try await transport.get(URL(string: "https://origin.invalid/")!) }
+                #expect(error?.code == .cannotConnect)
+                #expect(error?.timeout?.limit == .connect)
+            }
+        }
+    }
+
+    @Test("Cancelling while connecting ends the request and starts the next one")
+    func cancelled() async throws {
+        let full = try FullPort()
+        let silent = try TCPPeer { try $0.waitForClose() }
+        defer { silent.stop() }
+        try await withPeer(answering: TCPPeer.hello) { peer in
+            let configuration = CurlTransport.Configuration(
+                connectTimeout: .seconds(600),
+                maximumConnections: 1,
+                proxy: .none
+            )
+            try await withCurl(configuration) { transport in
+                for url in [full.url, URL(string: "https://127.0.0.1:\(silent.port)/")!] {
+                    let task = Task { await failure { _ = try await transport.get(url) }?.code }
+                    try await Task.sleep(for: .milliseconds(20))
+                    task.cancel()
+                    #expect(await task.value == .cancelled)
+                }
+                let response = try await transport.get(peer.url)
+                #expect(response.status == 200)
+            }
+        }
+    }
+
+    // RFC 8305: an address that doesn't respond costs a head start, not the connect timeout.
+    @Test("Connects over IPv4 if IPv6 doesn't respond")
+    func racing() async throws {
+        try await withPeer(answering: TCPPeer.hello) { peer in
+            // Without IPv6, there's nothing to race.
+            guard let full = try? FullPort(port6: peer.port) else { return }
+            var configuration = CurlTransport.Configuration(connectTimeout: .seconds(600), proxy: .none)
+            configuration.happyEyeballsDelay = .milliseconds(300)
+            configuration.resolverEntries = [
+                .init(host: "both.invalid", port: full.port, addresses: ["::1", "127.0.0.1"])
+            ]
+            try await withCurl(configuration) { transport in
+                let response = try await transport.get(URL(string: "http://both.invalid:\(full.port)/")!)
+                #expect(response.status == 200)
+            }
+        }
     }
 }

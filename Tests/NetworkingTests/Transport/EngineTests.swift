@@ -10,8 +10,6 @@ import Testing
 /// Several engines of one transport, used in turn so that each test reaches all of them.
 @Suite("Engines", .limitedConcurrency)
 struct EngineTests {
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
     private func configuration(engines: Int = 4, perHost: Int = 64, total: Int = 256) -> CurlTransport.Configuration {
         var configuration = CurlTransport.Configuration(
             maximumConnectionsPerHost: perHost,
@@ -27,32 +25,16 @@ struct EngineTests {
         try await eventually { transport.poolState[peer.url]?.queuedRequests == count }
     }
 
-    /// Counts the requests that are in progress at the same time.
-    private final class Progress: Sendable {
-        private let counts = Mutex((current: 0, most: 0))
-
-        var most: Int { counts.withLock(\.most) }
-
-        func begin() {
-            counts.withLock { counts in
-                counts.current += 1
-                counts.most = max(counts.most, counts.current)
-            }
-        }
-
-        func end() { counts.withLock { $0.current -= 1 } }
-    }
-
     @Test("Holds the limits over all engines", arguments: [(3, 256), (64, 3)])
     func limits(perHost: Int, total: Int) async throws {
-        let progress = Progress()
+        let progress = RunningCount()
         try await withPeer { connection in
             while true {
                 try connection.readHead()
                 progress.begin()
                 usleep(500)
                 progress.end()
-                try connection.send(Self.hello)
+                try connection.send(TCPPeer.hello)
             }
         } _: { peer in
             try await withCurl(configuration(perHost: perHost, total: total)) { transport in
@@ -105,8 +87,7 @@ struct EngineTests {
                 #expect(isRunning)
                 let cancelled = Task { await failure { _ = try await transport.get(peer.url("/cancelled")) } }
                 #expect(try await hasQueue(transport, peer, of: 1))
-                let late = await failure { _ = try await transport.get(peer.url("/late"), .milliseconds(20)) }
-                #expect(late?.code == .timedOut)
+                await expectFailure(.timedOut) { _ = try await transport.get(peer.url("/late"), .milliseconds(20)) }
                 let last = Task { try await transport.get(peer.url("/last")) }
                 #expect(try await hasQueue(transport, peer, of: 2))
                 cancelled.cancel()
@@ -199,11 +180,8 @@ struct EngineTests {
     }
 }
 
-/// Resources of clients that rest.
 @Suite("Resting transports", .limitedConcurrency)
 struct RestingTransportTests {
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
     @Test("1,000 clients that rest have no threads and descriptors after the idle timeout, and work again")
     func rest() async {
         await #expect(processExitsWith: .success) {
@@ -254,33 +232,30 @@ struct RestingTransportTests {
     func closedByServer(isStreamed: Bool) async throws {
         let (gate, end) = (AsyncGate(), AsyncGate())
         let isClosed = Mutex(false)
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readRequest()
-            try connection.send(Self.hello)
+            try connection.send(TCPPeer.hello)
             gate.waitBlocking()
             connection.finishSending()
             // Throws when the client closes its side.
             try? connection.waitForClose()
             isClosed.withLock { $0 = true }
             end.waitBlocking()
-        } _: { peer in
-            try await withCurl { transport in
-                if isStreamed {
-                    _ = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                        .body.collect(upTo: 10)
-                } else {
-                    _ = try await transport.get(peer.url)
-                }
-                #expect(try await eventually { transport.poolState[peer.url]?.idleConnections == 1 })
-                gate.open()
-                #expect(try await eventually { isClosed.withLock(\.self) })
-                #expect(try await eventually { transport.poolState[peer.url]?.idleConnections == 0 })
-                end.open()
-                gate.open()
-                end.open()
-                #expect(try await transport.get(peer.url).status == 200)
-                #expect(peer.acceptedCount == 2)
+        } _: { transport, peer in
+            if isStreamed {
+                _ = try await transport.open(peer.url).body.collect(upTo: 10)
+            } else {
+                _ = try await transport.get(peer.url)
             }
+            #expect(try await eventually { transport.poolState[peer.url]?.idleConnections == 1 })
+            gate.open()
+            #expect(try await eventually { isClosed.withLock(\.self) })
+            #expect(try await eventually { transport.poolState[peer.url]?.idleConnections == 0 })
+            end.open()
+            gate.open()
+            end.open()
+            #expect(try await transport.get(peer.url).status == 200)
+            #expect(peer.acceptedCount == 2)
         }
     }
 
@@ -304,9 +279,7 @@ struct RestingTransportTests {
     func closedByTLSServer() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
-            var tls = TLSConfiguration()
-            tls.trustRoots = try fixture.roots
-            try await withTLS(tls) { transport in
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = server.url(for: "/")
                 let response = try await transport.get(url)
                 #expect(response.status == 200)

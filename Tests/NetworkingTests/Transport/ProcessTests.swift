@@ -23,10 +23,10 @@ struct ProcessTests {
                 let transport = try CurlTransport(configuration: .init(proxy: .none))
                 _ = try await transport.get(peer.url)
                 let long = HTTPTransportRequest(url: peer.url("/long"))
-                let response = try await transport.open(long, limits: .generous())
+                let response = try await transport.open(long)
                 let body = HTTPBody.stream { AsyncStream<Data> { _ in } }
                 let upload = HTTPTransportRequest(method: .put, url: peer.url("/long"), body: body)
-                let uploading = Task { try? await transport.send(upload, limits: .generous()) }
+                let uploading = Task { try? await transport.send(upload) }
                 switch number % 4 {
                 case 0: await transport.close()
                 case 1: response.body.cancel()
@@ -53,7 +53,7 @@ struct ProcessTests {
             let inherited = Set((3..<1024).filter { ProcessTests.isInternetSocket($0) })
             let peer = try TCPPeer { connection in
                 try connection.readHead()
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                try connection.send(TCPPeer.empty)
                 try connection.waitForClose()
             }
             try await withCurl { transport in
@@ -105,8 +105,7 @@ struct ProcessTests {
         }
         try await withCurl { transport in
             let before = ProcessState.now
-            let limits = HTTPTransportLimits(maximumBodySize: .max)
-            let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
+            let response = try await transport.open(peer.url, HTTPTransportLimits(maximumBodySize: .max))
             var count = 0
             for try await part in response.body {
                 // Read much more slowly than data arrives, with occasional long pauses, so that all
@@ -130,7 +129,7 @@ struct ProcessTests {
             while received.load(ordering: .relaxed) < size {
                 received.add(try connection.read(partSize).count, ordering: .relaxed)
             }
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            try connection.send(TCPPeer.empty)
             try connection.waitForClose()
         }
         let file = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
@@ -150,4 +149,184 @@ struct ProcessTests {
         }
         peer.stop()
     }
+}
+
+/// Many concurrent requests, a third of them cancelled at random times.
+///
+/// `STRESS_REQUESTS=200000 swift test --filter StressTests` makes a long run. `STRESS_URL`
+/// specifies a server to use instead of the test's, and `STRESS_AUTHORITY` a file with the
+/// authority of its certificate. The test runs in a separate process, so that descriptors, threads
+/// and memory can be counted.
+@Suite("Stress", .limitedConcurrency(timeLimit: .seconds(1800)))
+struct StressTests {
+    @Test("Gives each request one outcome and leaks nothing")
+    func storm() async {
+        await #expect(processExitsWith: .success) {
+            let environment = ProcessInfo.processInfo.environment
+            let count = environment["STRESS_REQUESTS"].flatMap { Int($0) } ?? 3000
+            let peer = try TCPPeer { connection in
+                while true {
+                    try connection.readHead()
+                    try connection.send(TCPPeer.hello)
+                }
+            }
+            let url = environment["STRESS_URL"].flatMap { URL(string: $0) } ?? peer.url
+            try await StressTests.run(url, count: 300, seed: 1)
+            let before = try await ProcessState.settled(like: .now)
+            let tally = try await StressTests.run(url, count: count, seed: 2)
+            let after = try await ProcessState.settled(like: before)
+            ProcessState.report("\(count) requests: \(tally); before: \(before), after: \(after)")
+            try require(tally.total == count)
+            try require(tally.failed == 0)
+            try require(tally.cancelled > 0 && tally.answered >= count / 2)
+            try require(after.isLike(before))
+            try require(!ProcessState.isMemoryTelling || after.residentKiB - before.residentKiB < 16 << 10)
+            peer.stop()
+        }
+    }
+
+    struct Tally {
+        var answered = 0
+        var cancelled = 0
+        var failed = 0
+        var total: Int { answered + cancelled + failed }
+    }
+
+    @discardableResult
+    static func run(_ url: URL, count: Int, seed: UInt64) async throws -> Tally {
+        var configuration = CurlTransport.Configuration(proxy: .none)
+        configuration.engineCount = 4
+        configuration.usesEnginesInTurn = true
+        if let authority = ProcessInfo.processInfo.environment["STRESS_AUTHORITY"] {
+            configuration.tls = TLSConfiguration(trustRoots: try .file(authority))
+        }
+        return try await withCurl(configuration) { transport in
+            await withTaskGroup(of: Tally.self) { group in
+                for worker in 0..<16 {
+                    group.addTask {
+                        var random = SplitMix(state: seed &+ UInt64(worker) &* 7919)
+                        var tally = Tally()
+                        for _ in 0..<(count / 16 + (worker < count % 16 ? 1 : 0)) {
+                            await exchange(transport, url, &random, &tally)
+                        }
+                        return tally
+                    }
+                }
+                return await group.reduce(into: Tally()) { sum, tally in
+                    sum.answered += tally.answered
+                    sum.cancelled += tally.cancelled
+                    sum.failed += tally.failed
+                }
+            }
+        }
+    }
+
+    private static func exchange(
+        _ transport: CurlTransport,
+        _ url: URL,
+        _ random: inout SplitMix,
+        _ tally: inout Tally
+    ) async {
+        let isStreamed = random.next() % 4 == 0
+        let task = Task {
+            await failure {
+                guard isStreamed else {
+                    _ = try await transport.get(url)
+                    return
+                }
+                let response = try await transport.open(url)
+                _ = try await response.body.collect(upTo: 1 << 20)
+            }
+        }
+        if random.next() % 3 == 0 {
+            for _ in 0..<(random.next() % 200) { await Task.yield() }
+            task.cancel()
+        }
+        switch await task.value?.code {
+        case nil: tally.answered += 1
+        case .cancelled: tally.cancelled += 1
+        case let code?:
+            ProcessState.report("unexpected outcome: \(code)")
+            tally.failed += 1
+        }
+    }
+}
+
+struct ProcessState: CustomStringConvertible {
+    let descriptors: Int
+    let threads: Int
+    let residentKiB: Int
+    let peakKiB: Int
+
+    /// A Boolean value that indicates whether memory sizes are meaningful.
+    ///
+    /// AddressSanitizer keeps freed memory for a while, and ThreadSanitizer records accesses.
+    static let isMemoryTelling = unsafe dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
+
+    static var now: Self {
+        func entries(_ folder: String) -> Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/" + folder).count) ?? 0
+        }
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        func kibibytes(_ name: String) -> Int {
+            status.split(separator: "\n").first { $0.hasPrefix(name) }
+                .flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        }
+        return Self(
+            descriptors: entries("fd"),
+            threads: entries("task"),
+            residentKiB: kibibytes("VmRSS:"),
+            peakKiB: kibibytes("VmHWM:")
+        )
+    }
+
+    /// Raises the limit of descriptors of this process, at most to its hard limit, and returns it.
+    static func raiseDescriptorLimit(to count: UInt) throws -> Int {
+        var limit = rlimit()
+        try require(unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, count))
+        try require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Returns the state once it resembles an earlier one, or after ten seconds.
+    ///
+    /// A peer's threads end shortly after their connections.
+    static func settled(like before: Self) async throws -> Self {
+        // The first sleep of a process creates descriptors for its timers; later ones don't.
+        try await Task.sleep(for: .milliseconds(1))
+        let patience = ContinuousClock.now + .seconds(10)
+        while .now < patience, !now.isLike(before) { try await Task.sleep(for: .milliseconds(20)) }
+        return now
+    }
+
+    /// Returns whether the numbers of descriptors and threads haven't grown.
+    ///
+    /// It allows for the few that Swift's runtime creates on first use. A leak occurs with each
+    /// transport or request and exceeds that.
+    func isLike(_ before: Self) -> Bool {
+        descriptors <= before.descriptors + 4 && threads <= before.threads + 4
+    }
+
+    /// Appends a line to the file named by `STRESS_REPORT`, because the output of an exit test's
+    /// process isn't shown.
+    static func report(_ line: String) {
+        guard let path = ProcessInfo.processInfo.environment["STRESS_REPORT"],
+            let file = FileHandle(forWritingAtPath: path)
+        else { return }
+        _ = try? file.seekToEnd()
+        try? file.write(contentsOf: Data((line + "\n").utf8))
+        try? file.close()
+    }
+
+    var description: String {
+        "\(descriptors) descriptors, \(threads) threads, \(residentKiB) KiB resident, at most \(peakKiB) KiB"
+    }
+}
+
+struct Unmet: Error { let line: Int }
+
+/// Fails the process of an exit test if a condition isn't met.
+func require(_ isMet: Bool, line: Int = #line) throws {
+    guard isMet else { throw Unmet(line: line) }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Networking
 import TestSupport
 import Testing
@@ -7,7 +8,6 @@ import Testing
 struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials
-    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     /// The credentials in the form of the `Basic` scheme.
     private static let basic = "Basic " + Data("someone:s€cret".utf8).base64EncodedString()
     private static let credentials = Credentials(username: "someone", password: "s€cret")
@@ -22,12 +22,7 @@ struct ProxyTests {
 
     @Test("Sends a plain request to an HTTP proxy unchanged, with the proxy's credentials")
     func plainRequest() async throws {
-        try await withPeer { connection in
-            while true {
-                try connection.readRequest()
-                try connection.send(Self.hello)
-            }
-        } _: { proxy in
+        try await withPeer(answering: TCPPeer.hello) { proxy in
             let location = try url("http://127.0.0.1:PORT", proxy)
             try await transport(.http(location, credentials: Self.credentials)) { transport in
                 let origin = try #require(URL(string: "http://origin.invalid/path?q=1"))
@@ -38,7 +33,7 @@ struct ProxyTests {
                     url: try #require(URL(string: "http://origin.invalid/")),
                     headers: ["Proxy-Authorization": "Basic own"]
                 )
-                _ = try await transport.send(request, limits: .generous())
+                _ = try await transport.send(request)
             }
             let requests = proxy.requests.map { $0.components(separatedBy: "\r\n") }
             #expect(requests[0].first == "GET http://origin.invalid/path?q=1 HTTP/1.1")
@@ -50,11 +45,7 @@ struct ProxyTests {
 
     @Test("Never sends Proxy-Authorization to the origin", arguments: ["none", "noProxy"])
     func direct(_ selection: String) async throws {
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send(Self.hello)
-            try connection.waitForClose()
-        } _: { origin in
+        try await withPeer(answering: TCPPeer.hello) { origin in
             let nobody = try #require(URL(string: "http://127.0.0.1:1"))
             let proxy: Proxy =
                 selection == "none" ? .none : .http(nobody, credentials: Self.credentials, noProxy: ["127.0.0.0/8"])
@@ -63,7 +54,7 @@ struct ProxyTests {
                     url: origin.url,
                     headers: ["Proxy-Authorization": "Basic own", "X": "1"]
                 )
-                _ = try await transport.send(request, limits: .generous())
+                _ = try await transport.send(request)
             }
             let request = try #require(origin.requests.first)
             #expect(request.contains("X: 1\r\n"))
@@ -122,8 +113,7 @@ struct ProxyTests {
                     url: try #require(URL(string: "https://origin.invalid/secret")),
                     headers: ["Authorization": "Bearer secret"]
                 )
-                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
-                #expect(error?.code == .connectionLost)
+                await expectFailure(.connectionLost) { _ = try await transport.send(request) }
             }
             let request = try #require(proxy.requests.first)
             #expect(request.hasPrefix("CONNECT origin.invalid:443 HTTP/1.1\r\n"))
@@ -153,9 +143,9 @@ struct ProxyTests {
         } _: { proxy in
             let location = try url("http://127.0.0.1:PORT", proxy)
             try await transport(.http(location, credentials: Self.credentials)) { transport in
-                let error = await failure { _ = try await transport.get(URL(string: "https://origin.invalid/")!) }
-                #expect(error?.code == code)
-                #expect(error?.message.contains("origin.invalid:443") == true)
+                let error = await expectFailure(code, mentioning: "origin.invalid:443") {
+                    _ = try await transport.get(URL(string: "https://origin.invalid/")!)
+                }
                 #expect("\(String(describing: error))".contains("s€cret") == false)
             }
             #expect(proxy.requests.count == 1)
@@ -199,7 +189,7 @@ struct ProxyTests {
             #expect(try connection.readExactly(2) == [0, 80])
             try connection.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 80])
             try connection.readRequest()
-            try connection.send(Self.hello)
+            try connection.send(TCPPeer.hello)
             try connection.waitForClose()
         } _: { proxy in
             let selection = Proxy.socks5(
@@ -211,7 +201,7 @@ struct ProxyTests {
                     url: URL(string: "http://origin.invalid/x")!,
                     headers: ["Proxy-Authorization": "Basic own"]
                 )
-                let response = try await transport.send(request, limits: .generous())
+                let response = try await transport.send(request)
                 #expect(response.body == Data("hello".utf8))
             }
             #expect(proxy.requests.first?.hasPrefix("GET /x HTTP/1.1\r\nHost: origin.invalid\r\n") == true)
@@ -244,8 +234,7 @@ struct ProxyTests {
             try connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
         } _: { proxy in
             try await transport(.https(url("https://127.0.0.1:PORT", proxy))) { transport in
-                let error = await failure { _ = try await transport.get(URL(string: "http://origin.invalid/")!) }
-                #expect(error?.code == .tls)
+                await expectFailure(.tls) { _ = try await transport.get(URL(string: "http://origin.invalid/")!) }
                 for await octets in first.stream {
                     #expect(octets == [0x16])
                     break
@@ -264,4 +253,122 @@ struct ProxyTests {
         let other = Credentials(username: "someone", password: "other")
         #expect(selection != .http(URL(string: "http://proxy.example:3128")!, credentials: other))
     }
+}
+
+/// Proxies from the environment, each tested in a separate process because other tests read the
+/// environment too.
+@Suite("Proxies from the environment", .limitedConcurrency)
+struct ProxyEnvironmentTests {
+    /// An environment, and the server that receives a request in it.
+    struct Row: Sendable, Codable, CustomTestStringConvertible {
+        enum Way: String, Codable { case proxy, direct }
+
+        /// The variables, in which `PROXY` stands for the proxy's host and port.
+        let variables: [String: String]
+        let url: String
+        let way: Way
+        var isIgnored = false
+
+        var testDescription: String {
+            let names = variables.keys.sorted().map { "\($0)=\(variables[$0] ?? "")" }.joined(separator: " ")
+            return "\(names) \(url): \(way.rawValue)"
+        }
+
+        static let plain = "http://origin.invalid/path"
+        static let secure = "https://origin.invalid/path"
+
+        static let all = [
+            Self(variables: [:], url: plain, way: .direct),
+            Self(variables: ["http_proxy": "http://PROXY"], url: plain, way: .proxy),
+            Self(variables: ["http_proxy": "PROXY"], url: plain, way: .proxy),
+            Self(variables: ["http_proxy": "http://PROXY"], url: secure, way: .direct),
+            // A CGI program receives a request's `Proxy` field in this variable (httpoxy,
+            // CVE-2016-5385).
+            Self(variables: ["HTTP_PROXY": "http://PROXY"], url: plain, way: .direct),
+            Self(variables: ["https_proxy": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["HTTPS_PROXY": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["HTTPS_PROXY": "http://PROXY"], url: plain, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY"], url: plain, way: .proxy),
+            Self(variables: ["ALL_PROXY": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["http_proxy": "http://PROXY", "no_proxy": "a,.invalid"], url: plain, way: .direct),
+            Self(variables: ["http_proxy": "http://PROXY", "NO_PROXY": "origin.invalid"], url: plain, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY", "no_proxy": "*"], url: secure, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY", "no_proxy": "another.invalid"], url: plain, way: .proxy),
+            Self(variables: ["all_proxy": "http://PROXY"], url: plain, way: .direct, isIgnored: true),
+        ]
+    }
+
+    #if compiler(>=6.3)  // Swift 6.2 doesn't capture values in exit tests.
+        @Test("Uses each variable for its purpose only", arguments: Row.all)
+        func variables(row: Row) async {
+            await #expect(processExitsWith: .success) { [row = row as Row] in
+                let proxy = try TCPPeer { connection in
+                    try connection.readRequest()
+                    try connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+                    try connection.waitForClose()
+                }
+                ProxyEnvironmentTests.setEnvironment(row.variables, proxy)
+                let selection = row.isIgnored ? CurlTransport.ProxySelection.none : .environment
+                try await withCurl(.init(proxy: selection)) { transport in
+                    let error = await failure { _ = try await transport.get(try require(URL(string: row.url))) }
+                    switch row.way {
+                    case .direct:
+                        try require(error?.code == .cannotResolveHost)
+                        try require(proxy.acceptedCount == 0)
+                    case .proxy:
+                        // The proxy answers a plain request and denies a tunnel.
+                        let isSecure = row.url.hasPrefix("https")
+                        try require(error?.code == (isSecure ? .cannotConnect : nil))
+                        let start = isSecure ? "CONNECT origin.invalid:443 " : "GET http://origin.invalid/path "
+                        try require(proxy.requests.first?.hasPrefix(start) == true)
+                    }
+                }
+                proxy.stop()
+            }
+        }
+    #endif
+
+    @Test("Sends the credentials to the proxy only, and bypasses it for loopback hosts")
+    func credentials() async {
+        await #expect(processExitsWith: .success) {
+            let hello = TCPPeer.hello
+            let (proxy, origin) = try (peer(), peer())
+            func peer() throws -> TCPPeer {
+                try TCPPeer { connection in
+                    while true {
+                        try connection.readRequest()
+                        try connection.send(hello)
+                    }
+                }
+            }
+            ProxyEnvironmentTests.setEnvironment(["http_proxy": "http://someone:s%40cret@PROXY"], proxy)
+            try await withCurl(.init()) { transport in
+                _ = try await transport.get(try require(URL(string: Row.plain)))
+                for host in ["127.0.0.1", "localhost"] {
+                    _ = try await transport.get(try require(URL(string: "http://\(host):\(origin.port)/")))
+                }
+            }
+            let basic = "Proxy-Authorization: Basic " + Data("someone:s@cret".utf8).base64EncodedString()
+            try require(proxy.requests.count == 1 && proxy.requests[0].contains(basic))
+            try require(origin.requests.count == 2)
+            try require(!origin.requests.contains { $0.contains("Proxy-Authorization") })
+            proxy.stop()
+            origin.stop()
+        }
+    }
+
+    private static func setEnvironment(_ variables: [String: String], _ proxy: TCPPeer) {
+        for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+            unsafe unsetenv(name)
+            unsafe unsetenv(name.uppercased())
+        }
+        for (name, value) in variables {
+            unsafe setenv(name, value.replacing("PROXY", with: "127.0.0.1:\(proxy.port)"), 1)
+        }
+    }
+}
+
+private func require<Value>(_ value: Value?, line: Int = #line) throws -> Value {
+    guard let value else { throw Unmet(line: line) }
+    return value
 }

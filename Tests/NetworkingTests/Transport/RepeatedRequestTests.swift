@@ -8,19 +8,15 @@ import Testing
 /// The conditions under which a request is or isn't sent a second time.
 @Suite("Resent requests", .limitedConcurrency)
 struct RepeatedRequestTests {
-    private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let text = String(repeating: "body", count: 50_000)
 
     /// Answers the first request of each connection.
     ///
     /// The first connection then reads a second request and closes without a response.
-    private func dyingConnection(
-        readsBody: Bool,
-        _ test: (TCPPeer, CurlTransport) async throws -> Void
-    ) async throws {
+    private func dyingConnection(readsBody: Bool, _ test: (TCPPeer, CurlTransport) async throws -> Void) async throws {
         try await withPeer { connection in
             try connection.readRequest()
-            try connection.send(Self.empty)
+            try connection.send(TCPPeer.empty)
             guard connection.number > 0 else {
                 if readsBody { try connection.readRequest() }
                 return connection.close()
@@ -29,19 +25,14 @@ struct RepeatedRequestTests {
         } _: { peer in
             // Streamed bodies use separate connections, so the first request is streamed too.
             try await withCurl { transport in
-                let first = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                let first = try await transport.open(peer.url)
                 _ = try await first.body.collect(upTo: 0)
                 try await test(peer, transport)
             }
         }
     }
 
-    private static func parts() -> AsyncStream<Data> {
-        AsyncStream { continuation in
-            continuation.yield(Data(text.utf8))
-            continuation.finish()
-        }
-    }
+    private static func parts() -> AsyncStream<Data> { .of(text) }
 
     @Test("Resends a replayable body from the start")
     func replayable() async throws {
@@ -51,8 +42,7 @@ struct RepeatedRequestTests {
                 beginnings.add(1, ordering: .relaxed)
                 return Self.parts()
             }
-            let request = HTTPTransportRequest(method: .put, url: peer.url, body: body)
-            let response = try await transport.send(request, limits: .generous())
+            let response = try await transport.send(HTTPTransportRequest(method: .put, url: peer.url, body: body))
             #expect(response.status == 200)
             #expect(beginnings.load(ordering: .relaxed) == 2)
             let sent = peer.requests.filter { $0.hasPrefix("PUT") }
@@ -70,8 +60,7 @@ struct RepeatedRequestTests {
             let once = HTTPBody.once(Self.parts(), length: Self.text.utf8.count)
             let again = HTTPBody.stream(length: Self.text.utf8.count) { Self.parts() }
             let request = HTTPTransportRequest(method: method, url: peer.url, body: method == .put ? once : again)
-            let error = await failure { _ = try await transport.send(request, limits: .generous()) }
-            #expect(error?.code == .connectionLost)
+            await expectFailure(.connectionLost) { _ = try await transport.send(request) }
             #expect(peer.requests.filter { $0.hasPrefix("\(method)") }.count == 1)
             // The transport still works.
             let response = try await transport.get(peer.url)
@@ -79,11 +68,7 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test(
-        "Returns a 417 response without resending the request",
-        arguments: [HTTPMethod.put, .post],
-        [false, true]
-    )
+    @Test("Returns a 417 response without resending the request", arguments: [HTTPMethod.put, .post], [false, true])
     func expectationFailed(_ method: HTTPMethod, isStreamed: Bool) async throws {
         try await withPeer { connection in
             let head = try connection.readHead()
@@ -99,11 +84,11 @@ struct RepeatedRequestTests {
                     headers: ["Expect": "100-continue"],
                     body: body
                 )
-                let response = try await transport.send(request, limits: .generous())
+                let response = try await transport.send(request)
                 #expect(response.status == 417)
                 #expect(response.body.isEmpty)
                 #expect(response.trailers.isEmpty)
-                let stream = try await transport.open(request, limits: .generous())
+                let stream = try await transport.open(request)
                 #expect(stream.status == 417)
                 #expect(try await stream.body.collect(upTo: 3).isEmpty)
             }
@@ -113,25 +98,23 @@ struct RepeatedRequestTests {
 
     @Test("Doesn't produce a body that the server rejects with Expect")
     func refusedBeforeBody() async throws {
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readHead()
             try connection.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             try connection.waitForClose()
-        } _: { peer in
-            try await withCurl { transport in
-                let body = HTTPBody.stream { () -> AsyncStream<Data> in
-                    Issue.record("the producer was called")
-                    return Self.parts()
-                }
-                let request = HTTPTransportRequest(
-                    method: .put,
-                    url: peer.url,
-                    headers: ["Expect": "100-continue"],
-                    body: body
-                )
-                let response = try await transport.send(request, limits: .generous())
-                #expect(response.status == 401)
+        } _: { transport, peer in
+            let body = HTTPBody.stream { () -> AsyncStream<Data> in
+                Issue.record("the producer was called")
+                return Self.parts()
             }
+            let request = HTTPTransportRequest(
+                method: .put,
+                url: peer.url,
+                headers: ["Expect": "100-continue"],
+                body: body
+            )
+            let response = try await transport.send(request)
+            #expect(response.status == 401)
         }
     }
 
@@ -143,7 +126,7 @@ struct RepeatedRequestTests {
         let (isRead, isSent) = (AsyncGate(), ResponseGate())
         try await withPeer { connection in
             try connection.readRequest()
-            try connection.send(Self.empty)
+            try connection.send(TCPPeer.empty)
             if connection.number == 0 {
                 isRead.waitBlocking()
                 try connection.send("x")
@@ -151,7 +134,7 @@ struct RepeatedRequestTests {
             }
             while true {
                 try connection.readRequest()
-                try connection.send(Self.empty)
+                try connection.send(TCPPeer.empty)
             }
         } _: { peer in
             try await withCurl { transport in
@@ -160,7 +143,7 @@ struct RepeatedRequestTests {
                 try await isSent.wait()
                 let body = HTTPBody.data(Data((method == .get ? "" : "once").utf8))
                 let request = HTTPTransportRequest(method: method, url: peer.url("/next"), body: body)
-                let response = try await transport.send(request, limits: .generous())
+                let response = try await transport.send(request)
                 #expect(response.status == 200)
             }
             #expect(peer.requests.filter { $0.hasPrefix("\(method) /next") }.count == 1)
@@ -170,17 +153,15 @@ struct RepeatedRequestTests {
     @Test("Replaces dead connections any number of times")
     func manyDeadConnections() async throws {
         // Every connection answers once, reads another request and closes without a response.
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readRequest()
-            try connection.send(Self.empty)
+            try connection.send(TCPPeer.empty)
             try connection.readRequest()
             connection.close()
-        } _: { peer in
-            try await withCurl { transport in
-                for _ in 0..<20 {
-                    let response = try await transport.get(peer.url)
-                    #expect(response.status == 200)
-                }
+        } _: { transport, peer in
+            for _ in 0..<20 {
+                let response = try await transport.get(peer.url)
+                #expect(response.status == 200)
             }
             #expect(peer.acceptedCount == 20)
         }
@@ -198,10 +179,10 @@ struct RepeatedRequestTests {
                 if haveCome.add(1, ordering: .relaxed).newValue == count { for _ in 0..<count { gate.open() } }
                 gate.waitBlocking()
             }
-            try connection.send(Self.empty)
+            try connection.send(TCPPeer.empty)
             try connection.readRequest()
             if connection.number < count { return connection.close() }
-            try connection.send(Self.empty)
+            try connection.send(TCPPeer.empty)
         } _: { peer in
             var configuration = CurlTransport.Configuration(proxy: .none)
             configuration.maximumConnectionsPerHost = count
@@ -217,19 +198,15 @@ struct RepeatedRequestTests {
 
     @Test("Distinguishes unsent requests from ones that may have been processed")
     func unprocessed() async throws {
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readRequest()
-        } _: { peer in
-            try await withCurl { transport in
-                let request = HTTPTransportRequest(method: .post, url: peer.url, body: .data(Data("x".utf8)))
-                let lost = await failure { _ = try await transport.send(request, limits: .generous()) }
-                #expect(lost?.code == .connectionLost && lost?.isUnprocessed == false)
-                peer.stop()
-                let refused = await failure {
-                    _ = try await transport.send(request, limits: .generous())
-                }
-                #expect(refused?.code == .cannotConnect && refused?.isUnprocessed == true)
-            }
+        } _: { transport, peer in
+            let request = HTTPTransportRequest(method: .post, url: peer.url, body: .data(Data("x".utf8)))
+            let lost = await failure { _ = try await transport.send(request) }
+            #expect(lost?.code == .connectionLost && lost?.isUnprocessed == false)
+            peer.stop()
+            let refused = await failure { _ = try await transport.send(request) }
+            #expect(refused?.code == .cannotConnect && refused?.isUnprocessed == true)
         }
     }
 }

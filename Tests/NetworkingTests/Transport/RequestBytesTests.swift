@@ -4,7 +4,6 @@ import Testing
 
 @testable import Networking
 
-/// The exact bytes of requests on the wire.
 @Suite("Requests on the wire", .limitedConcurrency)
 struct RequestBytesTests {
     private func wire(
@@ -13,14 +12,10 @@ struct RequestBytesTests {
         headers: HTTPHeaders = [:],
         body: HTTPBody = .none
     ) async throws -> [String] {
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send("HTTP/1.1 204 No Content\r\n\r\n")
-            try connection.waitForClose()
-        } _: { peer in
+        try await withPeer(answering: "HTTP/1.1 204 No Content\r\n\r\n") { peer in
             try await withCurl { transport in
                 let request = HTTPTransportRequest(method: method, url: peer.url(path), headers: headers, body: body)
-                _ = try await transport.send(request, limits: .generous())
+                _ = try await transport.send(request)
             }
             let lines = try #require(peer.requests.first).components(separatedBy: "\r\n")
             return lines.map { $0.replacing("127.0.0.1:\(peer.port)", with: "HOST") }
@@ -67,10 +62,7 @@ struct RequestBytesTests {
         #expect(lines.dropFirst(head.count + 1).joined(separator: "\r\n") == text)
     }
 
-    @Test(
-        "Sends a body with any method that allows one",
-        arguments: [HTTPMethod.get, .delete, .put, .patch, .options]
-    )
+    @Test("Sends a body with any method that allows one", arguments: [HTTPMethod.get, .delete, .put, .patch, .options])
     func bodyWithAnyMethod(_ method: HTTPMethod) async throws {
         let lines = try await wire(method, headers: ["Content-Type": "text/plain"], body: .data(Data("hi".utf8)))
         #expect(lines.first == "\(method) / HTTP/1.1")
@@ -79,21 +71,18 @@ struct RequestBytesTests {
         #expect(lines.last == "hi")
     }
 
-    @Test("Sends Content-Length: 0 with methods that anticipate content", arguments: [HTTPMethod.post, .put, .patch])
-    func emptyBody(_ method: HTTPMethod) async throws {
-        let lines = try await wire(method, headers: ["Content-Length": "0"])
-        #expect(lines.first == "\(method) / HTTP/1.1")
-        #expect(lines.filter { $0.lowercased().hasPrefix("content-length") } == ["Content-Length: 0"])
-    }
-
-    @Test(
-        "Sends no content fields with other methods",
-        arguments: [HTTPMethod.get, .head, .delete, .options, .trace, HTTPMethod("PURGE")!]
-    )
-    func noBody(_ method: HTTPMethod) async throws {
-        let lines = try await wire(method)
-        #expect(lines.first == "\(method) / HTTP/1.1")
-        #expect(!lines.contains { $0.lowercased().hasPrefix("content-") })
+    @Test("Sends Content-Length: 0 only with methods that anticipate content")
+    func emptyBody() async throws {
+        for method in [HTTPMethod.post, .put, .patch] {
+            let lines = try await wire(method, headers: ["Content-Length": "0"])
+            #expect(lines.first == "\(method) / HTTP/1.1")
+            #expect(lines.filter { $0.lowercased().hasPrefix("content-") } == ["Content-Length: 0"], "\(method)")
+        }
+        for method in [HTTPMethod.get, .head, .delete, .options, .trace, HTTPMethod("PURGE")!] {
+            let lines = try await wire(method)
+            #expect(lines.first == "\(method) / HTTP/1.1")
+            #expect(!lines.contains { $0.lowercased().hasPrefix("content-") }, "\(method)")
+        }
     }
 
     @Test(
@@ -106,10 +95,9 @@ struct RequestBytesTests {
             try connection.readRequest()
         } _: { peer in
             try await transport.run { transport in
-                let error = await failure {
-                    _ = try await transport.send(refusal.request(peer.port), limits: .generous())
+                let error = await expectFailure(.invalidRequest) {
+                    _ = try await transport.send(refusal.request(peer.port))
                 }
-                #expect(error?.code == .invalidRequest)
                 #expect(error?.message.contains("secret") == false)
             }
             #expect(peer.acceptedCount == 0)
@@ -136,14 +124,14 @@ struct RequestBytesTests {
                 return HTTPTransportRequest(url: peer.url, headers: headers)
             }
             try await withCurl { transport in
-                let error = await failure { _ = try await transport.send(request(900_001), limits: .generous()) }
-                #expect(error?.code == .invalidRequest)
-                #expect(error?.message.contains("900000") == true)
+                await expectFailure(.invalidRequest, mentioning: "900000") {
+                    _ = try await transport.send(request(900_001))
+                }
                 #expect(peer.acceptedCount == 0)
                 guard !CurlLibrary.waitsForever else {
                     return withKnownIssue { Issue.record("libcurl 8.5 doesn't send such a header.") }
                 }
-                let response = try await transport.send(request(900_000), limits: .generous())
+                let response = try await transport.send(request(900_000))
                 #expect(response.status == 204)
             }
             guard !CurlLibrary.waitsForever else { return }
@@ -154,19 +142,15 @@ struct RequestBytesTests {
 
     @Test("Rejects a header field that libcurl could omit because of its size")
     func largeField() async throws {
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readRequest()
-        } _: { peer in
-            try await withCurl { transport in
-                let request = HTTPTransportRequest(
-                    url: peer.url,
-                    headers: ["Authorization": String(repeating: "x", count: 300_000)]
-                )
-                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
-                #expect(error?.code == .invalidRequest)
-                #expect(error?.message.contains("300000") == true)
-                #expect(peer.acceptedCount == 0)
-            }
+        } _: { transport, peer in
+            let request = HTTPTransportRequest(
+                url: peer.url,
+                headers: ["Authorization": String(repeating: "x", count: 300_000)]
+            )
+            await expectFailure(.invalidRequest, mentioning: "300000") { _ = try await transport.send(request) }
+            #expect(peer.acceptedCount == 0)
         }
     }
 
@@ -206,5 +190,68 @@ struct RequestBytesTests {
             Self(testDescription: "Transfer-Encoding", method: .post, headers: ["transfer-encoding": "chunked"]),
             Self(testDescription: "two hosts", headers: ["Host": "a.example", "host": "b.example"]),
         ]
+    }
+}
+
+@Suite("ResponseHeadReader")
+struct ResponseHeadReaderTests {
+    private func read(_ lines: [String]) throws -> ResponseHeadReader {
+        var reader = ResponseHeadReader(maximumSize: 256 << 10)
+        for line in lines { try reader.read(line: Array(line.utf8).span) }
+        return reader
+    }
+
+    @Test("Reads the status and the fields of a header")
+    func plain() throws {
+        let reader = try read(["HTTP/2 200 \r\n", "a: 1\r\n", "B:\t two \r\n", "a:\r\n", "\r\n"])
+        #expect(reader.isComplete)
+        #expect(reader.status == 200)
+        #expect(reader.version == "HTTP/2")
+        #expect(
+            reader.headers == [
+                .init(name: "a", value: "1"), .init(name: "B", value: "two"), .init(name: "a", value: ""),
+            ]
+        )
+    }
+
+    @Test("Skips 1xx headers and keeps trailers separate")
+    func interim() throws {
+        let reader = try read([
+            "HTTP/1.1 100 Continue\r\n", "x: 1\r\n", "\r\n", "HTTP/1.1 204 No Content\r\n", "y: 2\r\n", "\r\n",
+            "z: 3\r\n", "content-length: 5\r\n", " folded\r\n", "no colon\r\n", "a b: c\r\n", "Z:\r\n",
+            "HTTP/1.1 500 Not a status line: any more\r\n", "\r\n",
+        ])
+        #expect(reader.status == 204)
+        #expect(reader.headers == [.init(name: "y", value: "2")])
+        #expect(reader.trailers == [.init(name: "z", value: "3"), .init(name: "Z", value: "")])
+    }
+
+    @Test(
+        "Rejects malformed lines",
+        arguments: [
+            ["HTTP/1.1\r\n"], ["HTTP/1.1 \r\n"], ["HTTP/1.1 20\r\n"], ["HTTP/1.1 20x OK\r\n"], ["HTTP/1.1 2000 OK\r\n"],
+            ["HTTP/1.1 099 Low\r\n"], ["HTTP/\r\n"], ["name: value\r\n"], ["HTTP/1.1 200\r\n", ": value\r\n"],
+            ["HTTP/1.1 200\r\n", "no colon\r\n"], ["HTTP/1.1 200\r\n", " folded\r\n"], [" folded\r\n"],
+            ["HTTP/3.0 200 OK\r\n"], ["HTTP/3 200 \r\n"], ["HTTP/2.0 200 OK\r\n"], ["HTTP/1.9 200 OK\r\n"],
+            ["HTTP/1.1 103 Early Hints\r\n", "\r\n", "HTTP/3.0 200 OK\r\n"],
+        ]
+    )
+    func malformed(_ lines: [String]) {
+        #expect(throws: NetworkError(.invalidResponse, "")) { try read(lines) }
+    }
+
+    @Test("Accepts a large header up to the limit")
+    func size() throws {
+        let line = "x: " + String(repeating: "v", count: 1019) + "\r\n"
+        let start = ["HTTP/1.1 200\r\n"]
+        #expect(try read(start + Array(repeating: line, count: 255)).headers.count == 255)
+        #expect(throws: NetworkError(.invalidResponse, "")) { try read(start + Array(repeating: line, count: 256)) }
+    }
+
+    @Test("Doesn't take empty input for a header")
+    func empty() throws {
+        #expect(try !read([]).isComplete)
+        #expect(try !read(["\r\n"]).isComplete)
+        #expect(try !read([""]).isComplete)
     }
 }

@@ -82,13 +82,10 @@ final class TCPPeer: Sendable {
 
     func url(_ path: String) -> URL { URL(string: "http://127.0.0.1:\(port)\(path)")! }
 
-    /// The number of connections accepted.
     var acceptedCount: Int { state.withLock(\.acceptedCount) }
 
-    /// The number of open connections.
     var openCount: Int { state.withLock(\.sockets.count) }
 
-    /// The requests that scripts have read, as text.
     var requests: [String] { state.withLock(\.requests) }
 
     func stop() {
@@ -131,7 +128,6 @@ final class TCPPeer: Sendable {
         state.withLock { $0.requests.append(request) }
     }
 
-    /// Closes a connection unless it's closed already.
     fileprivate func forget(_ number: Int) {
         state.withLock { state in
             guard let socket = state.sockets.removeValue(forKey: number) else { return }
@@ -141,7 +137,6 @@ final class TCPPeer: Sendable {
 }
 
 extension TCPPeer {
-    /// An accepted connection.
     struct Connection: Sendable {
         fileprivate let socket: Int32
         /// The connection's number, starting from 0.
@@ -181,12 +176,10 @@ extension TCPPeer {
             }
         }
 
-        /// Returns when the client has closed the connection.
         func waitForClose() throws {
             while true { _ = try read(4096) }
         }
 
-        /// Reads at least one byte.
         func read(_ count: Int) throws -> [UInt8] {
             var buffer = [UInt8](repeating: 0, count: count)
             let received = unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -196,7 +189,6 @@ extension TCPPeer {
             return Array(buffer.prefix(received))
         }
 
-        /// The client's IPv4 address.
         var clientAddress: String {
             var address = sockaddr_in()
             var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -223,7 +215,6 @@ extension TCPPeer {
             }
         }
 
-        /// Finishes sending, while reading remains possible.
         func finishSending() {
             shutdown(socket, Int32(SHUT_WR))
         }
@@ -239,32 +230,4 @@ extension TCPPeer {
             peer.forget(number)
         }
     }
-}
-
-/// Runs a test with a peer, which is stopped afterward.
-func withPeer<Result>(
-    _ script: @escaping @Sendable (TCPPeer.Connection) throws -> Void,
-    _ test: (TCPPeer) async throws -> Result
-) async throws -> Result {
-    let peer = try TCPPeer(script: script)
-    defer { peer.stop() }
-    return try await test(peer)
-}
-
-/// Runs a test with a peer that answers every request with 200 and “hello”, each when the gate
-/// opens once.
-func withHelloPeer<Result>(
-    _ gate: AsyncGate? = nil,
-    _ test: (TCPPeer) async throws -> Result
-) async throws -> Result {
-    try await withPeer(
-        { connection in
-            while true {
-                try connection.readRequest()
-                gate?.waitBlocking()
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
-            }
-        },
-        test
-    )
 }

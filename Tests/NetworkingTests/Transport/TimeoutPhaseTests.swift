@@ -13,18 +13,12 @@ import Testing
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
 
-    /// The peer's behavior until its connection is closed.
-    enum Silence: String, CaseIterable, CustomTestStringConvertible {
-        /// It does nothing.
+    enum Silence: String, CaseIterable {
         case fromTheStart
-        /// It only reads the request.
         case afterTheRequest
-        /// It sends a header and part of the body.
         case inTheBody
 
-        var testDescription: String { rawValue }
-
-        func keep(on connection: TCPPeer.Connection) throws {
+        @Sendable func keep(_ connection: TCPPeer.Connection) throws {
             if self != .fromTheStart { try connection.readRequest() }
             if self == .inTheBody { try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart") }
             try connection.waitForClose()
@@ -33,9 +27,7 @@ struct TimeoutPhaseTests {
 
     @Test("Reports the deadline while waiting", arguments: TransportUnderTest.allCases, Silence.allCases)
     func deadline(_ kind: TransportUnderTest, _ silence: Silence) async throws {
-        try await withPeer {
-            try silence.keep(on: $0)
-        } _: { peer in
+        try await withPeer(silence.keep) { peer in
             try await kind.run { transport in
                 let error = await failure { _ = try await transport.get(peer.url, .milliseconds(1500)) }
                 #expect(error?.code == .timedOut)
@@ -48,9 +40,7 @@ struct TimeoutPhaseTests {
 
     @Test("Reports the first-byte and idle timeouts", arguments: TransportUnderTest.allCases, Silence.allCases)
     func limits(_ kind: TransportUnderTest, _ silence: Silence) async throws {
-        try await withPeer {
-            try silence.keep(on: $0)
-        } _: { peer in
+        try await withPeer(silence.keep) { peer in
             try await kind.run { transport in
                 var limits = HTTPTransportLimits.generous()
                 limits.idleTimeout = .milliseconds(1500)
@@ -89,20 +79,16 @@ struct TimeoutPhaseTests {
 
     @Test("Reports a TLS handshake that doesn't begin")
     func handshake() async throws {
-        try await withPeer {
-            try $0.waitForClose()
-        } _: { peer in
+        try await withPeer(TCPPeer.silence) { peer in
             let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
             try await withCurl(.init(connectTimeout: .milliseconds(1500), proxy: .none)) { transport in
-                let connect = await failure { _ = try await transport.get(url) }
-                #expect(connect?.code == .cannotConnect)
+                let connect = await expectFailure(.cannotConnect) { _ = try await transport.get(url) }
                 #expect(connect?.timeout == Timeout(limit: .connect, phase: .tlsHandshake))
                 #expect(connect?.message.contains("raise connectTimeout of CurlTransport.Configuration") == true)
                 #expect(connect?.message.contains("TLS") == true)
             }
             try await withCurl { transport in
-                let deadline = await failure { _ = try await transport.get(url, .milliseconds(1500)) }
-                #expect(deadline?.code == .timedOut)
+                let deadline = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(1500)) }
                 #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .tlsHandshake))
             }
         }
@@ -110,19 +96,15 @@ struct TimeoutPhaseTests {
 
     @Test("Reports a proxy that doesn't open a tunnel")
     func connecting() async throws {
-        try await withPeer {
-            try $0.waitForClose()
-        } _: { peer in
+        try await withPeer(TCPPeer.silence) { peer in
             let url = try #require(URL(string: "https://origin.invalid/"))
             let proxy = CurlTransport.ProxySelection.http(peer.url)
             try await withCurl(.init(connectTimeout: .milliseconds(500), proxy: proxy)) { transport in
-                let connect = await failure { _ = try await transport.get(url) }
-                #expect(connect?.code == .cannotConnect)
+                let connect = await expectFailure(.cannotConnect) { _ = try await transport.get(url) }
                 #expect(connect?.timeout == Timeout(limit: .connect, phase: .connecting))
             }
             try await withCurl(.init(proxy: proxy)) { transport in
-                let deadline = await failure { _ = try await transport.get(url, .milliseconds(500)) }
-                #expect(deadline?.code == .timedOut)
+                let deadline = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(500)) }
                 #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .connecting))
                 #expect(deadline?.message.contains("proxy") == true)
             }
@@ -132,20 +114,18 @@ struct TimeoutPhaseTests {
     @Test("Reports a request body that never ends")
     func sending() async throws {
         let hasBegun = ResponseGate()
-        try await withPeer { connection in
+        try await withCurl { connection in
             try connection.readHead()
             hasBegun.open()
             try connection.waitForClose()
-        } _: { peer in
-            try await withCurl { transport in
-                let endless = AsyncStream<Data>.makeStream()
-                endless.continuation.yield(Data("a part".utf8))
-                let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(endless.stream))
-                let error = await failure { _ = try await transport.send(request, limits: .milliseconds(1500)) }
-                #expect(error?.timeout == Timeout(limit: .deadline, phase: .sending))
-                try await hasBegun.wait()
-                endless.continuation.finish()
-            }
+        } _: { transport, peer in
+            let endless = AsyncStream<Data>.makeStream()
+            endless.continuation.yield(Data("a part".utf8))
+            let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(endless.stream))
+            let error = await failure { _ = try await transport.send(request, limits: .milliseconds(1500)) }
+            #expect(error?.timeout == Timeout(limit: .deadline, phase: .sending))
+            try await hasBegun.wait()
+            endless.continuation.finish()
         }
     }
 
@@ -162,8 +142,7 @@ struct TimeoutPhaseTests {
         try await transport.waitForRequests(count: 1)
         try await time.waitForSleepers(count: 1)
         time.advance(by: .seconds(5))
-        let error = await failure { _ = try await running.value }
-        #expect(error?.code == .timedOut)
+        let error = await expectFailure(.timedOut) { _ = try await running.value }
         #expect(error?.timeout == Timeout(limit: isAttempt ? .attempt : .operation, phase: .firstByte))
         let setting = isAttempt ? "timeoutInterval" : "NetworkClient.Options"
         #expect(error?.description.contains(setting) == true)
@@ -192,5 +171,92 @@ struct TimeoutPhaseTests {
         #expect(NetworkError(.connectionLost, "gone").timeout == nil)
         #expect(timeout.limit.description == "idle")
         #expect(timeout.phase.description == "receiving")
+    }
+}
+
+/// Limits that other events must not use up.
+@Suite("Timeouts", .limitedConcurrency)
+struct TimeoutTests {
+    /// Expects that a request ends with a limit rather than a shorter one. A busy machine may meet
+    /// a short limit, so this tries longer and longer ones.
+    private func expect(
+        _ limit: NetworkError.Timeout.Limit,
+        _ request: (_ shorter: Duration, _ longer: Duration) async throws -> Void
+    ) async {
+        var found: NetworkError.Timeout.Limit?
+        for seconds in [0.1, 0.5, 3, 20] where found != limit {
+            found = await failure { try await request(.seconds(seconds), .seconds(seconds * 4)) }?.timeout?.limit
+        }
+        #expect(found == limit)
+    }
+
+    @Test("An interim response meets the first-byte timeout")
+    func firstByte() async throws {
+        try await withCurl { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 103 Early Hints\r\n\r\n")
+            try connection.waitForClose()
+        } _: { transport, peer in
+            await expect(.idle) { shorter, longer in
+                let limits = HTTPTransportLimits(firstByteTimeout: shorter, idleTimeout: longer)
+                _ = try await transport.get(peer.url, limits)
+            }
+        }
+    }
+
+    @Test("Neither the first-byte nor the idle timeout applies while the producer of the request pauses")
+    func pausingProducer() async throws {
+        try await withPeer(TCPPeer.silence) { peer in
+            try await withCurl { transport in
+                await expect(.deadline) { shorter, longer in
+                    let parts = AsyncStream<Data>.makeStream()
+                    parts.continuation.yield(Data("part".utf8))
+                    let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(parts.stream))
+                    let limits = HTTPTransportLimits(
+                        deadline: .now + longer,
+                        firstByteTimeout: shorter,
+                        idleTimeout: shorter
+                    )
+                    _ = try await transport.send(request, limits: limits)
+                }
+            }
+        }
+    }
+
+    @Test("Counts silence as idle time, but not slow data")
+    func idle() async throws {
+        try await withCurl { connection in
+            let isSlow = try connection.readRequest().hasPrefix("GET /slow")
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+            while isSlow {
+                try connection.send("x")
+                usleep(1000)
+            }
+            try connection.waitForClose()
+        } _: { transport, peer in
+            for (path, limit) in [("/slow", .deadline), ("/silent", .idle)] as [(String, NetworkError.Timeout.Limit)] {
+                await expect(limit) { shorter, longer in
+                    let limits = HTTPTransportLimits(
+                        deadline: .now + longer,
+                        maximumBodySize: .max,
+                        idleTimeout: shorter
+                    )
+                    _ = try await transport.get(peer.url(path), limits)
+                }
+            }
+        }
+    }
+
+    @Test("Names the deadline and the connect timeout in errors")
+    func names() async throws {
+        try await withCurl(.init(connectTimeout: .milliseconds(40), proxy: .none), serving: TCPPeer.silence) {
+            transport,
+            peer in
+            await expectFailure(.timedOut, mentioning: "deadline") {
+                _ = try await transport.get(peer.url, .milliseconds(40))
+            }
+            let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
+            await expectFailure(.cannotConnect, mentioning: "connectTimeout") { _ = try await transport.get(url) }
+        }
     }
 }

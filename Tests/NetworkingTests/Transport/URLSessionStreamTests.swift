@@ -4,7 +4,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Responses that are read while URLSession receives them.
 @Suite("URLSessionTransport streams", .limitedConcurrency)
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
@@ -35,7 +34,7 @@ struct URLSessionStreamTests {
     @Test("Returns the header before the body")
     func headFirst() async throws {
         try await withHalf { transport, peer, goOn in
-            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let stream = try await transport.open(peer.url)
             #expect(stream.status == 200)
             #expect(stream.headers["X-A"] == "b")
             var iterator = stream.body.makeAsyncIterator()
@@ -48,113 +47,53 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Receives a body of several megabytes completely and in order")
-    func large() async throws {
-        let octets = (0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(octets.count)\r\n\r\n")
-            try connection.send(octets)
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                #expect(try await Array(stream.body.collect(upTo: octets.count)) == octets)
-            }
-        }
-    }
-
     @Test("Ends a body over the limit with bodyTooLarge")
     func tooLarge() async throws {
-        try await withPeer { connection in
+        try await TransportUnderTest.urlSession.run { connection in
             try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
             try connection.send([UInt8](repeating: 7, count: 8_000_000))
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let stream = try await transport.open(
-                    HTTPTransportRequest(url: peer.url),
-                    limits: .generous(maximumBodySize: 100_000)
-                )
-                var count = 0
-                let error = await failure { for try await part in stream.body { count += part.count } }
-                #expect(error?.code == .bodyTooLarge)
-                #expect(count <= 100_000)
-                #expect(await failure { _ = try await stream.body.collect(upTo: 1) }?.code == .bodyTooLarge)
-            }
-        }
-    }
-
-    @Test("Delivers the data of a truncated body and then connectionLost")
-    func cut() async throws {
-        try await withPeer { connection in
-            try connection.readRequest()
-            try connection.send(Self.head + "hello")
-            connection.close()
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                var received = Data()
-                let error = await failure { for try await part in stream.body { received.append(part) } }
-                #expect(text(received) == "hello")
-                #expect(error?.code == .connectionLost)
-            }
+        } _: { transport, peer in
+            let stream = try await transport.open(peer.url, .generous(maximumBodySize: 100_000))
+            var count = 0
+            await expectFailure(.bodyTooLarge) { for try await part in stream.body { count += part.count } }
+            #expect(count <= 100_000)
+            await expectFailure(.bodyTooLarge) { _ = try await stream.body.collect(upTo: 1) }
         }
     }
 
     @Test("Closes the connection when the body is cancelled or released", arguments: [false, true])
     func givenUp(_ isDropped: Bool) async throws {
         let closed = AsyncStream<Void>.makeStream()
-        try await withPeer { connection in
+        try await TransportUnderTest.urlSession.run { connection in
             defer { closed.continuation.yield() }
             try connection.readRequest()
             try connection.send(Self.head)
             try connection.waitForClose()
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                if isDropped {
-                    _ = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                } else {
-                    let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                    stream.body.cancel()
-                    #expect(await failure { _ = try await stream.body.collect(upTo: 10) }?.code == .cancelled)
-                }
-                for await _ in closed.stream { break }
+        } _: { transport, peer in
+            if isDropped {
+                _ = try await transport.open(peer.url)
+            } else {
+                let stream = try await transport.open(peer.url)
+                stream.body.cancel()
+                await expectFailure(.cancelled) { _ = try await stream.body.collect(upTo: 10) }
             }
+            for await _ in closed.stream { break }
         }
     }
 
     @Test("Ends the request when the reading task is cancelled")
     func cancelledReader() async throws {
         try await withHalf { transport, peer, _ in
-            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let stream = try await transport.open(peer.url)
             let hasBegun = AsyncStream<Void>.makeStream()
             let reader = Task {
-                await failure {
-                    for try await _ in stream.body { hasBegun.continuation.yield() }
-                }
+                await failure { for try await _ in stream.body { hasBegun.continuation.yield() } }
             }
             for await _ in hasBegun.stream { break }
             reader.cancel()
             #expect(await reader.value?.code == .cancelled)
-            #expect(await failure { _ = try await stream.body.collect(upTo: 10) }?.code == .cancelled)
-        }
-    }
-
-    @Test("Ends the request when the opening task is cancelled")
-    func cancelledOpening() async throws {
-        try await withPeer {
-            try $0.waitForClose()
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let task = Task {
-                    await failure {
-                        _ = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                    }
-                }
-                while peer.acceptedCount == 0 { await Task.yield() }
-                task.cancel()
-                #expect(await task.value?.code == .cancelled)
-            }
+            await expectFailure(.cancelled) { _ = try await stream.body.collect(upTo: 10) }
         }
     }
 
@@ -165,7 +104,7 @@ struct URLSessionStreamTests {
             // valid.
             func receive(_ limits: HTTPTransportLimits) async -> NetworkError? {
                 await failure {
-                    let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
+                    let stream = try await transport.open(peer.url, limits)
                     _ = try await stream.body.collect(upTo: 10)
                 }
             }
@@ -180,14 +119,11 @@ struct URLSessionStreamTests {
 
     @Test("Enforces the first-byte timeout on a peer that doesn't respond", arguments: [false, true])
     func firstByte(_ isStreamed: Bool) async throws {
-        try await withPeer {
-            try $0.waitForClose()
-        } _: { peer in
+        try await withPeer(TCPPeer.silence) { peer in
             try await TransportUnderTest.urlSession.run { transport in
                 var limits = HTTPTransportLimits.generous()
                 limits.firstByteTimeout = .milliseconds(80)
-                let start = ContinuousClock.now
-                let error = await failure {
+                await expectFailure(.timedOut, mentioning: "firstByteTimeout") {
                     let request = HTTPTransportRequest(url: peer.url)
                     if isStreamed {
                         _ = try await transport.open(request, limits: limits)
@@ -195,9 +131,6 @@ struct URLSessionStreamTests {
                         _ = try await transport.send(request, limits: limits)
                     }
                 }
-                #expect(error?.code == .timedOut)
-                #expect(error?.message.contains("firstByteTimeout") == true)
-                #expect(ContinuousClock.now - start >= .milliseconds(80))
             }
         }
     }
@@ -210,30 +143,28 @@ struct URLSessionStreamTests {
         ]
     )
     func odd(_ statusAndField: String, _ sent: String, _ body: String) async throws {
-        try await withPeer { connection in
+        try await TransportUnderTest.urlSession.run { connection in
             while true {
                 try connection.readRequest()
                 try connection.send("HTTP/1.1 \(statusAndField)\r\nContent-Length: \(sent.utf8.count)\r\n\r\n\(sent)")
             }
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let status = Int(statusAndField.prefix(3))
-                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                #expect(stream.status == status)
-                #expect(text(try await stream.body.collect(upTo: 10)) == body)
-                let whole = try await transport.get(peer.url)
-                #expect(whole.status == status)
-                #expect(text(whole.body) == body)
-            }
+        } _: { transport, peer in
+            let status = Int(statusAndField.prefix(3))
+            let stream = try await transport.open(peer.url)
+            #expect(stream.status == status)
+            #expect(text(try await stream.body.collect(upTo: 10)) == body)
+            let whole = try await transport.get(peer.url)
+            #expect(whole.status == status)
+            #expect(text(whole.body) == body)
         }
     }
 
     @Test("Ends a body that's being received when the transport is closed")
     func closing() async throws {
         try await withHalf { transport, peer, _ in
-            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let stream = try await transport.open(peer.url)
             await transport.close()
-            #expect(await failure { for try await _ in stream.body {} }?.code == .closed)
+            await expectFailure(.closed) { for try await _ in stream.body {} }
         }
     }
 
@@ -251,7 +182,7 @@ struct URLSessionStreamTests {
             do {
                 let transport = URLSessionTransport()
                 kept = transport
-                stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                stream = try await transport.open(peer.url)
             }
             #expect(kept != nil)
             gate.signal()
@@ -264,41 +195,38 @@ struct URLSessionStreamTests {
 
     @Test("Keeps working after many bodies are released or cancelled")
     func storm() async throws {
-        try await withPeer { connection in
+        try await TransportUnderTest.urlSession.run { connection in
             while true {
                 try connection.readRequest()
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n")
                 try connection.send([UInt8](repeating: 1, count: 40000))
             }
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let codes = await withTaskGroup(of: NetworkError.Code?.self) { group in
-                    for index in 0..<240 {
-                        group.addTask {
-                            let task = Task {
-                                await failure {
-                                    let request = HTTPTransportRequest(url: peer.url)
-                                    let stream = try await transport.open(request, limits: .generous())
-                                    switch index % 3 {
-                                    case 0: #expect(try await stream.body.collect(upTo: 40000).count == 40000)
-                                    case 1: stream.body.cancel()
-                                    default: for try await _ in stream.body { return }
-                                    }
-                                }?.code
-                            }
-                            if index.isMultiple(of: 4) {
-                                for _ in 0..<(index % 50) { await Task.yield() }
-                                task.cancel()
-                            }
-                            return await task.value
+        } _: { transport, peer in
+            let codes = await withTaskGroup(of: NetworkError.Code?.self) { group in
+                for index in 0..<240 {
+                    group.addTask {
+                        let task = Task {
+                            await failure {
+                                let stream = try await transport.open(peer.url)
+                                switch index % 3 {
+                                case 0: #expect(try await stream.body.collect(upTo: 40000).count == 40000)
+                                case 1: stream.body.cancel()
+                                default: for try await _ in stream.body { return }
+                                }
+                            }?.code
                         }
+                        if index.isMultiple(of: 4) {
+                            for _ in 0..<(index % 50) { await Task.yield() }
+                            task.cancel()
+                        }
+                        return await task.value
                     }
-                    return await group.reduce(into: [NetworkError.Code?]()) { $0.append($1) }
                 }
-                #expect(codes.allSatisfy { $0 == nil || $0 == .cancelled })
-                let last = try await transport.get(peer.url)
-                #expect(last.body.count == 40000)
+                return await group.reduce(into: [NetworkError.Code?]()) { $0.append($1) }
             }
+            #expect(codes.allSatisfy { $0 == nil || $0 == .cancelled })
+            let last = try await transport.get(peer.url)
+            #expect(last.body.count == 40000)
         }
     }
 
@@ -306,28 +234,26 @@ struct URLSessionStreamTests {
     func events() async throws {
         let events = Mutex<[String]>([])
         let metrics = Mutex<HTTPTransportMetrics?>(nil)
-        try await withPeer { connection in
+        try await TransportUnderTest.urlSession.run { connection in
             try connection.readRequest()
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
-        } _: { peer in
-            try await TransportUnderTest.urlSession.run { transport in
-                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(Data("body".utf8))) {
-                    event in
-                    events.withLock { events in
-                        switch event {
-                        case .started: events.append("started")
-                        case .bodySent(let count): events.append("sent \(count)")
-                        case .headReceived(let status): events.append("head \(status)")
-                        case .bodyReceived(let count): events.append("received \(count)")
-                        case .finished(let all):
-                            events.append("finished")
-                            metrics.withLock { $0 = all }
-                        default: events.append("unexpected")
-                        }
+            try connection.send(TCPPeer.hello)
+        } _: { transport, peer in
+            let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(Data("body".utf8))) {
+                event in
+                events.withLock { events in
+                    switch event {
+                    case .started: events.append("started")
+                    case .bodySent(let count): events.append("sent \(count)")
+                    case .headReceived(let status): events.append("head \(status)")
+                    case .bodyReceived(let count): events.append("received \(count)")
+                    case .finished(let all):
+                        events.append("finished")
+                        metrics.withLock { $0 = all }
+                    default: events.append("unexpected")
                     }
                 }
-                _ = try await transport.send(request, limits: .generous())
             }
+            _ = try await transport.send(request)
         }
         #expect(events.withLock { $0 } == ["started", "sent 4", "head 200", "received 5", "finished"])
         let all = try #require(metrics.withLock { $0 })

@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestPrograms
 import TestSupport
 import Testing
 
@@ -41,9 +42,7 @@ struct MutualTLSTests {
 
     @Test(
         "Sends the certificate and its issuers' with every kind of key",
-        arguments: [
-            MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519,
-        ]
+        arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func right(keyType: MockCertificate.KeyType) async throws {
         for version in [LoopbackServer.TLS.Version.tls12, .tls13] {
@@ -52,40 +51,27 @@ struct MutualTLSTests {
                     name: "billing",
                     keyType: keyType
                 )
-                #expect(try await refusal(by: server, tls(identity(certificate))) == nil)
+                try await expectRefusal(nil, by: server, tls(identity(certificate)))
                 #expect(server.connections.map(\.clientCertificateSubject) == ["CN=billing"])
                 #expect(server.connections.map(\.clientCertificateDER) == [certificate.certificateDER])
             }
         }
     }
 
-    @Test("Reports a missing certificate", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
-    func missing(version: LoopbackServer.TLS.Version) async throws {
+    @Test(
+        "Reports a missing certificate, one of another authority and an expired one",
+        arguments: [LoopbackServer.TLS.Version.tls12, .tls13]
+    )
+    func refusedIdentities(version: LoopbackServer.TLS.Version) async throws {
+        let stranger = try MockCertificateAuthority(name: "Stranger").issueClientCertificate()
+        let now = Date()
+        let old = try clients.issueClientCertificate(notBefore: now - 7200, notAfter: now - 3600)
         try await withDemandingServer(version) { server in
-            let error = try await refusal(by: server, tls(nil))
-            #expect(error?.code == .tls)
-            #expect(error?.tlsFailure == .clientCertificateRequired)
+            try await expectRefusal(.clientCertificateRequired, by: server, tls(nil))
+            for certificate in [stranger, old] {
+                try await expectRefusal(.clientCertificateRefused, by: server, tls(identity(certificate)))
+            }
             #expect(server.requestCount == 0)
-        }
-    }
-
-    @Test("Reports a certificate of another authority", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
-    func wrongAuthority(version: LoopbackServer.TLS.Version) async throws {
-        try await withDemandingServer(version) { server in
-            let stranger = try MockCertificateAuthority(name: "Stranger").issueClientCertificate()
-            let error = try await refusal(by: server, tls(identity(stranger)))
-            #expect(error?.code == .tls)
-            #expect(error?.tlsFailure == .clientCertificateRefused)
-            #expect(server.requestCount == 0)
-        }
-    }
-
-    @Test("Reports an expired certificate", arguments: [LoopbackServer.TLS.Version.tls12, .tls13])
-    func expired(version: LoopbackServer.TLS.Version) async throws {
-        try await withDemandingServer(version) { server in
-            let now = Date()
-            let old = try clients.issueClientCertificate(notBefore: now - 7200, notAfter: now - 3600)
-            #expect(try await refusal(by: server, tls(identity(old)))?.tlsFailure == .clientCertificateRefused)
         }
     }
 
@@ -101,7 +87,7 @@ struct MutualTLSTests {
             $0.clientAuthentication = .requested(issuedBy: clients)
         } _: { server in
             for identity in [nil, try identity(certificate)] {
-                #expect(try await refusal(by: server, tls(identity)) == nil)
+                try await expectRefusal(nil, by: server, tls(identity))
             }
             #expect(server.connections.map(\.clientCertificateSubject) == [nil, "CN=client"])
         }
@@ -134,11 +120,11 @@ struct MutualTLSTests {
                     try certificate.privateKeyPEM.write(to: key, atomically: true, encoding: .utf8)
                 }
                 try write(clients.issueClientCertificate(name: "first"))
-                let failures = Failures()
+                let failures = Collected<TrustConfigurationError.Code?>()
                 let identity = try ClientIdentity.reloading(
                     certificateChainFile: chain.path(percentEncoded: false),
                     privateKeyFile: key.path(percentEncoded: false),
-                    onFailure: { failures.add($0) }
+                    onFailure: { failures.append(($0 as? TrustConfigurationError)?.code) }
                 )
                 try await withTLS(tls(identity)) { transport in
                     let url = server.url(for: "/", host: "localhost")
@@ -148,12 +134,12 @@ struct MutualTLSTests {
                     // reported.
                     try second.chainPEM.write(to: chain, atomically: true, encoding: .utf8)
                     _ = try await transport.get(url)
-                    #expect(failures.codes == [.keyMismatch])
+                    #expect(failures.all == [.keyMismatch])
                     try write(second)
                     _ = try await transport.get(url)
                     try FileManager.default.removeItem(at: key)
                     _ = try await transport.get(url)
-                    #expect(failures.codes == [.keyMismatch, .unreadableFile])
+                    #expect(failures.all == [.keyMismatch, .unreadableFile])
                 }
                 let shown = server.connections.compactMap(\.clientCertificateSubject)
                 #expect(shown == ["CN=first", "CN=first", "CN=second", "CN=second"])
@@ -189,17 +175,16 @@ struct MutualTLSTests {
         struct Sealed: Error {}
         try await withDemandingServer(.tls13) { server in
             let identities = try ["first", "second"].map { try identity(clients.issueClientCertificate(name: $0)) }
-            let asked = Counter()
+            let asked = Atomic(0)
             let changing = ClientIdentity.reloading {
-                let index = asked.next()
+                let index = asked.add(1, ordering: .relaxed).oldValue
                 guard index < identities.count else { throw Sealed() }
                 return identities[index]
             }
             try await withTLS(tls(changing)) { transport in
                 let url = server.url(for: "/", host: "localhost")
                 for _ in identities { _ = try await transport.get(url) }
-                let error = await failure { _ = try await transport.get(url) }
-                #expect(error?.code == .tls)
+                let error = await expectFailure(.tls) { _ = try await transport.get(url) }
                 #expect(error?.tlsFailure == .clientIdentityUnavailable)
                 #expect(error?.cause is Sealed)
             }
@@ -209,23 +194,92 @@ struct MutualTLSTests {
     }
 }
 
-/// The reported reload failures.
-private final class Failures: Sendable {
-    private let collected = Mutex<[TrustConfigurationError.Code?]>([])
+/// Tests of a server that starts a second handshake on a connection, as TLS 1.2 allows
+/// ([RFC 5246 §7.4.1.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.4.1.1)).
+///
+/// Apache and IIS do this to request a client certificate, so it isn't rejected. The new handshake
+/// must satisfy the same policy.
+@Suite(
+    "Renegotiation",
+    .enabled(if: ChildProgram.path(of: "openssl") != nil, "requires openssl"),
+    .limitedConcurrency
+)
+struct RenegotiationTests {
+    @Test("Completes the request, and checks a certificate that the server presents again", arguments: [false, true])
+    func accepted(isAbbreviated: Bool) async throws {
+        let fixture = try TLSFixture()
+        let findings = Mutex<[ServerTrustEvaluator.Report.Finding]>([])
+        let pin = fixture.certificate.publicKeyPin
+        try await exchange(fixture, pinning: pin, isAbbreviated: isAbbreviated) { report in
+            findings.withLock { $0.append(report.finding) }
+        } _: { outcome in
+            let response = try outcome.get()
+            #expect(response.body == Data("hello".utf8))
+        }
+        // Each check reports that the only pin is in use. An abbreviated handshake only changes
+        // keys: it has no certificate, because both sides prove that they are still the same.
+        #expect(findings.withLock { $0 } == Array(repeating: .noPinInReserve, count: isAbbreviated ? 1 : 2))
+    }
 
-    var codes: [TrustConfigurationError.Code?] { collected.withLock { $0 } }
+    @Test("A certificate that is no longer accepted ends the connection, despite the first handshake")
+    func refused() async throws {
+        let fixture = try TLSFixture()
+        let count = Mutex(0)
+        // The policy expires between the two handshakes, as an example of any reason to reject the
+        // second one.
+        try await exchange(fixture, pinning: fixture.certificate.publicKeyPin, expiringAfter: .seconds(6)) { _ in
+            count.withLock { $0 += 1 }
+        } _: { outcome in
+            #expect(throws: NetworkError(.tls, "")) { _ = try outcome.get() }
+        }
+        #expect(count.withLock { $0 } == 2)
+    }
 
-    func add(_ error: any Error) { collected.withLock { $0.append((error as? TrustConfigurationError)?.code) } }
-}
-
-/// A counter that starts at 0.
-private final class Counter: Sendable {
-    private let value = Mutex(0)
-
-    func next() -> Int {
-        value.withLock { value in
-            defer { value += 1 }
-            return value
+    /// Sends a request to a server that starts a second handshake before it responds.
+    private func exchange(
+        _ fixture: TLSFixture,
+        pinning pin: String,
+        isAbbreviated: Bool = false,
+        expiringAfter lifetime: Duration? = nil,
+        report: @escaping @Sendable (ServerTrustEvaluator.Report) -> Void,
+        _ check: (Result<HTTPTransportResponse, any Error>) throws -> Void
+    ) async throws {
+        let arguments = [
+            "s_server", "-accept", "127.0.0.1:0", "-tls1_2", "-cert", "chain.pem", "-cert_chain", "chain.pem",
+            "-key", "key.pem",
+        ]
+        // Without these options, the server has a session that a second handshake could resume.
+        let options = isAbbreviated ? [] : ["-no_ticket", "-no_cache"]
+        let server = try await ChildServer.start("openssl", arguments + options, fixture) { output in
+            output.firstMatch(of: /ACCEPT 127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
+        }
+        defer { server.stop() }
+        let expiry = lifetime.map { Date(timeIntervalSinceNow: $0 / .seconds(1)) } ?? .distantFuture
+        let policy = try PinningPolicy(
+            domainName: "localhost",
+            expirationDate: expiry,
+            pinnedHashes: [pin],
+            enforceBackupPin: false
+        )
+        var configuration = try ServerTrustEvaluator.Configuration(pinningPolicies: [policy])
+        configuration.report = report
+        let evaluator = try ServerTrustEvaluator(configuration: configuration)
+        let tls = TLSConfiguration(
+            trustRoots: try fixture.roots,
+            maximumVersion: .tls12,
+            serverTrustEvaluator: evaluator
+        )
+        let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+        try await withTLS(tls) { transport in
+            async let response = transport.get(url)
+            try await server.waitForOutput("GET / HTTP/1.1")
+            if lifetime != nil { try await Task.sleep(until: .now + .seconds(6.1), clock: .continuous) }
+            server.type("r\n")
+            try await server.waitForOutput("SSL_do_handshake")
+            server.type("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\n")
+            let outcome: Result<HTTPTransportResponse, any Error>
+            do { outcome = .success(try await response) } catch { outcome = .failure(error) }
+            try check(outcome)
         }
     }
 }

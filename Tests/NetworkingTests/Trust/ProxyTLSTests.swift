@@ -82,7 +82,6 @@ struct ProxyTLSTests {
     }
 }
 
-/// Tests of tunnels through HTTPS proxies, with one handshake inside another.
 @Suite(
     "Tunnels through TLS to proxies",
     .enabled(if: ChildProgram.path(of: "python3") != nil, "requires python3"),
@@ -148,7 +147,7 @@ struct ProxyTunnelTLSTests {
                     url: server.url(for: "/", host: "api.localhost"),
                     headers: ["Authorization": "Bearer secret"]
                 )
-                let response = try await transport.send(request, limits: .generous())
+                let response = try await transport.send(request)
                 #expect(response.body == Data("hello".utf8))
             }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import MockNetworking
 import Networking
 import Testing
 
@@ -145,10 +146,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("example.com", policies) { $0.allowNotPinnedDomains = true } == .success(.notPinned))
     }
 
-    @Test(
-        "Rejects a malformed host even if hosts without a policy are allowed",
-        arguments: ["", "127.1"]
-    )
+    @Test("Rejects a malformed host even if hosts without a policy are allowed", arguments: ["", "127.1"])
     func unreadableHost(host: String) throws {
         let policies = [try policy("example.org", leaf)]
         #expect(try result(host, policies) { $0.allowNotPinnedDomains = true } == .failure(.hostNotPinned))
@@ -185,5 +183,180 @@ struct ServerTrustEvaluatorTests {
     func emptyChain() throws {
         let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [policy("example.org", leaf)]))
         #expect(throws: TLSFailure.pinMismatch(seen: [])) { try evaluator.evaluate(host: "example.org", chain: []) }
+    }
+}
+
+@Suite("PinningPolicy")
+struct PinningPolicyTests {
+    private static let first = "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
+    private static let second = "f0KW/FtqTjs108NpYj42SrGvOB2PpxIVM8nWxjPqJGE="
+
+    private func error(
+        _ domainName: String = "example.org",
+        _ pins: [String],
+        enforceBackupPin: Bool = true
+    ) -> TrustConfigurationError? {
+        thrown(TrustConfigurationError.self) {
+            _ = try PinningPolicy(domainName: domainName, pinnedHashes: pins, enforceBackupPin: enforceBackupPin)
+        }
+    }
+
+    @Test("Accepts two pins, or one without a required backup")
+    func valid() throws {
+        let policy = try PinningPolicy(domainName: "example.org", pinnedHashes: [Self.first, "sha256/" + Self.second])
+        #expect(Set(policy.pins.map(\.description)) == ["sha256/" + Self.first, "sha256/" + Self.second])
+        #expect(policy.expirationDate == .distantFuture)
+        #expect(!policy.includeSubdomains)
+        #expect(error("example.org", [Self.first], enforceBackupPin: false) == nil)
+    }
+
+    @Test("Compiles the documented call, also with a set")
+    func documentedCall() throws {
+        let set: Set<String> = ["WoiWRyIOVNa9ihaBciRSC7XHjliYS9VwUGOIud4PB18="]
+        let policy = try ServerTrustEvaluator.PinningPolicy(
+            domainName: "github.com",
+            includeSubdomains: true,
+            expirationDate: Date(timeIntervalSince1970: 1_952_035_200),
+            pinnedHashes: set,
+            enforceBackupPin: false
+        )
+        #expect(Set(policy.pins.map(\.description)) == Set(set.map { "sha256/" + $0 }))
+    }
+
+    @Test("Reports missing input by its code")
+    func rejections() {
+        #expect(error("", [Self.first, Self.second])?.code == .invalidDomainName)
+        #expect(error("example.org", [])?.code == .emptyPins)
+        #expect(error("example.org", [Self.first])?.code == .missingBackupPin)
+        let invalid = error("example.org", [Self.first, "💩", "🔥"])
+        #expect(invalid?.code == .invalidPins)
+        #expect(invalid?.pins == ["💩", "🔥"])
+        let repeated = error("example.org", [Self.first, Self.second, "sha256/" + Self.first])
+        #expect(repeated?.code == .duplicatePins)
+        #expect(repeated?.pins == [Self.first, "sha256/" + Self.first])
+    }
+
+    @Test("Reports the first fault in the order domain, number, format, repetition, backup")
+    func order() {
+        #expect(error("", [])?.code == .invalidDomainName)
+        #expect(error("example.org", ["🔥"])?.code == .invalidPins)
+        #expect(error("example.org", ["🔥", Self.first, Self.first])?.code == .invalidPins)
+        #expect(error("example.org", [Self.first, Self.first])?.code == .duplicatePins)
+    }
+
+    @Test(
+        "Rejects a domain that is neither a host name nor an address",
+        arguments: [
+            "*.example.org", "https://example.org", "example.org:443", "example.org/", "user@example.org",
+            "exa mple.org",
+            ".example.org", "example..org", "-example.org", "example-.org", "[::1", "[example.org]", "1.2.3", "127.1",
+            "0x7f.0x1", "300.1.1.1", ".", String(repeating: "a", count: 64) + ".org", "b\u{fc}cher.example/x",
+            "ex%61mple.org",
+        ]
+    )
+    func invalidDomains(domain: String) {
+        #expect(error(domain, [Self.first, Self.second])?.code == .invalidDomainName)
+    }
+
+    @Test(
+        "Treats spellings of one domain as equal",
+        arguments: [
+            ("example.org", "EXAMPLE.org."), ("b\u{fc}cher.example", "xn--bcher-kva.EXAMPLE"),
+            ("B\u{dc}CHER.example", "b\u{fc}cher.example"), ("[::1]", "0:0:0:0:0:0:0:1"), ("127.0.0.1", "127.0.0.1"),
+        ]
+    )
+    func spellings(left: String, right: String) throws {
+        let first = try PinningPolicy(domainName: left, pinnedHashes: [Self.first, Self.second])
+        let second = try PinningPolicy(domainName: right, pinnedHashes: [Self.second], enforceBackupPin: false)
+        #expect(first == second)
+        #expect(first.hashValue == second.hashValue)
+        let other = try PinningPolicy(domainName: "other.example", pinnedHashes: [Self.first, Self.second])
+        #expect(first != other)
+    }
+
+    @Test("Requires at least one policy, and at most one for each domain")
+    func configurations() throws {
+        let empty = thrown(TrustConfigurationError.self) {
+            _ = try ServerTrustEvaluator.Configuration(pinningPolicies: [PinningPolicy]())
+        }
+        #expect(empty?.code == .emptyPolicies)
+        let policies = try ["example.org", "Example.ORG."].map {
+            try PinningPolicy(domainName: $0, pinnedHashes: [Self.first, Self.second])
+        }
+        let duplicate = thrown(TrustConfigurationError.self) {
+            _ = try ServerTrustEvaluator(configuration: .init(pinningPolicies: policies))
+        }
+        #expect(duplicate?.code == .duplicatePolicies)
+        let configuration = try ServerTrustEvaluator.Configuration(pinningPolicies: Set(policies))
+        #expect(configuration.certificateCheckingOrder == .leafToRoot)
+        #expect(!configuration.allowNotPinnedDomains)
+        #expect(!configuration.allowExpiredDomainPolicies)
+        #expect(configuration.enforcement == .enforced)
+    }
+}
+
+@Suite("PublicKeyPin")
+struct PublicKeyPinTests {
+    private static let base64 = "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
+
+    @Test("Parses a pin with and without its prefix, and prints it with the prefix")
+    func forms() throws {
+        let pin = try #require(PublicKeyPin(Self.base64))
+        #expect(PublicKeyPin("sha256/" + Self.base64) == pin)
+        #expect(pin.description == "sha256/" + Self.base64)
+    }
+
+    @Test(
+        "Rejects anything but 32 bytes in base64",
+        arguments: [
+            "", "sha256/", "💩", "AAAA", "sha1/" + base64, "sha256/sha256/" + base64, "SHA256/" + base64,
+            "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI", " " + base64, base64 + "\n",
+            "--MBgDH5WGvL9Bcn5Be30cRcL0f5O-NyoXuWtQdX1aI=", base64 + "AAAA",
+            "e3e3018031f9586bcbf41727e417b7d1c45c2f47f93be372a17b96b50757d5a2",
+        ]
+    )
+    func malformed(text: String) {
+        #expect(PublicKeyPin(text) == nil)
+    }
+
+    @Test(
+        "Computes the pin of a certificate's key of every kind",
+        arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
+    )
+    func certificates(keyType: MockCertificate.KeyType) throws {
+        let certificate = try MockCertificateAuthority().issueServerCertificate(keyType: keyType)
+        let pin = try PublicKeyPin(certificate: certificate.certificateDER)
+        #expect(pin.description == certificate.publicKeyPin)
+        #expect(try PublicKeyPin(certificate: Data(certificate.chainPEM.utf8)) == pin)
+    }
+
+    @Test("Computes the published pin of a public root")
+    func knownRoot() throws {
+        // Amazon Root CA 3, from https://www.amazontrust.com/repository/.
+        let pem = """
+            -----BEGIN CERTIFICATE-----
+            MIIBtjCCAVugAwIBAgITBmyf1XSXNmY/Owua2eiedgPySjAKBggqhkjOPQQDAjA5
+            MQswCQYDVQQGEwJVUzEPMA0GA1UEChMGQW1hem9uMRkwFwYDVQQDExBBbWF6b24g
+            Um9vdCBDQSAzMB4XDTE1MDUyNjAwMDAwMFoXDTQwMDUyNjAwMDAwMFowOTELMAkG
+            A1UEBhMCVVMxDzANBgNVBAoTBkFtYXpvbjEZMBcGA1UEAxMQQW1hem9uIFJvb3Qg
+            Q0EgMzBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABCmXp8ZBf8ANm+gBG1bG8lKl
+            ui2yEujSLtf6ycXYqm0fc4E7O5hrOXwzpcVOho6AF2hiRVd9RFgdszflZwjrZt6j
+            QjBAMA8GA1UdEwEB/wQFMAMBAf8wDgYDVR0PAQH/BAQDAgGGMB0GA1UdDgQWBBSr
+            ttvXBp43rDCGB5Fwx5zEGbF4wDAKBggqhkjOPQQDAgNJADBGAiEA4IWSoxe3jfkr
+            BqWTrBqYaGFy+uGh0PsceGCmQ5nFuMQCIQCcAu/xlJyzlvnrxir4tiz+OpAUFteM
+            YyRIHN8wfdVoOw==
+            -----END CERTIFICATE-----
+            """
+        let pin = try PublicKeyPin(certificate: Data(pem.utf8))
+        #expect(pin.description == "sha256/NqvDJlas/GRcYbcWE8S/IceH9cq77kg0jVhZeAPXq8k=")
+    }
+
+    @Test("Rejects data that isn't a certificate")
+    func noCertificate() throws {
+        let key = try MockCertificateAuthority().issueServerCertificate().privateKeyPEM
+        for octets in [Data(), Data("hello".utf8), Data(key.utf8), Data([0x30, 0x03, 0x02, 0x01, 0x00])] {
+            let error = thrown(TrustConfigurationError.self) { _ = try PublicKeyPin(certificate: octets) }
+            #expect(error?.code == .malformedCertificate)
+        }
     }
 }

@@ -1,6 +1,9 @@
 import Foundation
 import MockNetworking
 import Networking
+import Synchronization
+import TestPrograms
+import TestSupport
 import Testing
 
 /// A root, an intermediate and a server certificate for this machine's names, created for one test.
@@ -19,7 +22,6 @@ struct TLSFixture {
         certificate = try intermediate.issueServerCertificate(hosts: hosts, notBefore: notBefore, notAfter: notAfter)
     }
 
-    /// Trust roots with only the test's root.
     var roots: TrustRoots {
         get throws { try .pem(root.certificatePEM) }
     }
@@ -41,11 +43,7 @@ struct TLSFixture {
     }
 }
 
-/// Runs a test with a transport that has a TLS configuration.
-func withTLS<Result>(
-    _ tls: TLSConfiguration,
-    _ test: (CurlTransport) async throws -> Result
-) async throws -> Result {
+func withTLS<Result>(_ tls: TLSConfiguration, _ test: (CurlTransport) async throws -> Result) async throws -> Result {
     try await withCurl(CurlTransport.Configuration(proxy: .none, tls: tls), test)
 }
 
@@ -63,6 +61,26 @@ func refusal(
     }
 }
 
+/// Checks that a request fails with this reason, or succeeds for `nil`, and on request that the
+/// server hasn't received a byte on any connection.
+func expectRefusal(
+    _ expected: TLSFailure?,
+    by server: LoopbackServer,
+    host: String = "localhost",
+    _ tls: TLSConfiguration,
+    sendsNothing: Bool = false,
+    fileID: String = #fileID,
+    filePath: String = #filePath,
+    line: Int = #line,
+    column: Int = #column
+) async throws {
+    let location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    let error = try await refusal(by: server, host: host, tls)
+    #expect(error?.tlsFailure == expected, "\(host): \(error?.description ?? "")", sourceLocation: location)
+    #expect(error?.code == (expected == nil ? nil : .tls), sourceLocation: location)
+    if sendsNothing { #expect(try await server.receivedOctets() == 0, sourceLocation: location) }
+}
+
 extension LoopbackServer {
     /// Waits for the end of all connections, and returns the total number of request bytes
     /// received.
@@ -73,7 +91,6 @@ extension LoopbackServer {
 }
 
 extension PublicKeyPin {
-    /// A pin that matches no key.
     static let nobodys = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 }
 
@@ -84,5 +101,79 @@ func thrown<Failure: Error>(_ type: Failure.Type, _ operation: () throws -> Void
         return nil
     } catch {
         return error as? Failure
+    }
+}
+
+/// A server process with a certificate and its own port, which sends the typed text and prints
+/// events.
+final class ChildServer: Sendable {
+    struct Silent: Error { let output: String }
+
+    private let listening = Atomic(0)
+    private let program: ChildProgram
+    private let folder: URL
+
+    /// Starts a program, which runs until ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - program: The program's name.
+    ///   - arguments: The arguments. `chain.pem` and `key.pem` become the paths of the certificate
+    ///     and its key.
+    ///   - fixture: The fixture with the certificate.
+    ///   - isReady: Finds the port in the program's output.
+    static func start(
+        _ program: String,
+        _ arguments: [String],
+        _ fixture: TLSFixture,
+        isReady: @Sendable (String) -> Int?
+    ) async throws -> ChildServer {
+        let server = try ChildServer(program, arguments, fixture)
+        try await server.wait { output in
+            guard let port = isReady(output) else { return false }
+            server.listening.store(port, ordering: .relaxed)
+            return true
+        }
+        return server
+    }
+
+    private init(_ program: String, _ arguments: [String], _ fixture: TLSFixture) throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "child-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let files = ["chain.pem": fixture.certificate.chainPEM, "key.pem": fixture.certificate.privateKeyPEM]
+        for (name, text) in files {
+            try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        let place = folder
+        self.program = try ChildProgram(
+            path: ChildProgram.path(of: program) ?? "/nowhere",
+            arguments.map { files[$0] == nil ? $0 : place.appending(path: $0).path },
+            input: .typed,
+            output: .file(place.appending(path: "shown").path)
+        )
+    }
+
+    /// The port, which the program prints when it listens.
+    var port: Int { listening.load(ordering: .relaxed) }
+
+    var output: String {
+        let shown = try? Data(contentsOf: folder.appending(path: "shown"))
+        return String(decoding: shown ?? Data(), as: UTF8.self)
+    }
+
+    func type(_ text: String) {
+        program.type(text)
+    }
+
+    func waitForOutput(_ text: String) async throws {
+        try await wait { $0.contains(text) }
+    }
+
+    private func wait(until condition: (String) -> Bool) async throws {
+        guard try await eventually({ condition(output) }) else { throw Silent(output: output) }
+    }
+
+    func stop() {
+        program.kill()
+        try? FileManager.default.removeItem(at: folder)
     }
 }

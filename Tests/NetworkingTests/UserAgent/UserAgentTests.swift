@@ -25,33 +25,41 @@ struct UserAgentTests {
 
     @Test("Uses fallbacks for missing values")
     func missing() {
-        #expect(
-            UserAgent(sources: .init()).description
-                == "Unknown_name/1.0.0 Unknown Unknown/Unknown Unknown/Unknown Unknown/1.0.0"
-        )
         var sources = UserAgent.Sources()
         (sources.networkName, sources.kernelName, sources.systemName) = ("CFNetwork", "Darwin", "iOS")
-        #expect(
-            UserAgent(sources: sources).description
-                == "Unknown_name/1.0.0 Unknown iOS/Unknown CFNetwork/Unknown Darwin/1.0.0"
-        )
-        #expect(UserAgent.Sources.system(osRelease: "") == ("Linux", nil))
+        for (sources, text) in [
+            (UserAgent.Sources(), "Unknown_name/1.0.0 Unknown Unknown/Unknown Unknown/Unknown Unknown/1.0.0"),
+            (sources, "Unknown_name/1.0.0 Unknown iOS/Unknown CFNetwork/Unknown Darwin/1.0.0"),
+        ] {
+            #expect(UserAgent(sources: sources).description == text)
+        }
         #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown_name/1.0.0 Unknown "))
     }
 
-    @Test("Parses the kernel's release and the os-release file")
+    @Test(
+        "Parses the os-release file",
+        arguments: [
+            ("", "Linux", nil), ("ID='alpine'\r\nVERSION_ID=3.20", "Alpine", "3.20"),
+            (
+                "# comment\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n\nbroken\n",
+                "Debian", "12"
+            ),
+        ] as [(String, String, String?)]
+    )
+    func system(_ release: String, _ name: String, _ version: String?) {
+        #expect(UserAgent.Sources.system(osRelease: release) == (name, version))
+    }
+
+    @Test("Parses the kernel's release")
     func machine() {
         var sources = UserAgent.Sources()
-        (sources.kernelName, sources.kernelRelease) = ("Linux", "6.18.44-fc-v669")
-        #expect(UserAgent(sources: sources).kernel.description == "Linux/6.18.44")
-        sources.kernelRelease = "6.1"
-        #expect(UserAgent(sources: sources).kernel.description == "Linux/1.0.0")
         sources.networkVersion = "1408.0.4 beta"
+        sources.kernelName = "Linux"
+        for (release, kernel) in [("6.18.44-fc-v669", "Linux/6.18.44"), ("6.1", "Linux/1.0.0")] {
+            sources.kernelRelease = release
+            #expect(UserAgent(sources: sources).kernel.description == kernel)
+        }
         #expect(UserAgent(sources: sources).network.description == "Unknown/1408.0.4_beta")
-        let release =
-            "# comment\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n\nbroken\n"
-        #expect(UserAgent.Sources.system(osRelease: release) == ("Debian", "12"))
-        #expect(UserAgent.Sources.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20") == ("Alpine", "3.20"))
     }
 
     @Test("Describes the current process")
@@ -73,5 +81,62 @@ struct UserAgentTests {
         #expect(agent.description.split(separator: " ").count == 5)
         #expect(HTTPSyntax.isFieldValue(agent.description))
         #expect(agent.system.description == "o_s/1_2")
+    }
+}
+
+@Suite("Version")
+struct VersionTests {
+    @Test("Parses three numbers")
+    func reading() throws {
+        let version = try #require(Version(string: "1.2.3"))
+        #expect((version.major, version.minor, version.increment) == (1, 2, 3))
+        #expect(version.description == "1.2.3")
+        #expect(Version(string: "1.18.0") == Version(1, 18, 0) && Version.one == Version(1, 0, 0))
+    }
+
+    @Test(
+        "Rejects anything but three plain numbers",
+        arguments: [
+            "", "1", "1.2", "1.2.3.4", "1..3", ".1.2", "1.2.3.", "1.2.beta", "1.2.beta.3", "1.2.3-beta", "1.2.3 ",
+            " 1.2.3",
+            "one.two.three", "+1.2.3", "-1.2.3", "01.2.3", "1.2.٣", "99999999999999999999.0.0",
+        ]
+    )
+    func refusing(_ text: String) {
+        #expect(Version(string: text) == nil)
+    }
+
+    @Test(
+        "The lenient initializer drops parts that aren't numbers, and needs exactly three numbers",
+        arguments: [
+            ("1.2.3", Version(1, 2, 3)), ("1..2.3", Version(1, 2, 3)), ("1.2.3.", Version(1, 2, 3)),
+            ("01.2.3", Version(1, 2, 3)), ("1.2.beta.3", Version(1, 2, 3)), ("-1.2.3.4", Version(2, 3, 4)),
+            ("", nil), ("1.2", nil), ("1.2.3.4", nil), ("1.2.3-beta", nil), ("one.two.three", nil), ("1.2.3 ", nil),
+            ("+1.2.3", nil), ("99999999999999999999.1.2", nil),
+        ] as [(String, Version?)]
+    )
+    func lenient(_ text: String, _ version: Version?) {
+        #expect(Version(lenient: text) == version)
+    }
+
+    @Test("Decodes from a string and encodes to one, and throws dataCorrupted for an invalid version")
+    func coding() throws {
+        #expect(try JSONDecoder().decode(Version.self, from: Data(#""1.2.3""#.utf8)) == Version(1, 2, 3))
+        #expect(try String(decoding: JSONEncoder().encode(Version(1, 2, 3)), as: UTF8.self) == #""1.2.3""#)
+        let error = #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(Version.self, from: Data(#""one.two.three""#.utf8))
+        }
+        guard case .dataCorrupted(let context)? = error else {
+            Issue.record("expected dataCorrupted, not \(String(describing: error))")
+            return
+        }
+        #expect(context.debugDescription.hasPrefix("Incorrect Version Format"))
+    }
+
+    @Test("Compares the first, then the second, then the third number")
+    func ordering() {
+        for larger in [Version(2, 0, 0), Version(1, 1, 0), Version(1, 0, 1)] { #expect(Version(1, 0, 0) < larger) }
+        #expect(!(Version(2, 0, 0) < Version(1, 9, 9)))
+        #expect(Set([Version(1, 0, 0), Version.one]).count == 1)
     }
 }
