@@ -51,19 +51,29 @@ struct EncryptedMessageTests {
 
     @Test(
         "Each fault of the encryption of an ID token has its own error",
-        arguments: faults + [(.oversized, .tooLarge)]
+        arguments: [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir]
     )
-    func badIDTokens(fault: Fault, code: TokenError.Code) async throws {
+    func badIDTokens(algorithm: JWEAlgorithm) async throws {
         try await ServerFixture.with { fixture in
-            for algorithm in [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir] {
-                let peer = try EncryptedPeer(fixture, .idToken, algorithm)
-                fixture.server.misbehave(.encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self, "\(algorithm)") {
-                    try await peer.signIn(try peer.idTokenVerifier())
-                }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(algorithm)")
+            let peer = try EncryptedPeer(fixture, .idToken, algorithm)
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .token, of: fixture) {
+                try await peer.signIn(try peer.idTokenVerifier())
             }
+        }
+    }
+
+    /// Checks the error of a call for each fault of an encryption.
+    private func check<Result>(
+        _ faults: [(Fault, TokenError.Code)],
+        at endpoint: MockAuthorizationServer.Endpoint,
+        of fixture: ServerFixture,
+        _ call: () async throws -> Result
+    ) async throws {
+        for (fault, code) in faults {
+            fixture.server.misbehave(at: endpoint, .encryption(fault))
+            let error = await failure(call)
+            #expect(error?.code == .protocolViolation, "\(fault)")
+            #expect((error?.cause as? TokenError)?.code == code, "\(fault)")
         }
     }
 
@@ -77,10 +87,7 @@ struct EncryptedMessageTests {
             ]
             for (fault, code) in faults {
                 fixture.server.misbehave(.signedToken(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.signIn(try peer.idTokenVerifier())
-                }
-                #expect((error?.cause as? TokenError)?.code == code)
+                #expect(await flaw { try await peer.signIn(try peer.idTokenVerifier()) } == code)
             }
         }
     }
@@ -108,16 +115,11 @@ struct EncryptedMessageTests {
             var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             _ = try await peer.client.tokens(for: try await peer.signedGrant(verifier))
-            for (fault, code) in Self.faults {
-                fixture.server.misbehave(at: .authorization, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(verifier) }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
-            }
+            let decrypting = verifier
+            try await check(Self.faults, at: .authorization, of: fixture) { try await peer.signedGrant(decrypting) }
             verifier.decrypter = nil
             let plain = verifier
-            let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(plain) }
-            #expect((error?.cause as? TokenError)?.code == .malformedToken)
+            #expect(await flaw { try await peer.signedGrant(plain) } == .malformedToken)
         }
     }
 
@@ -221,11 +223,11 @@ struct EncryptedMessageTests {
             #expect(try await info(keys, decrypter)["name"] == "Ada")
             // The other kind of protection, or only a part of it, is rejected.
             for other in [(isSigned ? nil : fixture.server.keys, decrypter), (keys, nil)] {
-                let error = await #expect(throws: OAuth2Error.self) { try await info(other.0, other.1) }
+                let error = await failure { try await info(other.0, other.1) }
                 #expect(error?.code == .protocolViolation)
             }
             fixture.server.setUsers { $0.substitute = "eve" }
-            #expect(await failureCode { _ = try await info(keys, decrypter) } == .subjectMismatch)
+            #expect(await failureCode { try await info(keys, decrypter) } == .subjectMismatch)
         }
     }
 
@@ -236,22 +238,18 @@ struct EncryptedMessageTests {
             let peer = try EncryptedPeer(fixture, .userInfo, .a256KW)
             let decrypter = try peer.decrypter()
             let authorized = try await peer.authorized()
-            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
-                fixture.server.misbehave(at: .userInfo, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.client.userInfo(
-                        subject: "ada",
-                        authorized: authorized,
-                        keys: fixture.server.keys,
-                        decrypter: decrypter
-                    )
-                }
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .userInfo, of: fixture) {
+                try await peer.client.userInfo(
+                    subject: "ada",
+                    authorized: authorized,
+                    keys: fixture.server.keys,
+                    decrypter: decrypter
+                )
             }
             // A response without any protection.
             fixture.server.misbehave(at: .userInfo, .response(.json(#"{"sub":"ada"}"#)))
             let code = await failureCode {
-                _ = try await peer.client.userInfo(subject: "ada", authorized: authorized, decrypter: decrypter)
+                try await peer.client.userInfo(subject: "ada", authorized: authorized, decrypter: decrypter)
             }
             #expect(code == .protocolViolation)
         }
@@ -268,13 +266,9 @@ struct EncryptedMessageTests {
             let token = Secret(try fixture.server.issueAccessToken(clientID: "api", subject: "ada"))
             #expect(try await peer.client.introspect(token, verifiedBy: verifier).subject == "ada")
             #expect(try await !peer.client.introspect(Secret("unknown"), verifiedBy: verifier).isActive)
-            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
-                fixture.server.misbehave(at: .introspection, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.client.introspect(token, verifiedBy: verifier)
-                }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            let decrypting = verifier
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .introspection, of: fixture) {
+                try await peer.client.introspect(token, verifiedBy: decrypting)
             }
         }
     }

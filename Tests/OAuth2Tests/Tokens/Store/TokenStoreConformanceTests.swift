@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import OAuth2
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import OAuth2
 
 @Suite("TokenStoreConformance", .limitedConcurrency)
 struct TokenStoreConformanceTests {
@@ -118,4 +119,68 @@ struct TokenStoreConformanceTests {
 
         private func name(_ key: String) -> String { fault == .ignoresCase ? key.lowercased() : key }
     }
+
+    // MARK: The in-memory store's lock
+
+    private let time = ManualTime()
+    private let store: InMemoryTokenStore
+
+    init() {
+        store = InMemoryTokenStore(timeSource: time.timeSource)
+    }
+
+    @Test("Waiting tasks get the lock in the order of their arrival")
+    func order() async throws {
+        let (gate, holder) = try await held()
+        let entered = Journal()
+        var waiters: [Task<Void, any Error>] = []
+        for number in 1...20 {
+            waiters.append(
+                Task { [store] in
+                    try await store.withExclusiveAccess(to: "k", timeout: .seconds(60)) {
+                        entered.add("\(number)")
+                    }
+                }
+            )
+            while store.waiterCount(for: "k") < number { await Task.yield() }
+        }
+        gate.open()
+        for waiter in waiters { try await waiter.value }
+        try await holder.value
+        #expect(entered.entries == (1...20).map(String.init))
+    }
+
+    @Test("A task that waits too long fails with storeBusy, and the others continue")
+    func timeout() async throws {
+        let (gate, holder) = try await held()
+        let hasty = Task { [store] in try await store.withExclusiveAccess(to: "k", timeout: .seconds(5)) {} }
+        let patient = Task { [store] in try await store.withExclusiveAccess(to: "k", timeout: .seconds(10)) { "in" } }
+        try await time.waitForSleepers(count: 2)
+        time.advance(by: .seconds(5))
+        #expect(await failureCode { try await hasty.value } == .storeBusy)
+        gate.open()
+        #expect(try await patient.value == "in")
+        try await holder.value
+    }
+
+    @Test("A timeout of zero gets a free lock, and fails for a held one")
+    func noTimeout() async throws {
+        try await store.withExclusiveAccess(to: "k", timeout: .zero) { [store] in
+            let code = await failureCode { try await store.withExclusiveAccess(to: "k", timeout: .zero) {} }
+            #expect(code == .storeBusy)
+        }
+        #expect(try await store.withExclusiveAccess(to: "k", timeout: .zero) { "in" } == "in")
+    }
+
+    /// Starts a task that has the lock until the gate opens.
+    private func held() async throws -> (gate: ResponseGate, holder: Task<Void, any Error>) {
+        let gate = ResponseGate()
+        let holder = Task { [store] in
+            try await store.withExclusiveAccess(to: "k", timeout: .seconds(60)) { try await gate.wait() }
+        }
+        try await gate.waitForWaiters(count: 1)
+        return (gate, holder)
+    }
+
+    private func record(_ access: String) -> TokenRecord { TokenRecord(accessToken: Secret(access)) }
 }
