@@ -60,19 +60,6 @@ struct LoopbackTests {
         await authorization.stop()
     }
 
-    @Test("A thousand callers without a token make one token request")
-    func thousandCallers() async throws {
-        try await withAuthorizationServer { authorization in
-            let authenticator = authenticator(authorization)
-            let texts = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 1...1000 { group.addTask { try await authenticator.text() } }
-                return try await group.reduce(into: Set<String>()) { $0.insert($1) }
-            }
-            #expect(texts.count == 1)
-            #expect(authorization.tokenRequestCount == 1)
-        }
-    }
-
     @Test("Reports a wrong secret, even if the server challenges with Basic")
     func wrongSecret() async throws {
         try await withAuthorizationServer { authorization in
@@ -98,21 +85,6 @@ struct LoopbackTests {
             let text = try await authenticator.text()
             #expect(authorization.isActive(text))
         }
-    }
-
-    @Test("A token endpoint without a listener is unreachable")
-    func nobodyListens() async throws {
-        let endpoint = try #require(URL(string: "http://127.0.0.1:1/token"))
-        let authenticator = OAuth2Authenticator(
-            server: AuthorizationServer(issuer: "http://127.0.0.1:1", tokenEndpoint: endpoint),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            client: NetworkClient(),
-            timing: .init(attempts: 1)
-        )
-        let error = await failure { try await authenticator.accessToken() }
-        #expect((error?.code, (error?.cause as? NetworkError)?.code) == (.serverUnreachable, .cannotConnect))
     }
 
     @Test("A chain of refresh tokens survives rejections and expiries without reuse")

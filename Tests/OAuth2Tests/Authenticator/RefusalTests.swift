@@ -90,22 +90,6 @@ struct RefusalTests {
         #expect(reasons.suffix(10).allSatisfy { $0 == .noRetry(.excessiveRefresh) })
     }
 
-    @Test("A rejection after the end of the grant has that as its reason")
-    func deadGrant() async throws {
-        let fixture = OAuth2Fixture(
-            steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")],
-            answers: [.refusal, .refusal]
-        )
-        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
-        let client = fixture.client(authenticator)
-        let code = await failureCode { try await client.makeRequest(request) }
-        #expect(code == .reauthenticationRequired)
-        #expect(fixture.resource.requests.count == 1)
-        #expect(await failureCode { try await client.makeRequest(request) } == .reauthenticationRequired)
-        #expect(fixture.resource.requests.count == 1)
-        #expect(fixture.endpoint.requests.count == 2)
-    }
-
     @Test(
         "Ignores a 401 that isn't about the token",
         arguments: [
@@ -229,12 +213,16 @@ struct RefusalTests {
 
     // MARK: Retry policies
 
-    @Test("A policy of no retries doesn't suppress the retry with a new token")
+    @Test("A policy neither suppresses nor delays the retry with a new token")
     func policyOfNoRetries() async throws {
-        let fixture = OAuth2Fixture(answers: [.refusal])
-        let client = fixture.client(Retry.Policy.maxRetries(0, when: .always), fixture.authenticator())
-        #expect(try await client.makeRequest(request) == Data("ok".utf8))
-        #expect(fixture.resource.requests.count == 2)
+        let delays = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
+        for policy in [Retry.Policy.maxRetries(0, when: .always), delays] {
+            let fixture = OAuth2Fixture(answers: [.refusal])
+            let client = fixture.client(policy, fixture.authenticator())
+            #expect(try await client.makeRequest(request) == Data("ok".utf8))
+            #expect(fixture.resource.requests.count == 2)
+            #expect(!fixture.time.sleeps.contains(.seconds(3600)))
+        }
     }
 
     @Test("A retry with a new token doesn't count as one of the policy's")
@@ -246,15 +234,6 @@ struct RefusalTests {
         #expect(error?.retry?.state.errors.count == 1)
         #expect(error?.retry?.state.authenticationErrors.count == 1)
         #expect(fixture.resource.requests.count == 3)
-    }
-
-    @Test("A policy's delay doesn't delay the retry with a new token")
-    func policyOfDelays() async throws {
-        let fixture = OAuth2Fixture(answers: [.refusal])
-        let policy = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
-        let client = fixture.client(policy, fixture.authenticator())
-        #expect(try await client.makeRequest(request) == Data("ok".utf8))
-        #expect(!fixture.time.sleeps.contains(.seconds(3600)))
     }
 
     @Test("Retries a POST with its body")

@@ -182,7 +182,7 @@ struct IDTokenVerifierTests {
     )
     func claim(module: String, changes: [String: JSONValue?], code: TokenError.Code) async throws {
         #expect(await OAuth2Tests.flaw { try await verify(changes) } == code, "\(module)")
-        // A nonce that wasn't requested is that of another request, and access tokens are no ID tokens.
+        // A nonce that wasn't requested is another request's, and access tokens aren't ID tokens.
         #expect(await OAuth2Tests.flaw { try await verify([:], nonce: nil) } == .nonceMismatch)
         #expect(await OAuth2Tests.flaw { try await verify([:], type: "at+jwt") } == .typeMismatch)
     }

@@ -184,13 +184,15 @@ struct TokenEndpointRowTests {
         #expect(proofs[0]["jti"] != proofs[1]["jti"])
         #expect(proofs[0]["htu"]?.string == "https://as.example/token")
 
-        let without = MockTransport.Step.error("use_dpop_nonce")
-        #expect(await self.outcome([without], dpop: .generated()).outcome.error?.code == .missingNonce)
-        let same = await self.outcome([needed, needed, .boundToken("b1")], dpop: .generated()).outcome
-        #expect(same.error?.code == .repeatedNonce)
         let other = MockTransport.Step.json(#"{"error":"use_dpop_nonce"}"#, status: 400, headers: ["DPoP-Nonce": "n2"])
-        let endless = await self.outcome([needed, other, .boundToken("b1")], dpop: .generated()).outcome
-        #expect((endless.error?.code, endless.forms.count) == (.tooManyNonces, 2))
+        let rows: [([MockTransport.Step], OAuth2Error.Code, Int)] = [
+            ([.error("use_dpop_nonce")], .missingNonce, 1), ([needed, needed], .repeatedNonce, 2),
+            ([needed, other], .tooManyNonces, 2),
+        ]
+        for (steps, code, count) in rows {
+            let outcome = await self.outcome(steps + [.boundToken("b1")], dpop: .generated()).outcome
+            #expect((outcome.error?.code, outcome.forms.count) == (code, count))
+        }
     }
 
     @Test("Creates a proof again after a clock correction, once, but not for any other rejection")
