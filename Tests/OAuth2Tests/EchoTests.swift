@@ -103,16 +103,11 @@ struct EchoTests {
                 client: NetworkClient(transport: transport),
                 timing: .init(attempts: 1)
             )
-            let error = try #require(
-                await #expect(throws: OAuth2Error.self) {
-                    try await client.tokens(refreshing: Secret("refresh-token-1"))
-                }
-            )
+            let error = try #require(await failure { try await client.tokens(refreshing: Secret("refresh-token-1")) })
             for shown in EndpointFixture.texts(of: error) + [error.serverURI?.absoluteString ?? ""] {
                 #expect(Self.leaks(secret, shown) == nil, "\(echo.name): \(shown)")
             }
-            #expect(error.serverURI == nil)
-            #expect(error.challenge?.parameters["sent"] == nil)
+            #expect((error.serverURI, error.challenge?.parameters["sent"]) == (nil, nil))
         }
     }
 
@@ -137,8 +132,7 @@ struct EchoTests {
         for code in ["<redacted>", "invalid_grant"] {
             let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
             let error = try #require(await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() })
-            #expect(error.serverDescription == nil)
-            #expect(error.serverCode == code)
+            #expect((error.serverDescription, error.serverCode) == (nil, code))
             #expect(!error.message.contains("max"))
         }
     }
@@ -175,36 +169,21 @@ struct EchoTests {
 
     @Test(
         "The errors of every endpoint hide what was sent",
-        arguments: ["introspect", "revoke", "par", "device", "register"]
+        arguments: EndpointCall.allCases.filter { $0 != .userInfo }
     )
-    func everyEndpoint(_ name: String) async throws {
-        let token = EndpointFixture.token
-        let words = "\(Self.percent(token)) \(Self.base64("api:" + EndpointFixture.secret))"
-        for status in name == "device" ? [400, 200] : [400] {
-            let fixture = EndpointFixture(
-                .json(#"{"error":"invalid_request","error_description":"\#(words)"}"#, status: status)
-            ) { $0.deviceAuthorizationEndpoint = URL(string: "https://id.example/device") }
+    func everyEndpoint(_ call: EndpointCall) async throws {
+        let pair = Self.base64("api:" + EndpointFixture.secret)
+        let words = "\(Self.percent(EndpointFixture.token)) \(pair)"
+        for status in call == .device ? [400, 200] : [400] {
+            let answer = #"{"error":"invalid_request","error_description":"\#(words)"}"#
+            let fixture = EndpointFixture(.json(answer, status: status))
             let error = try #require(
-                await #expect(throws: OAuth2Error(.requestRejected, "")) {
-                    switch name {
-                    case "introspect": _ = try await fixture.oauth.introspect(Secret(token))
-                    case "revoke": try await fixture.oauth.revoke(Secret(token))
-                    case "par":
-                        _ = try await fixture.oauth.push(parameters: [("code_challenge", token), ("state", token)])
-                    case "device": _ = try await fixture.oauth.authorizeDevice(additionalParameters: ["hint": token])
-                    default:
-                        let registrar = ClientRegistrar(
-                            server: EndpointFixture.server,
-                            client: NetworkClient(transport: fixture.transport)
-                        )
-                        _ = try await registrar.register(ClientMetadata([:]), initialAccessToken: Secret(token))
-                    }
-                }
+                await #expect(throws: OAuth2Error(.requestRejected, "")) { try await call(fixture) }
             )
             #expect(error.message.contains("<redacted>"))
             for shown in EndpointFixture.texts(of: error) {
-                #expect(!shown.contains(token))
-                #expect(name == "register" || !shown.contains(Self.base64("api:" + EndpointFixture.secret)))
+                #expect(!shown.contains(EndpointFixture.token))
+                #expect(call == .register || !shown.contains(pair))
             }
         }
     }

@@ -3,7 +3,9 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Synchronization
+import TokenGeneration
 
 /// A scripted authorization server and API in memory, with a manual clock.
 ///
@@ -54,12 +56,7 @@ final class OAuth2Fixture: Sendable {
     var credentials: [String?] { resource.requests.map { $0.headers["Authorization"] } }
 
     /// The forms of the token endpoint's requests, in order.
-    var forms: [[String: String]] {
-        endpoint.requests.map { request in
-            let pairs = FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self)) ?? []
-            return Dictionary(pairs.map { ($0.name, $0.value) }) { "\($0) \($1)" }
-        }
-    }
+    var forms: [[String: String]] { endpoint.forms }
 
     /// Makes the API accept a token that a step issues.
     func issue(_ token: String) { tokens.add(token) }
@@ -70,19 +67,22 @@ final class OAuth2Fixture: Sendable {
     /// Returns an authenticator, which makes one attempt by default.
     func authenticator(
         grant: any Grant = ClientCredentialsGrant(),
+        clientAuthentication: (any ClientAuthentication)? = nil,
         resources: ResourceRule = .everyHTTPSOrigin,
         store: (any TokenStore)? = nil,
         dpop: DPoPKey? = nil,
         random: Double = 1,
         attempts: Int = 1,
         replicationDelay: Duration? = nil,
+        options: OAuth2Authenticator.Options = OAuth2Authenticator.Options(),
         stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)? = nil
     ) -> OAuth2Authenticator {
-        var options = OAuth2Authenticator.Options()
-        options.stepUpSource = stepUpSource
+        var options = options
+        if let stepUpSource { options.stepUpSource = stepUpSource }
         return OAuth2Authenticator(
             server: Self.server,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+            clientAuthentication: clientAuthentication
+                ?? .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
             grant: grant,
             resources: resources,
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
@@ -147,6 +147,16 @@ final class OAuth2Fixture: Sendable {
     }
 }
 
+extension MockTransport {
+    /// The forms of the requests, in order. Repeated values are joined by spaces.
+    var forms: [[String: String]] {
+        requests.map { request in
+            let pairs = FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self)) ?? []
+            return Dictionary(pairs.map { ($0.name, $0.value) }) { "\($0) \($1)" }
+        }
+    }
+}
+
 extension HTTPTransportResponse {
     /// A 401 response with the error `invalid_token`.
     static var refusal: Self {
@@ -172,6 +182,9 @@ extension MockTransport.Step {
         return .json(#"{"access_token":"\#(access)","token_type":"Bearer","expires_in":\#(lifetime)\#(refresh)}"#)
     }
 
+    /// Returns a 503 response with `Retry-After`.
+    static func retryAfter(_ seconds: Int) -> Self { .status(503, headers: ["Retry-After": "\(seconds)"]) }
+
     /// Returns a token endpoint's error response.
     static func error(_ code: String, status: Int = 400) -> Self {
         .json(#"{"error":"\#(code)"}"#, status: status)
@@ -185,16 +198,29 @@ extension OAuth2Authenticator {
     }
 }
 
-/// Returns the code of an operation's `OAuth2Error`, alone or as the cause of a `NetworkError`.
-func failureCode(_ operation: () async throws -> Void) async -> OAuth2Error.Code? {
+/// Returns an operation's `OAuth2Error`, alone or as the cause of a `NetworkError`, or `nil` if it
+/// succeeds or throws another error.
+func failure<Result>(_ operation: () async throws -> Result) async -> OAuth2Error? {
     do {
-        try await operation()
+        _ = try await operation()
         return nil
-    } catch let error as OAuth2Error {
-        return error.code
-    } catch let error as NetworkError {
-        return (error.cause as? OAuth2Error)?.code
     } catch {
+        return error as? OAuth2Error ?? (error as? NetworkError)?.cause as? OAuth2Error
+    }
+}
+
+/// Returns the code of an operation's `OAuth2Error`.
+func failureCode<Result>(_ operation: () async throws -> Result) async -> OAuth2Error.Code? {
+    await failure(operation)?.code
+}
+
+/// Returns the code of an operation's `TokenError`, alone or as the cause of another error.
+func flaw<Result>(_ operation: () async throws -> Result) async -> TokenError.Code? {
+    do {
+        _ = try await operation()
         return nil
+    } catch {
+        let cause = (error as? OAuth2Error)?.cause ?? (error as? AccessRefusal)?.cause
+        return (error as? TokenError ?? cause as? TokenError)?.code
     }
 }

@@ -20,10 +20,18 @@ struct SecrecyTests {
         let covered = Set(values.flatMap { Self.names(of: $0) })
         #expect(declared.count >= 30)
         #expect(declared.subtracting(covered).isEmpty, "not covered: \(declared.subtracting(covered).sorted())")
+        let requests = values.compactMap { $0 as? TokenRequest }
+        let proofs = requests.flatMap { request in
+            request.form.filter { $0.name == "client_assertion" }.map(\.value)
+                + [request.headers["Authorization"]?.split(separator: " ").last.map(String.init)].compactMap(\.self)
+        }
+        #expect(proofs.count == 3)
+        #expect(requests.contains { "\($0)".contains("client_id, client_assertion_type, client_assertion") })
         for value in values {
             for shown in Self.texts(of: value) {
-                #expect(!shown.contains(secret), "\(type(of: value)) shows a secret")
-                #expect(!shown.contains("PRIVATE KEY"), "\(type(of: value)) shows a key")
+                for hidden in [secret, "PRIVATE KEY"] + proofs {
+                    #expect(!shown.contains(hidden), "\(type(of: value)) shows a secret")
+                }
             }
         }
     }
@@ -143,7 +151,8 @@ struct SecrecyTests {
         )
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
-            Secret(secret), token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
+            Secret(secret), ["key": Secret(secret)], Optional(Secret(secret)) as Any,
+            token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
             TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost,
             RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
 
@@ -321,11 +330,79 @@ struct SecrecyTests {
         String(reflecting: type(of: value)).split(separator: ".").map(String.init)
     }
 
-    /// Returns all texts that a value shows.
     private static func texts(of value: Any) -> [String] {
         var dumped = ""
         dump(value, to: &dumped)
-        return [String(describing: value), String(reflecting: value), dumped]
+        return [String(describing: value), String(reflecting: value), dumped, reflection(of: value, depth: 8)]
             + [(value as? any Error)?.localizedDescription].compactMap(\.self)
+    }
+
+    private static func reflection(of value: Any, depth: Int) -> String {
+        guard depth > 0 else { return "" }
+        return Mirror(reflecting: value).children
+            .map { "\($0.label ?? "-"): \($0.value) \(reflection(of: $0.value, depth: depth - 1))" }
+            .joined(separator: ", ")
+    }
+
+    // MARK: Secrets and errors
+
+    @Test("A secret shows its value only in expose(_:)")
+    func secretType() {
+        #expect("\(Secret(secret))" == "<redacted>")
+        #expect(String(reflecting: Secret(secret)) == "<redacted>")
+        #expect(Mirror(reflecting: Secret(secret)).children.isEmpty)
+        #expect(Secret(secret).expose { $0 } == secret)
+        #expect(Secret(secret) == Secret(secret))
+        #expect(Secret(secret) != Secret(secret + "!"))
+        #expect(Set([Secret("a"), Secret("a"), Secret("b")]).count == 2)
+    }
+
+    @Test(
+        "Redacts secrets that a server repeats",
+        arguments: [400, 401, 500, 200]
+    )
+    func echoingServer(status: Int) async throws {
+        let words = "no use for \(secret), dear s3cret-of-reports, nor for cmVwb3J0czpzM2NyZXQtb2YtcmVwb3J0cw=="
+        let fixture = OAuth2Fixture(steps: [
+            .json(#"{"error":"invalid_request","error_description":"\#(words)","note":"\#(secret)"}"#, status: status)
+        ])
+        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
+        let error = try #require(await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() })
+        #expect((error.cause as? ServerError)?.response == nil)
+        #expect(error.message.contains("no use for <redacted>, dear <redacted>, nor for <redacted>"))
+        for shown in EndpointFixture.texts(of: error) {
+            for hidden in [secret, "s3cret-of-reports", "cmVwb3J0czpzM2NyZXQtb2YtcmVwb3J0cw=="] {
+                #expect(!shown.contains(hidden))
+            }
+        }
+    }
+
+    @Test("The server's description is a single line")
+    func printable() async throws {
+        let words = String(repeating: "long ", count: 100)
+        let fixture = OAuth2Fixture(steps: [
+            .json(#"{"error":"bad\ncode\u0000\u202E","error_description":"two\r\nlines \#(words)"}"#, status: 400)
+        ])
+        let error = try #require(await failure { try await fixture.authenticator().accessToken() })
+        #expect(error.serverCode == "bad?code??")
+        #expect(error.message.contains("two??lines long"))
+        #expect(error.message.count < 400)
+        #expect(error.description.allSatisfy { !$0.isNewline })
+    }
+
+    @Test("The error of a rejected request shows neither token nor body")
+    func refusedCall() async throws {
+        let fixture = OAuth2Fixture(
+            steps: [.tokens(secret), .tokens(secret + "2")],
+            answers: [.refusal, .json(#"{"leak":"\#(secret)"}"#, status: 401)]
+        )
+        let client = fixture.client(fixture.authenticator())
+        let error = try #require(
+            await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
+        )
+        #expect("\(error)".contains("freshTokenRejected"))
+        for shown in ["\(error)", String(reflecting: error), error.localizedDescription] {
+            #expect(!shown.contains(secret))
+        }
     }
 }

@@ -55,8 +55,8 @@ struct DiscoveredServerTests {
         let client = fixture.client(authenticator)
         #expect(fixture.endpoint.requests.isEmpty)
         let request = URLRequest(url: OAuth2Fixture.api)
-        #expect(await failureCode { _ = try await client.makeRequest(request) } == .serverTransient)
-        #expect(await failureCode { _ = try await client.makeRequest(request) } == .serverTransient)
+        #expect(await failureCode { try await client.makeRequest(request) } == .serverTransient)
+        #expect(await failureCode { try await client.makeRequest(request) } == .serverTransient)
         #expect(paths(fixture) == [Self.wellKnown])
         fixture.time.advance(by: .seconds(1))
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
@@ -86,7 +86,7 @@ struct DiscoveredServerTests {
         let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
         let fixture = OAuth2Fixture(steps: [.json(other)])
         let authenticator = authenticator(discovery(fixture.endpoint, fixture.time), fixture)
-        #expect(await failureCode { _ = try await authenticator.accessToken() } == .issuerMismatch)
+        #expect(await failureCode { try await authenticator.accessToken() } == .issuerMismatch)
         #expect(paths(fixture) == [Self.wellKnown])
     }
 
@@ -107,7 +107,7 @@ struct DiscoveredServerTests {
             grant: grant,
             store: store
         )
-        #expect(await failureCode { _ = try await authenticator.accessToken() } == code)
+        #expect(await failureCode { try await authenticator.accessToken() } == code)
         #expect(store.written.isEmpty)
         fixture.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "access")

@@ -9,43 +9,37 @@ import Testing
 /// Tests of event streams with an authenticator.
 @Suite("OAuth2Authenticator: event streams", .limitedConcurrency)
 struct EventStreamTests {
-    /// Runs a test with a feed behind an authorization server.
-    ///
-    /// While the feed sends its second response, the server revokes all tokens.
     private func withFeed(
         _ test: (MockAuthorizationServer, LoopbackServer, ServerSentEvents, ManualTime) async throws -> Void
     ) async throws {
-        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
-        let feed = authorization.protecting { request in
-            let headers: HTTPHeaders = ["Content-Type": "text/event-stream"]
-            let next = (request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0) + 1
-            guard next <= 3 else { return .status(204) }
-            return .stream(headers: headers) { writer in
-                try await writer.write("id: \(next)\ndata: event \(next)\n\n")
-                if next == 2 { authorization.revokeAccessTokens() }
+        try await withAuthorizationServer { authorization in
+            let feed = authorization.protecting { request in
+                let headers: HTTPHeaders = ["Content-Type": "text/event-stream"]
+                let next = (request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0) + 1
+                guard next <= 3 else { return .status(204) }
+                return .stream(headers: headers) { writer in
+                    try await writer.write("id: \(next)\ndata: event \(next)\n\n")
+                    if next == 2 { authorization.revokeAccessTokens() }
+                }
+            }
+            try await withLoopbackServer { api async throws in
+                api.on(.get, "/feed", feed)
+                let time = ManualTime(advancesWhenSleeping: true)
+                let authenticator = OAuth2Authenticator(
+                    server: authorization.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                    grant: ClientCredentialsGrant(),
+                    resources: [api.baseURL],
+                    timing: OAuth2Timing(attempts: 1, random: { 0 })
+                )
+                let client = NetworkClient(
+                    interceptors: [authenticator],
+                    options: NetworkClient.Options(timeSource: time.timeSource)
+                )
+                let events = client.events(for: URLRequest(url: api.url(for: "/feed")))
+                try await test(authorization, api, events, time)
             }
         }
-        let api = try LoopbackServer.start { $0.on(.get, "/feed", feed) }
-        let time = ManualTime(advancesWhenSleeping: true)
-        let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant(),
-            resources: [api.baseURL],
-            timing: OAuth2Timing(attempts: 1, random: { 0 })
-        )
-        let client = NetworkClient(
-            interceptors: [authenticator],
-            options: NetworkClient.Options(timeSource: time.timeSource)
-        )
-        let events = client.events(for: URLRequest(url: api.url(for: "/feed")))
-        do { try await test(authorization, api, events, time) } catch {
-            await api.stop()
-            await authorization.stop()
-            throw error
-        }
-        await api.stop()
-        await authorization.stop()
     }
 
     @Test("Gets a new token when the old one was revoked while the stream ran")

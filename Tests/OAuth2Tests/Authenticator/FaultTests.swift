@@ -17,7 +17,8 @@ struct FaultTests {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.time = time.timeSource
         configuration.clockOffset = .seconds(seconds)
-        try await withServer(configuration, [.init(id: "reports", key: key.verificationKey)]) { server in
+        try await withAuthorizationServer(configuration, clients: [.init(id: "reports", key: key.verificationKey)]) {
+            server in
             let events = EventJournal()
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
@@ -47,7 +48,7 @@ struct FaultTests {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
         configuration.requiresNonces = true
-        try await withServer(configuration) { server in
+        try await withAuthorizationServer(configuration) { server in
             let api = try LoopbackServer.start { routes in
                 routes.on(.get, "/reports", server.protecting { _ in .text("ok") })
             }
@@ -74,7 +75,7 @@ struct FaultTests {
         configuration.dpop = .required
         configuration.time = time.timeSource
         configuration.clockOffset = .seconds(seconds)
-        try await withServer(configuration) { server in
+        try await withAuthorizationServer(configuration) { server in
             var apiConfiguration = LoopbackServer.Configuration()
             apiConfiguration.time.date = { time.date.addingTimeInterval(Double(seconds)) }
             let api = try LoopbackServer.start(configuration: apiConfiguration) { routes in
@@ -91,7 +92,7 @@ struct FaultTests {
 
     @Test("A stolen token can't be used without its key")
     func stolenToken() async throws {
-        try await withServer { server in
+        try await withAuthorizationServer { server in
             let api = try LoopbackServer.start {
                 $0.on(.get, "/reports", server.protecting { _ in .text("ok") })
             }
@@ -117,7 +118,7 @@ struct FaultTests {
         ]
     )
     func once(fault: MockAuthorizationServer.Fault) async throws {
-        try await withServer { server in
+        try await withAuthorizationServer { server in
             server.misbehave(fault)
             let text = try await authenticator(server).text()
             #expect(server.isActive(text))
@@ -129,21 +130,19 @@ struct FaultTests {
         for grace in [Duration.seconds(60), .zero] {
             var configuration = MockAuthorizationServer.Configuration()
             configuration.refreshTokenGrace = grace
-            try await withServer(configuration) { server in
+            try await withAuthorizationServer(configuration) { server in
                 let first = server.issueRefreshToken(clientID: "reports", subject: "ada")
                 let authenticator = authenticator(server, grant: RefreshTokenGrant(refreshToken: first))
                 server.misbehave(.lostAnswer)
-                let lost = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
-                #expect(lost?.code == .serverUnreachable)
-                #expect(lost?.isPossiblyLostRotation == true)
+                let lost = await failure { try await authenticator.accessToken() }
+                #expect((lost?.code, lost?.isPossiblyLostRotation) == (.serverUnreachable, true))
                 if grace > .zero {
                     let text = try await authenticator.text()
                     #expect(server.isActive(text))
                     #expect(server.reuseDetectionCount == 0)
                 } else {
-                    let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
-                    #expect(error?.code == .reauthenticationRequired)
-                    #expect(error?.isPossiblyLostRotation == true)
+                    let error = await failure { try await authenticator.accessToken() }
+                    #expect((error?.code, error?.isPossiblyLostRotation) == (.reauthenticationRequired, true))
                 }
             }
         }
@@ -151,7 +150,7 @@ struct FaultTests {
 
     @Test("Requests more scope for a route that requires it")
     func moreScope() async throws {
-        try await withServer { server in
+        try await withAuthorizationServer { server in
             let api = try LoopbackServer.start { routes in
                 routes.on(.get, "/reports", server.protecting { _ in .text("read") })
                 routes.on(.post, "/reports", server.protecting(scope: "write") { _ in .text("written") })
@@ -173,7 +172,7 @@ struct FaultTests {
         arguments: [false, true]
     )
     func redirect(isBound: Bool) async throws {
-        try await withServer { server in
+        try await withAuthorizationServer { server in
             let elsewhere = try LoopbackServer.start { $0.fallback { _ in .status(401) } }
             let api = try LoopbackServer.start { routes in
                 routes.on(.get, "/away", .status(302, headers: ["Location": elsewhere.url(for: "/").absoluteString]))
@@ -208,18 +207,5 @@ struct FaultTests {
             dpop: dpop,
             timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 })
         )
-    }
-
-    private func withServer(
-        _ configuration: MockAuthorizationServer.Configuration = .init(),
-        _ clients: [MockAuthorizationServer.Client] = [.init(id: "reports", secret: "s3cret")],
-        _ body: (MockAuthorizationServer) async throws -> Void
-    ) async throws {
-        let server = try MockAuthorizationServer.start(configuration: configuration, clients: clients)
-        do { try await body(server) } catch {
-            await server.stop()
-            throw error
-        }
-        await server.stop()
     }
 }

@@ -10,6 +10,7 @@ import Testing
 @Suite("OAuth2Authenticator: rejected requests", .limitedConcurrency)
 struct RefusalTests {
     private let request = URLRequest(url: OAuth2Fixture.api)
+    private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 
     @Test("Retries a request rejected with the current token after a refresh")
     func refresh() async throws {
@@ -89,22 +90,6 @@ struct RefusalTests {
         #expect(reasons.suffix(10).allSatisfy { $0 == .noRetry(.excessiveRefresh) })
     }
 
-    @Test("A rejection after the end of the grant has that as its reason")
-    func deadGrant() async throws {
-        let fixture = OAuth2Fixture(
-            steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")],
-            answers: [.refusal, .refusal]
-        )
-        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
-        let client = fixture.client(authenticator)
-        let code = await failureCode { _ = try await client.makeRequest(request) }
-        #expect(code == .reauthenticationRequired)
-        #expect(fixture.resource.requests.count == 1)
-        #expect(await failureCode { _ = try await client.makeRequest(request) } == .reauthenticationRequired)
-        #expect(fixture.resource.requests.count == 1)
-        #expect(fixture.endpoint.requests.count == 2)
-    }
-
     @Test(
         "Ignores a 401 that isn't about the token",
         arguments: [
@@ -128,51 +113,116 @@ struct RefusalTests {
             "Bearer", "bearer", #"Bearer realm="api""#, #"BEARER error="invalid_token""#,
             #"Bearer error="invalid_token", error_description="The \"access token\" expired, sorry""#,
             #"Basic realm="api", Bearer error="invalid_token""#, #"Bearer error="invalid_token", Basic realm="api""#,
-            "", "\u{1}",
+            #"DPoP algs="ES256""#, "", "\u{1}", nil,
         ]
     )
-    func bearerChallenges(challenge: String) async throws {
-        let fixture = OAuth2Fixture(answers: [.challenge(challenge)])
+    func bearerChallenges(challenge: String?) async throws {
+        let fixture = OAuth2Fixture(answers: [challenge.map { .challenge($0) } ?? .status(401)])
         let client = fixture.client(fixture.authenticator())
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Refreshes after a 401 without a challenge")
-    func noChallenge() async throws {
-        let fixture = OAuth2Fixture(answers: [.status(401)])
+    /// [RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)
+    @Test(
+        "A 401 that asks for a signature doesn't refresh the token, unless it challenges for the token, too",
+        arguments: [(nil, 1), (RefusedCall.invalidToken, 2)]
+    )
+    func signatureDemand(challenge: String?, tokens: Int) async throws {
+        var headers: HTTPHeaders = ["Accept-Signature": #"sig1=("@method");created"#]
+        headers["WWW-Authenticate"] = challenge
+        let fixture = OAuth2Fixture(answers: [.status(401, headers: headers), .status(401, headers: headers)])
         let client = fixture.client(fixture.authenticator())
-        #expect(try await client.makeRequest(request) == Data("ok".utf8))
-        #expect(fixture.endpoint.requests.count == 2)
+        await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect((fixture.endpoint.requests.count, fixture.resource.requests.count) == (tokens, tokens))
     }
 
-    @Test("Ignores other status codes", arguments: [400, 403, 404, 407, 429, 500, 503])
-    func otherStatuses(status: Int) async throws {
-        let challenge: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
-        let fixture = OAuth2Fixture(answers: [.status(status, headers: challenge)])
-        let client = fixture.client(fixture.authenticator())
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
-        #expect(error?.errorCode == status)
-        #expect(fixture.resource.requests.count == 1)
-        #expect(fixture.endpoint.requests.count == 1)
+    // MARK: Decisions
+
+    @Test("A resource that rejected a new token causes no refresh for 30 seconds, but others do")
+    func rejectingResource() async throws {
+        let call = RefusedCall()
+        _ = try await call.request()
+        let state = Retry.State(authenticationErrors: [refusal], started: call.fixture.time.now)
+        #expect(try await call.action(401, state: state) == .noRetry(.freshTokenRejected))
+        #expect(try await call.action(401) == .noRetry(.freshTokenRejected))
+        call.fixture.time.advance(by: .seconds(30))
+        #expect(try await call.action(401) == .retry)
+        let other = RefusedCall()
+        _ = try await other.request()
+        let first = Retry.State(authenticationErrors: [refusal], started: other.fixture.time.now)
+        #expect(try await other.action(401, state: first) == .noRetry(.freshTokenRejected))
+        let elsewhere = try await other.request(url: #require(URL(string: "https://other.example/")))
+        #expect(try await other.action(401, on: elsewhere) == .retry)
     }
 
-    @Test("Ignores a transport failure")
-    func transportFailure() async throws {
-        let fixture = OAuth2Fixture(answers: [.failure(NetworkError(.connectionLost, "cut"))])
-        let client = fixture.client(fixture.authenticator())
-        await #expect(throws: NetworkError(.connectionLost, "")) { try await client.makeRequest(request) }
+    @Test("Fails if the source can't replace its token")
+    func irreplaceableToken() async throws {
+        let fixture = OAuth2Fixture()
+        let token = AccessToken(value: Secret("static"), requested: fixture.time.now)
+        let authenticator = OAuth2Authenticator(
+            source: StaticTokenSource(token),
+            resources: .everyHTTPSOrigin,
+            timing: .init(timeSource: fixture.time.timeSource)
+        )
+        let call = RefusedCall(fixture, authenticator: authenticator)
+        #expect(try await call.action(401) == .noRetry(.reauthenticationRequired))
+        #expect(try await authenticator.text() == "static")
+    }
+
+    @Test("Delays the retry during a backoff, within the delay budget")
+    func backoff() async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .retryAfter(20)])
+        let call = RefusedCall(fixture)
+        let request = try await call.request()
+        #expect(try await call.action(401, on: request) == .retry)
+        #expect(await failureCode { try await call.authenticator.text() } == .serverTransient)
+        fixture.time.advance(by: .seconds(5))
+        #expect(try await call.action(401, on: request) == .retryAfter(.seconds(15)))
+        let spent = Retry.State(delays: [.seconds(46)], started: fixture.time.now)
+        guard case .noRetry(.delay(let budget)) = try await call.rawAction(401, on: request, state: spent) else {
+            Issue.record("not failed for exceeding its budget")
+            return
+        }
+        #expect(budget == .seconds(60))
+    }
+
+    @Test("Waits once for a resource that learns of tokens late")
+    func replicationDelay() async throws {
+        let fixture = OAuth2Fixture()
+        let call = RefusedCall(fixture, authenticator: fixture.authenticator(replicationDelay: .milliseconds(500)))
+        let request = try await call.request()
+        #expect(try await call.action(401, on: request) == .retryAfter(.milliseconds(500)))
         #expect(fixture.endpoint.requests.count == 1)
+        let again = Retry.State(authenticationErrors: [refusal], started: fixture.time.now + .seconds(1))
+        #expect(try await call.action(401, on: request, state: again) == .retry)
+        #expect(try await call.authenticator.text() == "access-2")
+        fixture.time.advance(by: .seconds(2))
+        #expect(try await call.action(401) == .retry)
+    }
+
+    @Test("Ignores an unknown error code until the token expires")
+    func unknownError() async throws {
+        let call = RefusedCall()
+        let request = try await call.request()
+        #expect(try await call.action(401, #"Bearer error="something_new""#, on: request) == .none)
+        call.fixture.time.advance(by: .seconds(3571))
+        #expect(try await call.action(401, #"Bearer error="something_new""#, on: request) == .retry)
+        #expect(try await call.authenticator.text() == "access-2")
     }
 
     // MARK: Retry policies
 
-    @Test("A policy of no retries doesn't suppress the retry with a new token")
+    @Test("A policy neither suppresses nor delays the retry with a new token")
     func policyOfNoRetries() async throws {
-        let fixture = OAuth2Fixture(answers: [.refusal])
-        let client = fixture.client(Retry.Policy.maxRetries(0, when: .always), fixture.authenticator())
-        #expect(try await client.makeRequest(request) == Data("ok".utf8))
-        #expect(fixture.resource.requests.count == 2)
+        let delays = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
+        for policy in [Retry.Policy.maxRetries(0, when: .always), delays] {
+            let fixture = OAuth2Fixture(answers: [.refusal])
+            let client = fixture.client(policy, fixture.authenticator())
+            #expect(try await client.makeRequest(request) == Data("ok".utf8))
+            #expect(fixture.resource.requests.count == 2)
+            #expect(!fixture.time.sleeps.contains(.seconds(3600)))
+        }
     }
 
     @Test("A retry with a new token doesn't count as one of the policy's")
@@ -184,15 +234,6 @@ struct RefusalTests {
         #expect(error?.retry?.state.errors.count == 1)
         #expect(error?.retry?.state.authenticationErrors.count == 1)
         #expect(fixture.resource.requests.count == 3)
-    }
-
-    @Test("A policy's delay doesn't delay the retry with a new token")
-    func policyOfDelays() async throws {
-        let fixture = OAuth2Fixture(answers: [.refusal])
-        let policy = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
-        let client = fixture.client(policy, fixture.authenticator())
-        #expect(try await client.makeRequest(request) == Data("ok".utf8))
-        #expect(!fixture.time.sleeps.contains(.seconds(3600)))
     }
 
     @Test("Retries a POST with its body")

@@ -35,7 +35,7 @@ struct SharedTaskTests {
         let deadline = fixture.time.now + .seconds(120)
         let codes = try await withThrowingTaskGroup(of: OAuth2Error.Code?.self) { group in
             for _ in 1...50 {
-                group.addTask { await failureCode { _ = try await authenticator.text(until: deadline) } }
+                group.addTask { await failureCode { try await authenticator.text(until: deadline) } }
             }
             try await fixture.time.waitForSleepers(count: 52)
             gate.open()
@@ -118,7 +118,7 @@ struct SharedTaskTests {
         try await fixture.time.waitForSleepers(count: 5)
         fixture.time.advance(by: .seconds(30))
         for caller in callers {
-            #expect(await failureCode { _ = try await caller.value } == .serverUnreachable)
+            #expect(await failureCode { try await caller.value } == .serverUnreachable)
         }
         #expect(try await authenticator.text() == "access-1")
         #expect(fixture.endpoint.requests.count == 2)

@@ -17,10 +17,9 @@ struct SignOutTests {
         let authenticator = fixture.authenticator(grant: grant, store: store)
         #expect(try await authenticator.text() == "a1")
         try await authenticator.signOut()
-        #expect(store.written.last?.end == .signedOut)
-        #expect(store.written.last?.refreshToken == nil)
+        #expect((store.written.last?.end, store.written.last?.refreshToken) == (.signedOut, nil))
         for _ in 1...3 {
-            #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+            #expect(await failureCode { try await authenticator.text() } == .reauthenticationRequired)
         }
         #expect(fixture.endpoint.requests.count == 1)
         try await authenticator.signIn(with: Secret("r7"))
@@ -37,13 +36,13 @@ struct SignOutTests {
         let waiting = Task { try await authenticator.text(until: fixture.time.now + .seconds(120)) }
         try await fixture.time.waitForSleepers(count: 3)
         let signingOut = Task { try await authenticator.signOut() }
-        #expect(await failureCode { _ = try await waiting.value } == .reauthenticationRequired)
+        #expect(await failureCode { try await waiting.value } == .reauthenticationRequired)
         #expect(!gate.isOpen)
         gate.open()
         try await signingOut.value
         #expect(store.written.map(\.refresh) == ["r1", nil])
         #expect(store.written.map(\.end) == [nil, .signedOut])
-        #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+        #expect(await failureCode { try await authenticator.text() } == .reauthenticationRequired)
         #expect(fixture.endpoint.requests.count == 1)
         await fixture.runOut()
     }
@@ -58,7 +57,7 @@ struct SignOutTests {
             try await first.signOut()
             let second = fixture.authenticator(grant: grant, store: try store())
             for _ in 1...2 {
-                let error = await #expect(throws: OAuth2Error.self) { try await second.accessToken() }
+                let error = await failure { try await second.accessToken() }
                 #expect(error?.code == .reauthenticationRequired)
                 #expect(error?.message.contains("signed out") == true)
                 #expect(error?.isPossiblyLostRotation == false)
@@ -76,7 +75,7 @@ struct SignOutTests {
         let store = InMemoryTokenStore()
         try await fixture.authenticator(grant: grant, store: store).signOut()
         let other = fixture.authenticator(grant: grant, store: store)
-        #expect(await failureCode { _ = try await other.text() } == .reauthenticationRequired)
+        #expect(await failureCode { try await other.text() } == .reauthenticationRequired)
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
@@ -100,7 +99,7 @@ struct SignOutTests {
         try await fixture.authenticator(grant: grant, store: store).signOut()
         fixture.time.advance(by: .seconds(7_200))
         await fixture.runOut()
-        #expect(await failureCode { _ = try await one.text() } == .reauthenticationRequired)
+        #expect(await failureCode { try await one.text() } == .reauthenticationRequired)
         #expect(store.written.map(\.end) == [.signedOut])
         #expect(fixture.endpoint.requests.count == 1)
     }
@@ -119,10 +118,10 @@ struct SignOutTests {
             let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
             let store = try FileTokenStore(directory: directory)
             let authenticator = fixture.authenticator(grant: grant, store: store)
-            #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+            #expect(await failureCode { try await authenticator.text() } == .reauthenticationRequired)
             // Another authenticator doesn't reuse the first token.
             let second = fixture.authenticator(grant: grant, store: try FileTokenStore(directory: directory))
-            #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
+            #expect(await failureCode { try await second.text() } == .reauthenticationRequired)
             #expect(fixture.endpoint.requests.count == 1)
             try await authenticator.signIn(with: Secret("r9"))
             #expect(try await authenticator.text() == "access-1")
@@ -138,9 +137,9 @@ struct SignOutTests {
         var authenticator: OAuth2Authenticator? = fixture.authenticator(grant: grant)
         _ = try await authenticator?.text()
         fixture.time.advance(by: .seconds(100))
-        #expect(await failureCode { _ = try await authenticator?.text() } == .serverTransient)
+        #expect(await failureCode { try await authenticator?.text() } == .serverTransient)
         fixture.time.advance(by: .seconds(7))
-        #expect(await failureCode { _ = try await authenticator?.text() } == .reauthenticationRequired)
+        #expect(await failureCode { try await authenticator?.text() } == .reauthenticationRequired)
         try await authenticator?.signOut()
         let counters = try #require(authenticator?.counters)
         authenticator = nil

@@ -69,33 +69,33 @@ struct LogoutRequestTests {
     }
 
     @Test("Accepts only the redirect of this request")
-    func redirect() throws {
+    func redirect() async throws {
         let request = try LogoutRequest(clientID: "shop", redirectURI: Self.redirectURI, state: "right")
-        func code(_ url: String, of request: LogoutRequest) -> OAuth2Error.Code? {
-            do throws(OAuth2Error) { try request.check(URL(string: url)!) } catch { return error.code }
-            return nil
+        let mismatches = [
+            "", "?", "?state=", "?state=wrong", "?state=right&state=right", "?State=right", "#state=right",
+        ]
+        let rows: [(String, LogoutRequest, OAuth2Error.Code?)] =
+            [
+                ("\(Self.redirectURI)?state=right", request, nil),
+                ("\(Self.redirectURI)?a=b&state=right#c", request, nil),
+                ("https://shop.example/other?state=right", request, .protocolViolation),
+                ("https://evil.example/signed-out?state=right", request, .protocolViolation),
+                ("\(Self.redirectURI)?state=right", try LogoutRequest(clientID: "shop"), .protocolViolation),
+            ] + mismatches.map { (Self.redirectURI + $0, request, .stateMismatch) }
+        for (text, request, code) in rows {
+            let url = try #require(URL(string: text))
+            #expect(await failureCode { try request.check(url) } == code, "\(text)")
         }
-        #expect(code("\(Self.redirectURI)?state=right", of: request) == nil)
-        #expect(code("\(Self.redirectURI)?a=b&state=right#c", of: request) == nil)
-        for query in ["", "?", "?state=", "?state=wrong", "?state=right&state=right", "?State=right", "#state=right"] {
-            #expect(code(Self.redirectURI + query, of: request) == .stateMismatch, "\(query)")
-        }
-        for url in ["https://shop.example/other?state=right", "https://evil.example/signed-out?state=right"] {
-            #expect(code(url, of: request) == .protocolViolation)
-        }
-        let without = try LogoutRequest(clientID: "shop")
-        #expect(code("\(Self.redirectURI)?state=right", of: without) == .protocolViolation)
     }
 
-    @Test("Rejects unusable redirect URIs and states")
-    func malformed() {
-        for (redirectURI, state) in [
-            ("/relative", nil), ("https://shop.example/#a", nil), (Self.redirectURI, ""), (nil, "s"),
-        ] as [(String?, String?)] {
-            let error = #expect(throws: OAuth2Error.self) {
-                try LogoutRequest(clientID: "shop", redirectURI: redirectURI, state: state)
-            }
-            #expect(error?.code == .malformedRequest)
+    @Test(
+        "Rejects unusable redirect URIs and states",
+        arguments: [("/relative", nil), ("https://shop.example/#a", nil), (Self.redirectURI, ""), (nil, "s")]
+            as [(String?, String?)]
+    )
+    func malformed(redirectURI: String?, state: String?) {
+        #expect(throws: OAuth2Error(.malformedRequest, "")) {
+            try LogoutRequest(clientID: "shop", redirectURI: redirectURI, state: state)
         }
     }
 
@@ -136,8 +136,7 @@ struct LogoutRequestTests {
         let cache = InMemoryReplayCache()
         let text = try mock.issueLogoutToken(clientID: "shop", subject: "ada", sessionID: "s1")
         let token = try await verifier.verify(text, onceIn: cache)
-        #expect(token.registered.subject == "ada")
-        #expect(token.claims["sid"] == "s1")
+        #expect((token.registered.subject, token.claims["sid"]) == ("ada", "s1"))
         await #expect(throws: TokenError(.replayed, "")) { try await verifier.verify(text, onceIn: cache) }
         let idToken = try mock.issueIDToken(clientID: "shop", subject: "ada", nonce: "n")
         await #expect(throws: TokenError.self) { try await verifier.verify(idToken, onceIn: cache) }

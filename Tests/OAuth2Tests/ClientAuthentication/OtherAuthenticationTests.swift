@@ -3,44 +3,73 @@ import MockNetworking
 import Networking
 import OAuth2
 import TestSupport
+import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("client_secret_post, client_secret_jwt, none and mutual TLS", .limitedConcurrency)
+@Suite("Client secrets, none and mutual TLS", .limitedConcurrency)
 struct OtherAuthenticationTests {
     private let secret = String(repeating: "s3cret ", count: 5)
 
-    @Test("none sends only the client's identifier")
-    func publicClient() async throws {
+    @Test("Each method sends what the server needs, in the form")
+    func forms() async throws {
+        let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret("b+c"))
+        let both = ["client_id": "a", "client_secret": "b+c"]
         #expect(try await form(.none(clientID: "a")) == ["client_id": "a"])
+        #expect(try await form(.none(clientID: "a", sendsClientID: false)).isEmpty)
+        #expect(try await form(post) == both)
+        #expect(try await form(.tlsClientAuth(clientID: "a")) == ["client_id": "a"])
+        #expect(try await form(MutualTLSAuthentication(post)) == both)
     }
 
     @Test("none sends nothing to a server that knows the client by its grant")
     func anonymousClient() async throws {
-        #expect(try await form(.none(clientID: "a", sendsClientID: false)).isEmpty)
-        let transport = MockTransport(.json(#"{"access_token":"t","token_type":"Bearer"}"#))
-        let client = OAuth2Client(
-            server: OAuth2Fixture.server,
-            clientAuthentication: .none(clientID: "a", sendsClientID: false),
-            client: NetworkClient(transport: transport)
+        let fixture = EndpointFixture(
+            .tokens("t"),
+            clientAuthentication: .none(clientID: "a", sendsClientID: false)
         )
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
-        _ = try await client.tokens(
-            for: TokenExchangeGrant(subject: subject, subjectTokenType: .jwt, identifier: "job")
-        )
-        let request = try #require(transport.requests.first)
-        #expect(
-            FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self))?.map(\.name) == [
-                "grant_type", "subject_token", "subject_token_type",
-            ]
-        )
-        #expect(request.headers["Authorization"] == nil)
+        let exchange = TokenExchangeGrant(subject: subject, subjectTokenType: .jwt, identifier: "job")
+        _ = try await fixture.oauth.tokens(for: exchange)
+        #expect(Set(fixture.transport.forms[0].keys) == ["grant_type", "subject_token", "subject_token_type"])
+        #expect(fixture.transport.requests[0].headers["Authorization"] == nil)
     }
 
-    @Test("client_secret_post sends the identifier and the secret in the form")
-    func post() async throws {
-        let form = try await form(.clientSecretPost(clientID: "a", secret: Secret("b+c")))
-        #expect(form == ["client_id": "a", "client_secret": "b+c"])
+    @Test("client_secret_basic form-encodes the identifier and the secret, as RFC 6749 §2.3.1, §4.1.3 and B show")
+    func basic() throws {
+        let vectors = try Vector.object("rfc6749-form-encoding")
+        let every = try #require(vectors["appendix_b"] as? [String: Any])
+        let value = try #require(every["value_utf8"] as? String)
+        let encoded = try #require(every["form_encoded"] as? String)
+        var rows = [
+            (
+                "1PpG/Q 1", "z/tZ9VwFZqApmIQ+ZH1I5pLk/uB4ud:X2/8bL+wfFTt1rFw=",
+                "Basic MVBwRyUyRlErMTp6JTJGdFo5VndGWnFBcG1JUSUyQlpIMUk1cExrJTJGdUI0dWQlM0FYMiUyRjhiTCUyQndmRlR0MXJGdyUzRA=="
+            ), (value, value, "Basic \(Data("\(encoded):\(encoded)".utf8).base64EncodedString())"),
+        ]
+        for example in ["basic_auth", "basic_auth_2"] {
+            let vector = try #require(vectors[example] as? [String: String])
+            rows.append(
+                (try #require(vector["client_id"]), try #require(vector["client_secret"]), vector["header"] ?? "")
+            )
+        }
+        for (id, secret, header) in rows {
+            var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
+            let basic = ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret))
+            try basic.authenticate(&request, at: Self.date)
+            #expect(request.headers == ["Authorization": header], "\(id)")
+            #expect(request.form.map(\.name) == ["grant_type"])
+        }
+    }
+
+    @Test("client_secret_basic sends raw values to servers that don't decode them, but no identifier with a colon")
+    func rawBasic() throws {
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [])
+        let raw = ClientSecretBasic.clientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)
+        try raw.authenticate(&request, at: Self.date)
+        #expect(request.headers["Authorization"] == "Basic \(Data("a b:c:d+/é".utf8).base64EncodedString())")
+        let colon = ClientSecretBasic.clientSecretBasic(clientID: "a:b", secret: Secret("c"), encoding: .raw)
+        #expect(throws: OAuth2Error(.assertionFailed, "")) { try colon.authenticate(&request, at: Self.date) }
     }
 
     @Test(
@@ -79,47 +108,26 @@ struct OtherAuthenticationTests {
         }
     }
 
-    @Test("Mutual TLS sends no secret, and uses the server's endpoint aliases")
+    @Test("Mutual TLS uses the server's endpoint aliases")
     func mutualTLS() async throws {
-        for authentication in [
-            MutualTLSAuthentication.tlsClientAuth(clientID: "a")
-        ] {
-            #expect(try await form(authentication) == ["client_id": "a"])
-        }
-        var server = OAuth2Fixture.server
-        server.deviceAuthorizationEndpoint = URL(string: "https://as.example/device")
-        server.mutualTLSAliases = [
-            "token_endpoint": try #require(URL(string: "https://mtls.as.example/token")),
-            "device_authorization_endpoint": try #require(URL(string: "https://mtls.as.example/device")),
+        let aliases = [
+            "token_endpoint": try #require(URL(string: "https://mtls.example/token")),
+            "device_authorization_endpoint": try #require(URL(string: "https://mtls.example/device")),
         ]
-        let bound = MutualTLSAuthentication(.clientSecretPost(clientID: "a", secret: Secret("b")))
-        let all: [any ClientAuthentication] = [
-            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), bound, PublicClient.none(clientID: "a"),
+        let rows: [(any ClientAuthentication, String)] = [
+            (MutualTLSAuthentication.tlsClientAuth(clientID: "a"), "mtls.example"),
+            (MutualTLSAuthentication(.clientSecretPost(clientID: "a", secret: Secret("b"))), "mtls.example"),
+            (PublicClient.none(clientID: "a"), "id.example"),
         ]
-        var hosts: [[String?]] = []
-        for authentication in all {
-            let transport = MockTransport(
-                .json(#"{"access_token":"t","token_type":"Bearer"}"#),
-                .json(
-                    #"{"device_code":"d","user_code":"u","verification_uri":"https://a.example","expires_in":9}"#
-                )
-            )
-            let client = OAuth2Client(
-                server: server,
-                clientAuthentication: authentication,
-                client: NetworkClient(transport: transport)
-            )
-            _ = try await client.tokens(for: ClientCredentialsGrant())
-            _ = try await client.authorizeDevice()
-            hosts.append(transport.requests.map(\.url.host))
+        for (authentication, host) in rows {
+            let device = #"{"device_code":"d","user_code":"u","verification_uri":"https://a.example","expires_in":9}"#
+            let fixture = EndpointFixture(.tokens("t"), .json(device), clientAuthentication: authentication) {
+                $0.mutualTLSAliases = aliases
+            }
+            _ = try await fixture.oauth.tokens(for: ClientCredentialsGrant())
+            _ = try await fixture.oauth.authorizeDevice()
+            #expect(fixture.transport.requests.map(\.url.host) == [host, host])
         }
-        #expect(
-            hosts == [
-                ["mtls.as.example", "mtls.as.example"], ["mtls.as.example", "mtls.as.example"],
-                ["as.example", "as.example"],
-            ]
-        )
-        #expect(try await form(bound) == ["client_id": "a", "client_secret": "b"])
     }
 
     @Test("Fails before sending a request if the client has no certificate")
@@ -131,9 +139,8 @@ struct OtherAuthenticationTests {
             ),
             clientAuthentication: .tlsClientAuth(clientID: "a")
         )
-        let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: ClientCredentialsGrant()) }
-        #expect(error?.code == .assertionFailed)
-        #expect(error?.message.contains("clientIdentity") == true)
+        let error = await failure { try await client.tokens(for: ClientCredentialsGrant()) }
+        #expect((error?.code, error?.message.contains("clientIdentity")) == (.assertionFailed, true))
     }
 
     // MARK: Helpers

@@ -61,6 +61,11 @@ struct SignedAssertionTests {
         )
     }
 
+    /// Returns an authentication that sends each assertion once.
+    private func once(_ source: some TokenSource) -> SignedAssertionAuthentication {
+        SignedAssertionAuthentication(clientID: "reports", assertion: source, isReusable: false)
+    }
+
     private func assertions(_ fixture: OAuth2Fixture) -> [String?] { fixture.forms.map { $0["client_assertion"] } }
 
     @Test("Sends the source's assertion with its type, and the client's identifier unless it's omitted")
@@ -115,9 +120,8 @@ struct SignedAssertionTests {
                 headers: ["Date": "Sun, 09 Sep 2001 03:46:40 GMT"]
             )
         ])
-        let error = await #expect(throws: OAuth2Error.self) { try await source(fixture, authentication).token() }
-        #expect(error?.code == .invalidClient)
-        #expect(error?.message.contains("sent before") == false)
+        let error = await failure { try await source(fixture, authentication).token() }
+        #expect((error?.code, error?.message.contains("sent before")) == (.invalidClient, false))
         #expect(fixture.endpoint.requests.count == 1)
     }
 
@@ -130,9 +134,7 @@ struct SignedAssertionTests {
 
         let other = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
         let rejected = OAuth2Fixture(steps: [Self.nonce, .error("invalid_client", status: 401)])
-        let error = await #expect(throws: OAuth2Error.self) {
-            try await source(rejected, other, dpop: .generated()).token()
-        }
+        let error = await failure { try await source(rejected, other, dpop: .generated()).token() }
         #expect(error?.code == .invalidClient)
         #expect(error?.message.contains("the assertion was sent before") == true)
         #expect(error?.message.contains("isReusable: false") == true)
@@ -140,61 +142,33 @@ struct SignedAssertionTests {
 
     @Test("Never sends a one-time assertion twice: a nonce request gets another one, or fails")
     func oneTime() async throws {
-        let authentication = SignedAssertionAuthentication(
-            clientID: "reports",
-            assertion: Platform("a", "b"),
-            isReusable: false
-        )
         let renewed = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
-        _ = try await source(renewed, authentication, dpop: .generated()).token()
+        _ = try await source(renewed, once(Platform("a", "b")), dpop: .generated()).token()
         #expect(assertions(renewed) == ["a", "b"])
 
-        let single = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"), isReusable: false)
         let fixture = OAuth2Fixture(steps: [Self.nonce])
-        let error = await #expect(throws: OAuth2Error.self) {
-            try await source(fixture, single, dpop: .generated()).token()
-        }
-        #expect(error?.code == .assertionFailed)
-        #expect(error?.message.contains("already sent") == true)
+        let error = await failure { try await source(fixture, once(Platform("a")), dpop: .generated()).token() }
+        #expect((error?.code, error?.message.contains("already sent")) == (.assertionFailed, true))
         #expect((error?.cause as? OAuth2Error)?.serverCode == "use_dpop_nonce")
         #expect(assertions(fixture) == ["a"])
-    }
-
-    @Test("Later requests don't send a one-time assertion again either")
-    func oneTimeLater() async throws {
-        let authentication = SignedAssertionAuthentication(
-            clientID: "reports",
-            assertion: Platform("a"),
-            isReusable: false
-        )
-        let fixture = OAuth2Fixture()
-        let source = source(fixture, authentication)
-        let token = try await source.token()
-        let error = await #expect(throws: OAuth2Error.self) { try await source.token(for: .replacing(token)) }
-        #expect(error?.code == .assertionFailed)
-        #expect(error?.cause == nil)
-        #expect(assertions(fixture) == ["a"])
-    }
-
-    @Test("A source that ignores the requirements doesn't get a one-time assertion sent twice")
-    func careless() async throws {
+        // A source that ignores the requirements.
         let careless = ClosureTokenSource { _ in AccessToken(value: Secret("a"), type: "N_A", requested: .now) }
-        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: careless, isReusable: false)
-        let fixture = OAuth2Fixture(steps: [Self.nonce])
-        #expect(
-            await failureCode { _ = try await source(fixture, authentication, dpop: .generated()).token() }
-                == .assertionFailed
-        )
-        #expect(assertions(fixture) == ["a"])
+        let again = OAuth2Fixture(steps: [Self.nonce])
+        let code = await failureCode { try await source(again, once(careless), dpop: .generated()).token() }
+        #expect(code == .assertionFailed)
+        #expect(assertions(again) == ["a"])
+        // Later requests.
+        let later = OAuth2Fixture()
+        let lasting = source(later, once(Platform("a")))
+        let token = try await lasting.token()
+        let last = await failure { try await lasting.token(for: .replacing(token)) }
+        #expect(last?.code == .assertionFailed && last?.cause == nil)
+        #expect(assertions(later) == ["a"])
     }
 
     @Test("A temporary failure remains the error if there's no other one-time assertion for a retry")
     func temporary() async throws {
-        let authentication = SignedAssertionAuthentication(
-            clientID: "reports",
-            assertion: Platform("a"),
-            isReusable: false
-        )
+        let authentication = once(Platform("a"))
         let fixture = OAuth2Fixture(steps: [.status(503, headers: ["Retry-After": "1"])])
         let task = Task { try await source(fixture, authentication).token() }
         try await fixture.time.waitForSleepers(count: 1)
@@ -202,7 +176,7 @@ struct SignedAssertionTests {
             fixture.time.advance(by: .seconds(1))
             await Task.yield()
         }
-        let error = await #expect(throws: OAuth2Error.self) { try await task.value }
+        let error = await failure { try await task.value }
         #expect(error?.code == .serverTransient)
         #expect(error?.retryAfter == .seconds(1))
         #expect(assertions(fixture) == ["a"])
@@ -210,11 +184,7 @@ struct SignedAssertionTests {
 
     @Test("An assertion of a request that was never sent can still be sent")
     func unsent() async throws {
-        let authentication = SignedAssertionAuthentication(
-            clientID: "reports",
-            assertion: Platform("a"),
-            isReusable: false
-        )
+        let authentication = once(Platform("a"))
         let fixture = OAuth2Fixture(steps: [.failure(NetworkError(.cannotConnect, "refused")), .tokens("t1")])
         #expect(try await source(fixture, authentication).token().value == Secret("t1"))
         #expect(assertions(fixture) == ["a", "a"])
@@ -226,15 +196,14 @@ struct SignedAssertionTests {
             (Outage(), true), (POSIXError(.EIO), false), (OAuth2Error(.serverTransient, "busy"), true),
             (OAuth2Error(.reauthenticationRequired, "over"), false),
         ]
-        for (failure, isRetryable) in failures {
+        for (cause, isRetryable) in failures {
             let fixture = OAuth2Fixture()
             let authentication = SignedAssertionAuthentication(
                 clientID: "reports",
-                assertion: ClosureTokenSource { _ in throw failure }
+                assertion: ClosureTokenSource { _ in throw cause }
             )
-            let error = await #expect(throws: OAuth2Error.self) { try await source(fixture, authentication).token() }
-            #expect(error?.code == .assertionFailed)
-            #expect(error?.isRetryable == isRetryable)
+            let error = await failure { try await source(fixture, authentication).token() }
+            #expect((error?.code, error?.isRetryable) == (.assertionFailed, isRetryable), "\(cause)")
             #expect(error?.cause != nil)
             #expect(fixture.endpoint.requests.isEmpty)
         }
@@ -242,19 +211,13 @@ struct SignedAssertionTests {
 
     @Test("Other endpoints don't get a one-time assertion twice either")
     func otherEndpoints() async throws {
-        let transport = MockTransport(.status(503), .json(#"{"active":true}"#))
-        let time = ManualTime(advancesWhenSleeping: true)
-        let client = OAuth2Client(
-            server: EndpointFixture.server,
-            clientAuthentication: SignedAssertionAuthentication(
-                clientID: "reports",
-                assertion: Platform("a"),
-                isReusable: false
-            ),
-            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+        let fixture = EndpointFixture(
+            .status(503),
+            .json(#"{"active":true}"#),
+            attempts: 2,
+            clientAuthentication: once(Platform("a"))
         )
-        #expect(await failureCode { _ = try await client.introspect(Secret("t")) } == .serverTransient)
-        #expect(transport.requests.count == 1)
+        #expect(await failureCode { try await fixture.oauth.introspect(Secret("t")) } == .serverTransient)
+        #expect(fixture.transport.requests.count == 1)
     }
 }

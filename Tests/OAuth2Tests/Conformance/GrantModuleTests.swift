@@ -57,8 +57,7 @@ struct GrantModuleTests {
             ]
             for (grant, client) in wrong {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
-                #expect(error?.serverCode == "invalid_grant")
-                #expect(error?.code == .reauthenticationRequired)
+                #expect((error?.serverCode, error?.code) == ("invalid_grant", .reauthenticationRequired))
             }
             #expect(fixture.server.issuedTokenCount == 0)
         }
@@ -72,7 +71,7 @@ struct GrantModuleTests {
                 (.error("login_required"), .requestRejected), (.error("temporarily_unavailable"), .serverTransient),
             ] {
                 fixture.server.decide { _ in decision }
-                let error = await #expect(throws: OAuth2Error.self) { try await fixture.code(fixture.client()) }
+                let error = await failure { try await fixture.code(fixture.client()) }
                 #expect(error?.code == code)
             }
             fixture.server.decide { prompt in
@@ -117,9 +116,8 @@ struct GrantModuleTests {
                 ),
             ]
             for (grant, serverCode) in wrong {
-                let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
-                #expect(error?.code == .requestRejected)
-                #expect(error?.serverCode == serverCode)
+                let error = await failure { try await client.tokens(for: grant) }
+                #expect((error?.code, error?.serverCode) == (.requestRejected, serverCode))
             }
             await #expect(throws: OAuth2Error(.requestRejected, "")) {
                 try await fixture.code(client, resources: ["https://c.example"])
@@ -207,8 +205,7 @@ struct GrantModuleTests {
             #expect(tokens.accessToken.scope == "read")
 
             let idToken = try await client.tokens(for: grant(.idToken))
-            #expect(idToken.issuedTokenType == .idToken)
-            #expect(idToken.accessToken.type == "N_A")
+            #expect((idToken.issuedTokenType, idToken.accessToken.type) == (.idToken, "N_A"))
             let authenticator = OAuth2Authenticator(
                 source: StaticTokenSource(idToken.accessToken),
                 resources: .everyHTTPSOrigin
@@ -268,8 +265,7 @@ struct GrantModuleTests {
             for wrong in [replayed, other] {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: wrong) }
                 // The user doesn't have to sign in again, because the next assertion may work.
-                #expect(error?.code == .requestRejected)
-                #expect(error?.serverCode == "invalid_grant")
+                #expect((error?.code, error?.serverCode) == (.requestRejected, "invalid_grant"))
             }
             let xml = Data("<Assertion>ada</Assertion>".utf8)
             fixture.server.acceptSAMLAssertion(xml, subject: "ada")
@@ -347,7 +343,7 @@ struct GrantModuleTests {
                 )
             }
             let first = try authenticator()
-            #expect(await failureCode { _ = try await first.accessToken() } == .reauthenticationRequired)
+            #expect(await failureCode { try await first.accessToken() } == .reauthenticationRequired)
             try await first.signIn(with: tokens)
             let count = fixture.server.tokenRequestCount
             for authenticator in [first, try authenticator()] {

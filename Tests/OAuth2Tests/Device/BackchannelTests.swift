@@ -29,28 +29,13 @@ struct BackchannelTests {
         return (client, transport)
     }
 
-    private func forms(_ transport: MockTransport) -> [[String: String]] {
-        transport.requests.map { request in
-            let fields = FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self)) ?? []
-            return Dictionary(fields.map { ($0.name, $0.value) }) { "\($0) \($1)" }
-        }
-    }
-
-    private static func error(_ code: String, status: Int = 400) -> MockTransport.Step {
-        .json(#"{"error":"\#(code)"}"#, status: status)
-    }
-
-    private static var tokens: MockTransport.Step {
-        .json(#"{"access_token":"a","token_type":"Bearer","expires_in":60}"#)
-    }
-
     @Test("Sends the request with all parameters, and polls until the user has decided")
     func poll() async throws {
         let (client, transport) = client(
             Self.accepted,
-            Self.error("authorization_pending"),
-            Self.error("slow_down"),
-            Self.tokens
+            .error("authorization_pending"),
+            .error("slow_down"),
+            .tokens("a")
         )
         let authentication = try await client.authenticateUser(
             .loginHint("ada@example.com"),
@@ -66,7 +51,7 @@ struct BackchannelTests {
         let tokens = try await client.tokens(of: authentication)
         #expect(tokens.accessToken.value == Secret("a"))
         #expect(time.sleeps.suffix(3) == [.seconds(2), .seconds(2), .seconds(7)])
-        let forms = forms(transport)
+        let forms = transport.forms
         #expect(
             forms[0] == [
                 "scope": "openid pay", "login_hint": "ada@example.com", "binding_message": "W4",
@@ -83,16 +68,12 @@ struct BackchannelTests {
                 ]
             )
         }
-    }
-
-    @Test("Each hint has its own parameter")
-    func hints() async throws {
         for (hint, name) in [
             (UserHint.idToken(Secret("t")), "id_token_hint"), (.loginHintToken(Secret("t")), "login_hint_token"),
         ] {
-            let (client, transport) = client(Self.accepted)
+            let (client, transport) = self.client(Self.accepted)
             _ = try await client.authenticateUser(hint)
-            #expect(forms(transport)[0] == ["scope": "openid", name: "t", "client_id": "bank", "client_secret": "p"])
+            #expect(transport.forms == [["scope": "openid", name: "t", "client_id": "bank", "client_secret": "p"]])
         }
     }
 
@@ -104,46 +85,38 @@ struct BackchannelTests {
         ]
     )
     func rejected(serverCode: String, status: Int, code: OAuth2Error.Code) async throws {
-        let (client, _) = client(Self.error(serverCode, status: status))
-        let error = await #expect(throws: OAuth2Error.self) { try await client.authenticateUser(.loginHint("ada")) }
-        #expect(error?.code == code)
-        #expect(error?.serverCode == serverCode)
+        let (client, _) = client(.error(serverCode, status: status))
+        let error = await failure { try await client.authenticateUser(.loginHint("ada")) }
+        #expect((error?.code, error?.serverCode) == (code, serverCode))
     }
 
     @Test("Ends when the user denies the request, or doesn't decide in time")
     func ends() async throws {
-        for (step, code) in [
-            (Self.error("access_denied"), OAuth2Error.Code.authorizationDenied),
-            (Self.error("expired_token"), .authorizationExpired),
+        for (serverCode, code) in [
+            ("access_denied", OAuth2Error.Code.authorizationDenied), ("expired_token", .authorizationExpired),
         ] {
-            let (client, _) = client(Self.accepted, step)
+            let (client, _) = client(Self.accepted, .error(serverCode))
             let authentication = try await client.authenticateUser(.loginHint("ada"))
-            let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(of: authentication) }
-            #expect(error?.code == code)
+            #expect(await failureCode { try await client.tokens(of: authentication) } == code)
         }
         let (late, transport) = client(Self.accepted)
         let authentication = try await late.authenticateUser(.loginHint("ada"))
         time.advance(by: .seconds(60))
-        await #expect(throws: OAuth2Error(.authorizationExpired, "")) { try await late.tokens(of: authentication) }
+        #expect(await failureCode { try await late.tokens(of: authentication) } == .authorizationExpired)
         #expect(transport.requests.count == 1)
     }
 
     @Test("Refuses requests and responses that violate the specification")
     func malformed() async throws {
         let (client, transport) = client()
-        let code = { (body: () async throws -> Void) in
-            await #expect(throws: OAuth2Error.self) { try await body() }?.code
-        }
         let hint = UserHint.loginHint("ada")
-        #expect(await code { _ = try await client.authenticateUser(hint, scope: "pay") } == .malformedRequest)
+        #expect(await failureCode { try await client.authenticateUser(hint, scope: "pay") } == .malformedRequest)
         for token in ["short", String(repeating: "a", count: 1_025), String(repeating: "ä", count: 30)] {
-            let result = await code {
-                _ = try await client.authenticateUser(hint, notificationToken: Secret(token))
-            }
-            #expect(result == .malformedRequest)
+            let code = await failureCode { try await client.authenticateUser(hint, notificationToken: Secret(token)) }
+            #expect(code == .malformedRequest, "\(token)")
         }
-        let own = await code {
-            _ = try await client.authenticateUser(hint, additionalParameters: ["id_token_hint": "t"])
+        let own = await failureCode {
+            try await client.authenticateUser(hint, additionalParameters: ["id_token_hint": "t"])
         }
         #expect(own == .malformedRequest)
         #expect(transport.requests.isEmpty)
@@ -151,34 +124,30 @@ struct BackchannelTests {
             "{}", #"{"auth_req_id":"a"}"#, #"{"auth_req_id":7,"expires_in":5}"#, #"{"auth_req_id":"a","expires_in":0}"#,
         ] {
             let (client, _) = self.client(.json(text))
-            #expect(await code { _ = try await client.authenticateUser(hint) } == .protocolViolation)
+            #expect(await failureCode { try await client.authenticateUser(hint) } == .protocolViolation, "\(text)")
         }
     }
 
     @Test("A notification must have the token and the identifier of the request")
-    func notification() throws {
+    func notification() async throws {
         let authentication = BackchannelAuthentication(
             requestID: Secret("S3cret-id"),
             expiry: time.now + .seconds(60),
             notificationToken: Secret(Self.notificationToken)
         )
-        let body = Data(#"{"auth_req_id":"S3cret-id"}"#.utf8)
-        func code(_ field: String?, _ body: Data, _ authentication: BackchannelAuthentication) -> OAuth2Error.Code? {
-            do throws(OAuth2Error) { _ = try authentication.notified(authorization: field, body: body) } catch {
-                return error.code
-            }
-            return nil
-        }
-        let field = "Bearer \(Self.notificationToken)"
-        #expect(code(field, body, authentication) == nil)
-        #expect(code("bearer \(Self.notificationToken)", body, authentication) == nil)
-        for field in [nil, "", "Bearer", "Bearer other", Self.notificationToken, "Basic \(Self.notificationToken)"] {
-            #expect(code(field, body, authentication) == .stateMismatch)
-        }
-        #expect(code(field, Data(#"{"auth_req_id":"other"}"#.utf8), authentication) == .stateMismatch)
-        #expect(code(field, Data("<html>".utf8), authentication) == .protocolViolation)
         let polling = BackchannelAuthentication(requestID: Secret("S3cret-id"), expiry: time.now)
-        #expect(code(field, body, polling) == .stateMismatch)
+        let (body, field) = (#"{"auth_req_id":"S3cret-id"}"#, "Bearer \(Self.notificationToken)")
+        let wrong = [nil, "", "Bearer", "Bearer other", Self.notificationToken, "Basic \(Self.notificationToken)"]
+        let rows: [(String?, String, BackchannelAuthentication, OAuth2Error.Code?)] =
+            [
+                (field, body, authentication, nil), ("bearer \(Self.notificationToken)", body, authentication, nil),
+                (field, #"{"auth_req_id":"other"}"#, authentication, .stateMismatch),
+                (field, "<html>", authentication, .protocolViolation), (field, body, polling, .stateMismatch),
+            ] + wrong.map { ($0, body, authentication, .stateMismatch) }
+        for (field, body, authentication, expected) in rows {
+            let code = await failureCode { try authentication.notified(authorization: field, body: Data(body.utf8)) }
+            #expect(code == expected, "\(field ?? "-") \(body)")
+        }
         for text in EndpointFixture.texts(of: OAuth2Error(.stateMismatch, "\(authentication)")) {
             #expect(!text.contains("S3cret"))
         }

@@ -4,6 +4,7 @@ import Networking
 import OAuth2
 import TestSupport
 import Testing
+import TokenGeneration
 
 /// The responses to a device's token requests, and the delays between them.
 @Suite("Device authorization", .limitedConcurrency)
@@ -24,8 +25,7 @@ struct DevicePollingTests {
         let device = try await fixture.client.authorizeDevice(scope: "read")
         var events: [DeviceAuthorizationProgress] = []
         let tokens = try await fixture.client.tokens(for: device) { events.append($0) }
-        #expect(tokens.accessToken.value == Secret("access"))
-        #expect(tokens.refreshToken == Secret("refresh"))
+        #expect((tokens.accessToken.value, tokens.refreshToken) == (Secret("access"), Secret("refresh")))
         #expect(fixture.pauses == [5, 5, 10, 10, 20, 40, 70, 15].map { .seconds($0) })
         #expect(
             events.map(\.event) == [
@@ -56,10 +56,8 @@ struct DevicePollingTests {
     func ends(serverCode: String, code: OAuth2Error.Code) async throws {
         let fixture = DeviceFixture([Self.start, .error("authorization_pending"), .error(serverCode)])
         let device = try await fixture.client.authorizeDevice()
-        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.tokens(for: device) }
-        #expect(error?.code == code)
-        #expect(error?.serverCode == serverCode)
-        #expect(error?.isRetryable == false)
+        let error = await failure { try await fixture.client.tokens(for: device) }
+        #expect((error?.code, error?.serverCode, error?.isRetryable) == (code, serverCode, false))
         #expect(fixture.forms.count == 3)
     }
 
@@ -74,7 +72,7 @@ struct DevicePollingTests {
             otherwise: .error("authorization_pending")
         )
         let device = try await fixture.client.authorizeDevice()
-        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.tokens(for: device) }
+        let error = await failure { try await fixture.client.tokens(for: device) }
         #expect(error?.code == .authorizationExpired)
         #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
         #expect(fixture.forms.count == 3)
@@ -105,32 +103,25 @@ struct DevicePollingTests {
         #expect(fixture.forms == [form])
     }
 
-    @Test("Raises the interval to one second, and ignores one of another type")
-    func intervals() async throws {
-        for (member, pause) in [("0", 1), (#""7""#, 7), ("null", 5), ("-3", 1), (#"{"a":1}"#, 5)] {
+    @Test("Raises the interval to one second, and keeps the link with the code only if it's a web page")
+    func optionalMembers() async throws {
+        let rows: [(member: String, pause: Int, link: String?)] = [
+            (#""interval":0"#, 1, nil), (#""interval":"7""#, 7, nil), (#""interval":null"#, 5, nil),
+            (#""interval":-3"#, 1, nil), (#""interval":{"a":1}"#, 5, nil),
+            (#""verification_uri_complete":"https://as.example/device?c=1""#, 5, "https://as.example/device?c=1"),
+            (#""verification_uri_complete":"javascript:alert(1)""#, 5, nil),
+            (#""verification_uri_complete":"a b""#, 5, nil),
+        ]
+        for (member, pause, link) in rows {
             let fixture = DeviceFixture([
                 .json(
-                    #"{"device_code":"d","user_code":"u","verification_url":"https://a.example","expires_in":99,"interval":\#(member)}"#
-                ),
-                .tokens("access"),
+                    #"{"device_code":"d","user_code":"u","verification_url":"https://a.example","expires_in":99,\#(member)}"#
+                )
             ])
             let device = try await fixture.client.authorizeDevice()
             #expect(device.interval == .seconds(pause), "\(member)")
             #expect(device.verificationURI == URL(string: "https://a.example"))
-        }
-    }
-
-    @Test("Keeps the link with the code only if it's a web page")
-    func completeLink() async throws {
-        for (link, isKept) in [("https://as.example/device?c=1", true), ("javascript:alert(1)", false), ("a b", false)]
-        {
-            let fixture = DeviceFixture([
-                .json(
-                    #"{"device_code":"d","user_code":"u","verification_uri":"https://a.example","verification_uri_complete":"\#(link)","expires_in":9}"#
-                )
-            ])
-            let device = try await fixture.client.authorizeDevice()
-            #expect(device.verificationURIComplete?.absoluteString == (isKept ? link : nil))
+            #expect(device.verificationURIComplete?.absoluteString == link, "\(member)")
         }
     }
 
@@ -152,21 +143,9 @@ struct DevicePollingTests {
     )
     func malformed(body: String) async throws {
         let fixture = DeviceFixture([], otherwise: .json(body))
-        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.authorizeDevice() }
+        let error = await failure { try await fixture.client.authorizeDevice() }
         #expect(error?.code == .protocolViolation)
         #expect(error.map { "\($0)".unicodeScalars.allSatisfy { $0.value >= 0x20 } } == true)
-    }
-
-    @Test("Sends no request to a server without a device authorization endpoint")
-    func noEndpoint() async throws {
-        let fixture = OAuth2Fixture()
-        let client = OAuth2Client(
-            server: OAuth2Fixture.server,
-            clientAuthentication: .none(clientID: "tv"),
-            client: NetworkClient(transport: fixture.endpoint)
-        )
-        await #expect(throws: OAuth2Error(.endpointMissing, "")) { try await client.authorizeDevice() }
-        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     @Test("Throws a CancellationError at once if cancelled while it waits for the user")
@@ -177,6 +156,71 @@ struct DevicePollingTests {
         try await fixture.time.waitForSleepers(count: 1)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    // MARK: ID tokens
+
+    /// Gets the tokens of a device that its user has authorized.
+    private func tokens(
+        _ fixture: ServerFixture,
+        scope: String = "openid read",
+        _ misbehavior: MockAuthorizationServer.Fault? = nil,
+        idToken: IDTokenRule? = nil
+    ) async throws -> IssuedTokens {
+        let client = fixture.client()
+        let device = try await client.authorizeDevice(scope: scope)
+        let approve = { (_: DeviceAuthorizationProgress) in _ = fixture.server.approveDevice(userCode: device.userCode)
+        }
+        if let misbehavior { fixture.server.misbehave(misbehavior) }
+        guard let idToken else { return try await client.tokens(for: device, progress: approve) }
+        return try await client.tokens(for: device, idToken: idToken, progress: approve)
+    }
+
+    private func play(_ body: (ServerFixture) async throws -> Void) async throws {
+        try await ServerFixture.with({ $0.deviceInterval = .seconds(1) }, body)
+    }
+
+    @Test("Verifies the ID token with the rule's verifier, and not without a rule")
+    func verified() async throws {
+        try await play { fixture in
+            let tokens = try await tokens(fixture, idToken: fixture.idToken(fixture.client()))
+            #expect(tokens.idToken?.registered.subject == "ada")
+            #expect(tokens.idToken?.registered.audience == ["public"])
+            for rule in [nil, .skipIDTokenCheck, .notRequested] as [IDTokenRule?] {
+                let tokens = try await self.tokens(fixture, idToken: rule)
+                #expect(tokens.idToken == nil && tokens.unverifiedIDToken != nil)
+            }
+        }
+    }
+
+    @Test("Rejects the tokens if the ID token is missing or invalid")
+    func refused() async throws {
+        try await play { fixture in
+            let rule = fixture.idToken(fixture.client())
+            for (misbehavior, code) in [
+                (.members(["id_token": nil]), nil), (.signedToken(.wrongAudience), .audienceMismatch),
+                (.signedToken(.wrongAccessTokenHash), .hashMismatch), (.signedToken(.mixedUpKeys), .signatureInvalid),
+                (.signedToken(.claims(["nonce": "another"])), .nonceMismatch),
+            ] as [(MockAuthorizationServer.Fault, TokenError.Code?)] {
+                let error = await failure { try await tokens(fixture, misbehavior, idToken: rule) }
+                #expect((error?.code, (error?.cause as? TokenError)?.code) == (.protocolViolation, code))
+            }
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await tokens(fixture, scope: "read", idToken: rule)
+            }
+        }
+    }
+
+    @Test("Doesn't poll the server while the provider's keys can't be loaded")
+    func withoutKeys() async throws {
+        try await play { fixture in
+            fixture.server.misbehave(at: .keys, .huge())
+            let before = fixture.server.tokenRequestCount
+            await #expect(throws: OAuth2Error.self) {
+                try await tokens(fixture, idToken: fixture.idToken(fixture.client()))
+            }
+            #expect(fixture.server.tokenRequestCount == before)
+        }
     }
 }
 
@@ -213,10 +257,5 @@ private struct DeviceFixture {
 
     var pauses: [Duration] { time.sleeps }
 
-    var forms: [[String: String]] {
-        transport.requests.map { request in
-            let pairs = FormURLEncoded.decode(String(decoding: request.body, as: UTF8.self)) ?? []
-            return Dictionary(pairs.map { ($0.name, $0.value) }) { "\($0) \($1)" }
-        }
-    }
+    var forms: [[String: String]] { transport.forms }
 }

@@ -51,19 +51,29 @@ struct EncryptedMessageTests {
 
     @Test(
         "Each fault of the encryption of an ID token has its own error",
-        arguments: faults + [(.oversized, .tooLarge)]
+        arguments: [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir]
     )
-    func badIDTokens(fault: Fault, code: TokenError.Code) async throws {
+    func badIDTokens(algorithm: JWEAlgorithm) async throws {
         try await ServerFixture.with { fixture in
-            for algorithm in [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir] {
-                let peer = try EncryptedPeer(fixture, .idToken, algorithm)
-                fixture.server.misbehave(.encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self, "\(algorithm)") {
-                    try await peer.signIn(try peer.idTokenVerifier())
-                }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(algorithm)")
+            let peer = try EncryptedPeer(fixture, .idToken, algorithm)
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .token, of: fixture) {
+                try await peer.signIn(try peer.idTokenVerifier())
             }
+        }
+    }
+
+    /// Checks the error of a call for each fault of an encryption.
+    private func check<Result>(
+        _ faults: [(Fault, TokenError.Code)],
+        at endpoint: MockAuthorizationServer.Endpoint,
+        of fixture: ServerFixture,
+        _ call: () async throws -> Result
+    ) async throws {
+        for (fault, code) in faults {
+            fixture.server.misbehave(at: endpoint, .encryption(fault))
+            let error = await failure(call)
+            #expect(error?.code == .protocolViolation, "\(fault)")
+            #expect((error?.cause as? TokenError)?.code == code, "\(fault)")
         }
     }
 
@@ -77,10 +87,7 @@ struct EncryptedMessageTests {
             ]
             for (fault, code) in faults {
                 fixture.server.misbehave(.signedToken(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.signIn(try peer.idTokenVerifier())
-                }
-                #expect((error?.cause as? TokenError)?.code == code)
+                #expect(await flaw { try await peer.signIn(try peer.idTokenVerifier()) } == code)
             }
         }
     }
@@ -108,16 +115,11 @@ struct EncryptedMessageTests {
             var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             _ = try await peer.client.tokens(for: try await peer.signedGrant(verifier))
-            for (fault, code) in Self.faults {
-                fixture.server.misbehave(at: .authorization, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(verifier) }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
-            }
+            let decrypting = verifier
+            try await check(Self.faults, at: .authorization, of: fixture) { try await peer.signedGrant(decrypting) }
             verifier.decrypter = nil
             let plain = verifier
-            let error = await #expect(throws: OAuth2Error.self) { try await peer.signedGrant(plain) }
-            #expect((error?.cause as? TokenError)?.code == .malformedToken)
+            #expect(await flaw { try await peer.signedGrant(plain) } == .malformedToken)
         }
     }
 
@@ -221,11 +223,11 @@ struct EncryptedMessageTests {
             #expect(try await info(keys, decrypter)["name"] == "Ada")
             // The other kind of protection, or only a part of it, is rejected.
             for other in [(isSigned ? nil : fixture.server.keys, decrypter), (keys, nil)] {
-                let error = await #expect(throws: OAuth2Error.self) { try await info(other.0, other.1) }
+                let error = await failure { try await info(other.0, other.1) }
                 #expect(error?.code == .protocolViolation)
             }
             fixture.server.setUsers { $0.substitute = "eve" }
-            #expect(await failureCode { _ = try await info(keys, decrypter) } == .subjectMismatch)
+            #expect(await failureCode { try await info(keys, decrypter) } == .subjectMismatch)
         }
     }
 
@@ -236,22 +238,18 @@ struct EncryptedMessageTests {
             let peer = try EncryptedPeer(fixture, .userInfo, .a256KW)
             let decrypter = try peer.decrypter()
             let authorized = try await peer.authorized()
-            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
-                fixture.server.misbehave(at: .userInfo, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.client.userInfo(
-                        subject: "ada",
-                        authorized: authorized,
-                        keys: fixture.server.keys,
-                        decrypter: decrypter
-                    )
-                }
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .userInfo, of: fixture) {
+                try await peer.client.userInfo(
+                    subject: "ada",
+                    authorized: authorized,
+                    keys: fixture.server.keys,
+                    decrypter: decrypter
+                )
             }
             // A response without any protection.
             fixture.server.misbehave(at: .userInfo, .response(.json(#"{"sub":"ada"}"#)))
             let code = await failureCode {
-                _ = try await peer.client.userInfo(subject: "ada", authorized: authorized, decrypter: decrypter)
+                try await peer.client.userInfo(subject: "ada", authorized: authorized, decrypter: decrypter)
             }
             #expect(code == .protocolViolation)
         }
@@ -268,13 +266,9 @@ struct EncryptedMessageTests {
             let token = Secret(try fixture.server.issueAccessToken(clientID: "api", subject: "ada"))
             #expect(try await peer.client.introspect(token, verifiedBy: verifier).subject == "ada")
             #expect(try await !peer.client.introspect(Secret("unknown"), verifiedBy: verifier).isActive)
-            for (fault, code) in Self.faults + [(.oversized, .tooLarge)] {
-                fixture.server.misbehave(at: .introspection, .encryption(fault))
-                let error = await #expect(throws: OAuth2Error.self) {
-                    try await peer.client.introspect(token, verifiedBy: verifier)
-                }
-                #expect(error?.code == .protocolViolation)
-                #expect((error?.cause as? TokenError)?.code == code, "\(code)")
+            let decrypting = verifier
+            try await check(Self.faults + [(.oversized, .tooLarge)], at: .introspection, of: fixture) {
+                try await peer.client.introspect(token, verifiedBy: decrypting)
             }
         }
     }
@@ -308,5 +302,62 @@ struct EncryptedMessageTests {
             let error = await #expect(throws: OAuth2Error.self) { try await registrar.register(incomplete) }
             #expect(error?.serverCode == "invalid_client_metadata")
         }
+    }
+
+    // MARK: ID tokens that another implementation made
+
+    /// Tokens of joserfc 1.6.5, signed with HS256 and encrypted with a key derived from the same
+    /// secret.
+    private static var tokens: [(algorithm: String, encryption: String, token: String)] {
+        [
+            (
+                "dir", "A128CBC-HS256",
+                """
+                eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4Q0JDLUhTMjU2IiwiY3R5IjoiSldUIn0..UD51WZoVdI61gcFSbFZrRA.vLPc7vrZ\
+                jfmTXyWermNG25W1W4ok_ZfZsGC5UQNc9XL0GwP28OYyOKAa-Q052i5QTFy0CAPki0JwPDN4YNdWYPnGLXsUJ40BCYE9Igiy\
+                RoCoN0hrcgZT_5fhb8l9_hHWM6dsymSFcFRSr2tkV7a6k52crdkujQmEAaI1edtDaZ5XbSAHu4tbIqti9Vo5JdXUQzfrAaC7\
+                VPdIM-TH_EyUmILxkD6lwlwZZedp6haI-ANDMo87EcYtNaXkgl5UL--Jt5CQb5EoWTXEue8a-O7LYh_g2nLmHF5GqmlN6BjJ\
+                1mc.Vgjx1q71oJaEIxuV7Kx7mw
+                """
+            ),
+            (
+                "A128KW", "A256GCM",
+                """
+                eyJhbGciOiJBMTI4S1ciLCJlbmMiOiJBMjU2R0NNIiwiY3R5IjoiSldUIn0.YJHTpr4DMRqVSEicXgf2NpkmfCqJ80tQAUZs\
+                IiUT_rsAVQms8Ot5uQ.lZXoVPnMWWgkUn3V.s5rDYnJuKdR0p_YBtcoyfQt56sTb849lRPm37t0kmDQhrwZDpI53amGYVCWS\
+                dzCxYGCEltZrCzDOs6VhZ-XRsn0uhrUieMWELEEnKNpdEoStxScdQi0gjNvHlcKXVDkaBOyQbeULAwdTK1z7dGp5_qQ8h0ht\
+                byxmV4PZ3TbfuLSapm0q6clHJQfLNAgZUMa0ZXY3-xsrorRdOlRd9Z5gAsUeJuSO7V7rDbmXGJx67xSPog8ffdH_AEEWQItO\
+                -rW5abywHkorvWBWBFPuj6SOV1l7lSgf.b8toPPdMtW1sOlx3XfuM2A
+                """
+            ),
+            (
+                "dir", "A256CBC-HS512",
+                """
+                eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2Q0JDLUhTNTEyIiwiY3R5IjoiSldUIn0..y6apHL0O6LPVLpCHAVEEkg.zlkaB9X6\
+                3pqDtQvyjNAulAUhizQ2ODi5gsnfoV-gEInn-91HVOSpJAZHICFsWuoM3K1wKQTpBfIvG7lzmFqWLoH-BKBWElACeRQ831yK\
+                3pVuP323wtCs5fkoi2gnRqe8FPNFhrZ9O8vBQCCoF3z-fLh9D_yeMwZYataGYq5bn3c0ppJVW58xT0FCYHYZQEjIyipYbmVk\
+                k6Eg39o6ed_r0v1CMrACOfvEBWRgcVr25kFnlb7Tjwo9OoW704hE3bWQTGze2cgV1Eh3V3HlagymZ3Hj7ayoygoz3-mvj4iz\
+                Xdw.jxSovLuN735TJ5Pe1-xw4dIusZnvCIwB24y9EjNVpaY
+                """
+            ),
+        ]
+    }
+
+    @Test("Reads an ID token for a key derived from the client's secret", arguments: tokens)
+    func secretKeys(algorithm: String, encryption: String, token: String) async throws {
+        let secret = Secret("a client secret that has more than thirty-two bytes: é")
+        let metadata = ClientMetadata([
+            "id_token_encrypted_response_alg": .string(algorithm),
+            "id_token_encrypted_response_enc": .string(encryption),
+        ])
+        let key = try secret.expose { try VerificationKey(secret: $0.utf8, algorithm: .hs256) }
+        var verifier = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", key: key)
+        verifier.currentDate = { Date(timeIntervalSince1970: 1_000_000_010) }
+        verifier.decrypter = try metadata.decrypter(for: .idToken, clientSecret: secret)
+        #expect(try await verifier.verify(token, nonce: "n").registered.subject == "ada")
+        let other = Secret("another secret that has more than thirty-two bytes")
+        verifier.decrypter = try metadata.decrypter(for: .idToken, clientSecret: other)
+        let stranger = verifier
+        await #expect(throws: TokenError(.decryptionFailed, "")) { try await stranger.verify(token, nonce: "n") }
     }
 }

@@ -46,73 +46,52 @@ struct DiscoveryTests {
     )
     func badIssuers(issuer: String, code: OAuth2Error.Code) async {
         let transport = MockTransport(time: time.timeSource)
-        let error = await failureCode { _ = try await discovery(transport, issuer: issuer).server() }
+        let error = await failureCode { try await discovery(transport, issuer: issuer).server() }
         #expect(error == code)
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Reads all endpoints in a document")
+    private static let endpointNames = [
+        "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
+        "device_authorization_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
+        "userinfo_endpoint",
+    ]
+
+    private func endpoints(_ server: AuthorizationServer) -> [String?] {
+        [
+            server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
+            server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
+            server.registrationEndpoint, server.userInfoEndpoint,
+        ].map { $0?.absoluteString }
+    }
+
+    @Test("Reads all endpoints in a document, and their mutual TLS aliases")
     func endpoints() async throws {
-        let names = [
-            "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
-            "device_authorization_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
-            "userinfo_endpoint", "jwks_uri",
+        var members: JSONObject = [
+            "issuer": .string(issuer), "scopes_supported": ["openid", 7, "read"],
+            "jwks_uri": "https://id.example/jwks", "authorization_response_iss_parameter_supported": true,
         ]
-        var members: JSONObject = ["issuer": .string(issuer), "scopes_supported": ["openid", 7, "read"]]
-        for name in names { members[name] = .string("https://id.example/\(name)") }
+        for name in Self.endpointNames { members[name] = .string("https://id.example/\(name)") }
         members["mtls_endpoint_aliases"] = [
             "token_endpoint": "https://mtls.example/t", "other": "https://mtls.example/o",
         ]
-        members["authorization_response_iss_parameter_supported"] = true
         let server = try await discovery(MockTransport(.json(members.serialized()), time: time.timeSource)).server()
-        let found = [
-            server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
-            server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
-            server.registrationEndpoint, server.userInfoEndpoint, server.keySetURL,
-        ]
-        #expect(found.map { $0?.absoluteString } == names.map { "https://id.example/\($0)" })
+        #expect(endpoints(server) == Self.endpointNames.map { "https://id.example/\($0)" })
+        #expect(server.keySetURL?.absoluteString == "https://id.example/jwks")
         #expect(server.namesItselfInResponses)
         #expect(!server.requiresPushedAuthorizationRequests)
         #expect(server.values(of: "scopes_supported") == ["openid", "read"])
-        #expect(server.values(of: "grant_types_supported") == nil)
-        #expect(server.metadata == members)
+        #expect((server.values(of: "grant_types_supported"), server.metadata) == (nil, members))
 
         let aliased = server.usingMutualTLSAliases()
         #expect(aliased.tokenEndpoint.absoluteString == "https://mtls.example/t")
         #expect(aliased.introspectionEndpoint == server.introspectionEndpoint)
         #expect(aliased.issuer == issuer)
-    }
-
-    @Test("Replaces each endpoint with its mutual TLS alias")
-    func aliases() throws {
         var aliases: JSONObject = [:]
-        for name in [
-            "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
-            "device_authorization_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
-            "userinfo_endpoint",
-        ] { aliases[name] = .string("https://mtls.example/\(name)") }
-        let server = try AuthorizationServer(
-            metadata: document(["mtls_endpoint_aliases": .object(aliases)]),
-            issuer: issuer
-        ).usingMutualTLSAliases()
-        let found = [
-            server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
-            server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
-            server.registrationEndpoint, server.userInfoEndpoint,
-        ]
-        #expect(found.map { $0?.absoluteString } == aliases.map { $0.value.string })
-    }
-
-    @Test(
-        "Rejects a document of another issuer, even with a small difference",
-        arguments: [
-            "https://id.example/", "https://ID.example", "https://evil.example", "https://id.example:443", "",
-            "https://id.exampl\u{0435}",
-        ]
-    )
-    func issuerMismatch(named: String) async {
-        let transport = MockTransport(.json(document(["issuer": .string(named)]).serialized()), time: time.timeSource)
-        #expect(await failureCode { _ = try await discovery(transport).server() } == .issuerMismatch)
+        for name in Self.endpointNames { aliases[name] = .string("https://mtls.example/\(name)") }
+        members["mtls_endpoint_aliases"] = .object(aliases)
+        let all = try AuthorizationServer(metadata: members, issuer: issuer).usingMutualTLSAliases()
+        #expect(endpoints(all) == Self.endpointNames.map { "https://mtls.example/\($0)" })
     }
 
     @Test("Compares issuers byte by byte")
@@ -127,9 +106,13 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "The error names a member of the wrong type and an insecure endpoint",
+        "The error names a member of the wrong type, an insecure endpoint and another issuer",
         arguments: [
             ("issuer", nil, OAuth2Error.Code.protocolViolation), ("issuer", 7, .protocolViolation),
+            ("issuer", "https://id.example/", .issuerMismatch), ("issuer", "https://ID.example", .issuerMismatch),
+            ("issuer", "https://evil.example", .issuerMismatch), ("issuer", "", .issuerMismatch),
+            ("issuer", "https://id.example:443", .issuerMismatch),
+            ("issuer", "https://id.exampl\u{0435}", .issuerMismatch),
             ("token_endpoint", nil, .protocolViolation), ("token_endpoint", ["https://id.example"], .protocolViolation),
             ("token_endpoint", "/token", .protocolViolation), ("token_endpoint", "", .protocolViolation),
             ("token_endpoint", "https://id.example/#x", .protocolViolation),
@@ -147,9 +130,7 @@ struct DiscoveryTests {
         var members = document()
         members[name] = value
         let transport = MockTransport(.json(members.serialized()), time: time.timeSource)
-        let error = try #require(
-            await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
-        )
+        let error = try #require(await failure { try await discovery(transport, attempts: 1).server() })
         #expect(error.code == code)
         #expect(code != .protocolViolation || error.message.contains(value?.object == nil ? name : "token_endpoint"))
     }
@@ -211,20 +192,22 @@ struct DiscoveryTests {
             (.status(302, headers: ["Location": "https://evil.example"]), .protocolViolation),
             (.status(500, body: Data(Self.marker.utf8)), .serverTransient), (.status(401), .protocolViolation),
             (.failure(NetworkError(.cannotConnect, "no luck")), .serverUnreachable),
+            (.failure(NetworkError(.connectionLost, "cut")), .serverUnreachable),
             (.text(String(repeating: Self.marker, count: 100_000)), .protocolViolation),
         ]
     )
     func violations(step: MockTransport.Step, code: OAuth2Error.Code) async throws {
         let transport = MockTransport(step, time: time.timeSource)
-        let error = try #require(
-            await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
-        )
+        let error = try #require(await failure { try await discovery(transport, attempts: 1).server() })
         #expect(error.code == code)
         #expect(!"\(error)".contains(Self.marker))
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Requests the other document if one is missing", arguments: [400, 403, 404, 405, 410])
+    @Test(
+        "Requests the other document if one is missing, and reports the last status if both are",
+        arguments: [400, 403, 404, 405, 410]
+    )
     func otherDocument(status: Int) async throws {
         let transport = MockTransport(.status(status), .json(document().serialized()), time: time.timeSource)
         _ = try await discovery(transport).server()
@@ -233,14 +216,9 @@ struct DiscoveryTests {
                 "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
             ]
         )
-    }
-
-    @Test("Reports the last status of a server without a document")
-    func noDocument() async throws {
-        let transport = MockTransport(.status(404), .status(404), time: time.timeSource)
-        let error = await #expect(throws: OAuth2Error.self) { try await discovery(transport).server() }
-        #expect(error?.code == .protocolViolation)
-        #expect(error?.status == 404)
+        let without = MockTransport(.status(404), .status(status), time: time.timeSource)
+        let error = await failure { try await discovery(without).server() }
+        #expect((error?.code, error?.status) == (.protocolViolation, status))
     }
 
     @Test("Requests only the custom URL, if one is set")

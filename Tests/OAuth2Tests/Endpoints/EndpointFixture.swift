@@ -19,6 +19,15 @@ struct EndpointFixture {
         clientAuthentication: (any ClientAuthentication)? = nil,
         change: (inout AuthorizationServer) -> Void = { _ in }
     ) {
+        self.init(steps, attempts: attempts, clientAuthentication: clientAuthentication, change: change)
+    }
+
+    init(
+        _ steps: [MockTransport.Step],
+        attempts: Int = 1,
+        clientAuthentication: (any ClientAuthentication)? = nil,
+        change: (inout AuthorizationServer) -> Void = { _ in }
+    ) {
         transport = MockTransport(steps: steps, time: time.timeSource, handler: nil)
         var server = Self.server
         change(&server)
@@ -40,11 +49,36 @@ struct EndpointFixture {
         server.revocationEndpoint = url("revoke")
         server.registrationEndpoint = url("register")
         server.userInfoEndpoint = url("userinfo")
+        server.deviceAuthorizationEndpoint = url("device")
         return server
     }
 
     /// The forms that were sent, in order.
     var forms: [String] { transport.requests.map { String(decoding: $0.body, as: UTF8.self) } }
+
+    /// A registrar with the same transport and clock.
+    func registrar(attempts: Int = 1) -> ClientRegistrar {
+        ClientRegistrar(
+            server: oauth.server,
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            timing: .init(attempts: attempts, timeSource: time.timeSource, random: { 0 })
+        )
+    }
+
+    /// Returns a network client that authorizes requests with the token, or by another source.
+    func authorized(_ source: (any TokenSource)? = nil) -> NetworkClient {
+        let token = AccessToken(value: Secret(Self.token), requested: time.now)
+        let authenticator = OAuth2Authenticator(
+            source: source ?? StaticTokenSource(token),
+            resources: [URL(string: "https://id.example")!],
+            timing: .init(timeSource: time.timeSource)
+        )
+        return NetworkClient(
+            transport: transport,
+            interceptors: [authenticator],
+            options: .init(timeSource: time.timeSource)
+        )
+    }
 
     /// Returns all texts that an error shows.
     static func texts(of error: any Error) -> [String] {
@@ -52,28 +86,4 @@ struct EndpointFixture {
         dump(error, to: &dumped)
         return [String(describing: error), String(reflecting: error), dumped, error.localizedDescription]
     }
-}
-
-/// Invalid responses that any endpoint can send, with the resulting error codes.
-var badAnswers: [(name: String, step: MockTransport.Step, code: OAuth2Error.Code)] {
-    let echo = "\(EndpointFixture.token) \(EndpointFixture.secret)"
-    return [
-        ("html", .text("<html>\(echo)"), .protocolViolation),
-        ("html with an error status", .text("<html>\(echo)", status: 403), .protocolViolation),
-        ("not an object", .json(#"["\#(echo)"]"#), .protocolViolation),
-        ("truncated", .json(#"{"active":true,"sub":"\#(echo)"#), .protocolViolation),
-        ("huge", .text(String(repeating: echo, count: 50_000)), .protocolViolation),
-        ("a redirect", .status(307, headers: ["Location": "https://evil.example"]), .protocolViolation),
-        (
-            "an error", .json(#"{"error":"invalid_request","error_description":"\#(echo)"}"#, status: 400),
-            .requestRejected
-        ),
-        (
-            "another client", .json(#"{"error":"invalid_client","error_description":"\#(echo)"}"#, status: 401),
-            .invalidClient
-        ),
-        ("an outage", .json(#"{"error":"\#(echo)"}"#, status: 503), .serverTransient),
-        ("no connection", .failure(NetworkError(.cannotConnect, "no luck")), .serverUnreachable),
-        ("a lost answer", .failure(NetworkError(.connectionLost, "no luck")), .serverUnreachable),
-    ]
 }

@@ -6,51 +6,45 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Introspection", .limitedConcurrency)
+@Suite("Introspection and revocation", .limitedConcurrency)
 struct IntrospectionTests {
     private let token = Secret(EndpointFixture.token)
 
     @Test("Reads the example of RFC 7662 §2.2")
     func example() async throws {
-        let fixture = EndpointFixture(
-            .json(
-                """
-                {"active": true, "client_id": "l238j323ds-23ij4", "username": "jdoe", "scope": "read write dolphin",
-                 "sub": "Z5O3upPC88QrAjx00dis", "aud": "https://protected.example.net/resource",
-                 "iss": "https://server.example.com/", "exp": 1419356238, "iat": 1419350238,
-                 "extension_field": "twenty-seven"}
-                """
-            )
-        )
-        let found = try await fixture.oauth.introspect(token)
+        let text = """
+            {"active": true, "client_id": "l238j323ds-23ij4", "username": "jdoe", "scope": "read write dolphin",
+             "sub": "Z5O3upPC88QrAjx00dis", "aud": "https://protected.example.net/resource",
+             "iss": "https://server.example.com/", "exp": 1419356238, "iat": 1419350238,
+             "extension_field": "twenty-seven"}
+            """
+        let found = try await EndpointFixture(.json(text)).oauth.introspect(token)
         #expect(found.isActive)
-        #expect(found.clientID == "l238j323ds-23ij4")
-        #expect(found.userName == "jdoe")
+        #expect((found.clientID, found.userName) == ("l238j323ds-23ij4", "jdoe"))
+        #expect((found.subject, found.issuer) == ("Z5O3upPC88QrAjx00dis", "https://server.example.com/"))
         #expect(found.scope == ["read", "write", "dolphin"])
-        #expect(found.subject == "Z5O3upPC88QrAjx00dis")
         #expect(found.audience == ["https://protected.example.net/resource"])
-        #expect(found.issuer == "https://server.example.com/")
         #expect(found.expiration == Date(timeIntervalSince1970: 1_419_356_238))
         #expect(found.issuedAt == Date(timeIntervalSince1970: 1_419_350_238))
         #expect(found.claims["extension_field"] == "twenty-seven")
         #expect(found.notBefore == nil && found.jwtID == nil && found.tokenType == nil && found.confirmation == nil)
     }
 
-    @Test("Posts a form with the token, the hint and the client's authentication")
+    @Test("Posts forms with the token, the hint and the client's authentication")
     func request() async throws {
-        let fixture = EndpointFixture(.json(#"{"active":false}"#), .json(#"{"active":false}"#))
-        _ = try await fixture.oauth.introspect(token)
-        _ = try await fixture.oauth.introspect(token, kind: .refreshToken)
-        let request = try #require(fixture.transport.requests.first)
-        #expect(request.method == .post)
-        #expect(request.url.absoluteString == "https://id.example/introspect")
-        #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
-        #expect(request.headers["Accept"] == "application/json")
-        #expect(
-            fixture.forms == [
-                "token=\(EndpointFixture.token)", "token=\(EndpointFixture.token)&token_type_hint=refresh_token",
-            ]
-        )
+        let answer = MockTransport.Step.json(#"{"active":false}"#)
+        let fixture = EndpointFixture(answer, answer, .status(200), .text("ok"))
+        for kind in [nil, OAuth2Client.TokenKind.refreshToken] {
+            _ = try await fixture.oauth.introspect(token, kind: kind)
+        }
+        for kind in [nil, OAuth2Client.TokenKind.refreshToken] { try await fixture.oauth.revoke(token, kind: kind) }
+        let requests = fixture.transport.requests
+        #expect(requests.map(\.url.path) == ["/introspect", "/introspect", "/revoke", "/revoke"])
+        #expect(requests.allSatisfy { $0.method == .post && $0.headers["Authorization"]?.hasPrefix("Basic ") == true })
+        #expect(requests[0].headers["Accept"] == "application/json")
+        let form = "token=\(EndpointFixture.token)"
+        let hinted = "\(form)&token_type_hint=refresh_token"
+        #expect(fixture.forms == [form, hinted, form, hinted])
     }
 
     @Test("Ignores the other members for an inactive token")
@@ -64,11 +58,8 @@ struct IntrospectionTests {
     func more() async throws {
         let text = #"{"active":true,"aud":["a","b"],"cnf":{"jkt":"x"},"nbf":1.5,"token_type":"DPoP","exp":null}"#
         let found = try await EndpointFixture(.json(text)).oauth.introspect(token)
-        #expect(found.audience == ["a", "b"])
-        #expect(found.confirmation == ["jkt": "x"])
-        #expect(found.notBefore == Date(timeIntervalSince1970: 1.5))
-        #expect(found.tokenType == "DPoP")
-        #expect(found.expiration == nil)
+        #expect((found.audience, found.confirmation, found.tokenType) == (["a", "b"], ["jkt": "x"], "DPoP"))
+        #expect((found.notBefore, found.expiration) == (Date(timeIntervalSince1970: 1.5), nil))
     }
 
     @Test(
@@ -82,18 +73,7 @@ struct IntrospectionTests {
     )
     func wrongTypes(json: String) async {
         let fixture = EndpointFixture(.json(json))
-        #expect(await failureCode { _ = try await fixture.oauth.introspect(token) } == .protocolViolation)
-    }
-
-    @Test("Each invalid response has its error code, without anything that was sent", arguments: badAnswers)
-    func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let fixture = EndpointFixture(step)
-        let error = try #require(await #expect(throws: OAuth2Error.self) { try await fixture.oauth.introspect(token) })
-        #expect(error.code == code)
-        for text in EndpointFixture.texts(of: error) {
-            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
-        }
-        #expect(fixture.transport.requests.count == 1)
+        #expect(await failureCode { try await fixture.oauth.introspect(token) } == .protocolViolation)
     }
 
     @Test("Retries a temporary failure with a new assertion")
@@ -127,25 +107,6 @@ struct IntrospectionTests {
         #expect(times == [1_000_000_000, 1_000_003_600])
     }
 
-    @Test("Sends no request to a missing or insecure endpoint")
-    func noEndpoint() async {
-        let missing = EndpointFixture { $0.introspectionEndpoint = nil }
-        #expect(await failureCode { _ = try await missing.oauth.introspect(token) } == .endpointMissing)
-        let insecure = EndpointFixture { $0.introspectionEndpoint = URL(string: "http://id.example/introspect") }
-        #expect(await failureCode { _ = try await insecure.oauth.introspect(token) } == .insecureTransport)
-        #expect(insecure.transport.requests.isEmpty)
-    }
-
-    @Test("A client with a certificate uses the alias")
-    func alias() async throws {
-        let fixture = EndpointFixture(.json(#"{"active":false}"#)) { server in
-            server.mutualTLSAliases["introspection_endpoint"] = URL(string: "https://mtls.example/introspect")
-            server = server.usingMutualTLSAliases()
-        }
-        _ = try await fixture.oauth.introspect(token)
-        #expect(fixture.transport.requests.map(\.url.host) == ["mtls.example"])
-    }
-
     @Test("Reports cancellation to the caller")
     func cancellation() async throws {
         let gate = ResponseGate()
@@ -155,5 +116,30 @@ struct IntrospectionTests {
         call.cancel()
         let error = await #expect(throws: NetworkError.self) { try await call.value }
         #expect(error?.code == .cancelled)
+    }
+
+    // MARK: Revocation
+
+    @Test("Reports an unsupported kind of token")
+    func unsupportedKind() async throws {
+        let error = await failure { try await EndpointFixture(.error("unsupported_token_type")).oauth.revoke(token) }
+        #expect((error?.code, error?.serverCode) == (.requestRejected, "unsupported_token_type"))
+    }
+
+    @Test("Retries a busy server after its Retry-After")
+    func busy() async throws {
+        let fixture = EndpointFixture(.status(503, headers: ["Retry-After": "7"]), .status(200), attempts: 2)
+        let call = Task { try await fixture.oauth.revoke(token) }
+        try await fixture.time.waitForSleepers(count: 1)
+        fixture.time.advance(by: .seconds(7))
+        try await call.value
+        #expect(fixture.time.sleeps.contains(.seconds(7)))
+        #expect(fixture.transport.requests.count == 2)
+    }
+
+    @Test("Requires status 200 or 204", arguments: [201, 202, 206])
+    func revocationStatuses(status: Int) async throws {
+        let error = await failure { try await EndpointFixture(.status(status)).oauth.revoke(token) }
+        #expect((error?.code, error?.status) == (.protocolViolation, status))
     }
 }

@@ -20,13 +20,12 @@ struct UserInfoTests {
     @Test("Sends the authenticator's token and returns the claims")
     func json() async throws {
         let fixture = EndpointFixture(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
-        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
+        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized())
         #expect(info.subject == "ada")
         #expect(info["name"] == "Ada" && info["email_verified"] == nil && info["email"] == nil)
         #expect(info.claims["email_verified"] == true)
         let request = try #require(fixture.transport.requests.first)
-        #expect(request.method == .get)
-        #expect(request.url.absoluteString == "https://id.example/userinfo")
+        #expect((request.method, request.url.absoluteString) == (.get, "https://id.example/userinfo"))
         #expect(request.headers["Authorization"] == "Bearer \(EndpointFixture.token)")
         #expect(request.headers["Accept"] == "application/json, application/jwt")
     }
@@ -41,17 +40,18 @@ struct UserInfoTests {
         ]
     )
     func subjects(json: String, code: OAuth2Error.Code) async {
-        let fixture = EndpointFixture(.json(json))
-        #expect(
-            await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture)) }
-                == code
-        )
+        #expect(await failureCode { try await info(.json(json)) } == code)
+    }
+
+    private func info(_ steps: MockTransport.Step..., keys: JWKSet? = nil) async throws -> UserInfo {
+        let fixture = EndpointFixture(steps)
+        return try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
     }
 
     @Test("Accepts a signed response, and requests only that with keys")
     func signed() async throws {
         let fixture = EndpointFixture(try jwt())
-        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
+        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
         #expect(info["email"] == "ada@example.com")
         #expect(fixture.transport.requests.first?.headers["Accept"] == "application/jwt")
     }
@@ -64,12 +64,9 @@ struct UserInfoTests {
         ] as [([String: JSONValue?], TokenError.Code)]
     )
     func badClaims(changes: [String: JSONValue?], code: TokenError.Code) async throws {
-        let fixture = EndpointFixture(try jwt(changes))
-        let error = await #expect(throws: OAuth2Error.self) {
-            try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
-        }
-        #expect(error?.code == .protocolViolation)
-        #expect((error?.cause as? TokenError)?.code == code)
+        let step = try jwt(changes)
+        let error = await failure { try await info(step, keys: keys) }
+        #expect((error?.code, (error?.cause as? TokenError)?.code) == (.protocolViolation, code))
     }
 
     @Test("Rejects another key's signature, another type of JWT, and an unsigned response")
@@ -79,18 +76,13 @@ struct UserInfoTests {
             "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.",
             headers: ["Content-Type": "application/jwt"]
         )
-        for step in [try jwt(key: other), try jwt(type: "at+jwt"), unsigned, .json(#"{"sub":"ada"}"#)] {
-            let fixture = EndpointFixture(step)
-            let code = await failureCode {
-                _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
-            }
-            #expect(code == .protocolViolation)
+        let rows: [(MockTransport.Step, JWKSet?)] = [
+            (try jwt(key: other), keys), (try jwt(type: "at+jwt"), keys), (unsigned, keys),
+            (.json(#"{"sub":"ada"}"#), keys), (try jwt(), nil),
+        ]
+        for (index, (step, keys)) in rows.enumerated() {
+            #expect(await failureCode { try await info(step, keys: keys) } == .protocolViolation, "row \(index)")
         }
-        let fixture = EndpointFixture(try jwt())
-        #expect(
-            await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture)) }
-                == .protocolViolation
-        )
     }
 
     @Test(
@@ -98,67 +90,19 @@ struct UserInfoTests {
         arguments: [#"Bearer error="invalid_token""#, #"Bearer realm="x""#, #"DPoP error="invalid_token""#]
     )
     func refusedToken(challenge: String) async throws {
-        let fixture = EndpointFixture(
-            .status(401, headers: ["WWW-Authenticate": challenge]),
-            .status(401, headers: ["WWW-Authenticate": challenge])
-        )
-        let error = try #require(
-            await #expect(throws: OAuth2Error.self) {
-                try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
-            }
-        )
+        let error = try #require(await failure { try await info(.challenge(challenge), .challenge(challenge)) })
         #expect(error.code == .accessTokenRejected)
         for text in EndpointFixture.texts(of: error) { #expect(!text.contains(EndpointFixture.token)) }
-    }
-
-    @Test(
-        "Each invalid response has its error code, without anything that was sent",
-        arguments: badAnswers.filter { $0.name != "another client" }
-    )
-    func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let fixture = EndpointFixture(step)
-        let error = try #require(
-            await #expect(throws: OAuth2Error.self) {
-                try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
-            }
-        )
-        #expect(error.code == code)
-        for text in EndpointFixture.texts(of: error) {
-            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
-        }
     }
 
     @Test("Throws the token source's error")
     func noToken() async {
         let fixture = EndpointFixture()
         let source = ClosureTokenSource { _ in throw OAuth2Error(.reauthenticationRequired, "not signed in") }
-        let authenticator = OAuth2Authenticator(
-            source: source,
-            resources: [URL(string: "https://id.example")!],
-            timing: .init(timeSource: fixture.time.timeSource)
-        )
-        let client = NetworkClient(
-            transport: fixture.transport,
-            interceptors: [authenticator],
-            options: .init(timeSource: fixture.time.timeSource)
-        )
-        let code = await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client) }
+        let authorized = fixture.authorized(source)
+        let code = await failureCode { try await fixture.oauth.userInfo(subject: "ada", authorized: authorized) }
         #expect(code == .reauthenticationRequired)
         #expect(fixture.transport.requests.isEmpty)
-    }
-
-    private func client(of fixture: EndpointFixture) -> NetworkClient {
-        let source = StaticTokenSource(AccessToken(value: Secret(EndpointFixture.token), requested: fixture.time.now))
-        let authenticator = OAuth2Authenticator(
-            source: source,
-            resources: [URL(string: "https://id.example")!],
-            timing: .init(timeSource: fixture.time.timeSource)
-        )
-        return NetworkClient(
-            transport: fixture.transport,
-            interceptors: [authenticator],
-            options: .init(timeSource: fixture.time.timeSource)
-        )
     }
 
     private func jwt(

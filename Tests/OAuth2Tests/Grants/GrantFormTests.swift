@@ -2,30 +2,14 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
-/// The form fields of each grant.
-@Suite("Grants: forms")
+/// The form fields of each grant, and how often they are sent.
+@Suite("Grants: forms", .limitedConcurrency)
 struct GrantFormTests {
     private let details = [AuthorizationDetail(type: "payment", members: ["amount": 12, "type": "dropped"])]
-
-    @Test("Sends client credentials with resources and details")
-    func clientCredentials() throws {
-        let grant = ClientCredentialsGrant(
-            scope: "a b",
-            resources: ["https://a.example", "https://b.example"],
-            authorizationDetails: details
-        )
-        let form = try #require(try grant.parameters(at: Date()))
-        #expect(
-            form.map { "\($0.name)=\($0.value)" } == [
-                "grant_type=client_credentials", "scope=a b", "resource=https://a.example",
-                "resource=https://b.example",
-                #"authorization_details=[{"amount":12,"type":"payment"}]"#,
-            ]
-        )
-    }
 
     @Test("Grants with different access have different identifiers")
     func identifiers() {
@@ -44,11 +28,12 @@ struct GrantFormTests {
         #expect(ClientCredentialsGrant(scope: "a").identifier == "client_credentials a")
     }
 
-    @Test("Sends a token exchange with all parameters")
-    func tokenExchange() async throws {
+    @Test("Sends each grant's type and parameters")
+    func forms() async throws {
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
         let actor = StaticTokenSource(AccessToken(value: Secret("actor"), requested: .now))
-        let grant = TokenExchangeGrant(
+        let type = "urn:ietf:params:oauth:token-type:"
+        let exchange = TokenExchangeGrant(
             subject: subject,
             subjectTokenType: .idToken,
             identifier: "ada",
@@ -59,18 +44,47 @@ struct GrantFormTests {
             authorizationDetails: details,
             requestedTokenType: .refreshToken
         )
-        let form = try #require(try await grant.parameters(at: Date()))
-        let type = "urn:ietf:params:oauth:token-type:"
-        #expect(
-            form.map { "\($0.name)=\($0.value)" } == [
-                "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "subject_token=subject",
-                "subject_token_type=\(type)id_token", "actor_token=actor", "actor_token_type=\(type)jwt",
-                "audience=one",
-                "audience=two", "requested_token_type=\(type)refresh_token", "scope=read", "resource=urn:a",
-                "resource=urn:b", #"authorization_details=[{"amount":12,"type":"payment"}]"#,
-            ]
+        let own = ClientCredentialsGrant(
+            scope: "a b",
+            resources: ["https://a.example", "https://b.example"],
+            authorizationDetails: details
         )
-        #expect(try await grant.renewedParameters(at: Date()) == nil)
+        let pin = ExtensionGrant(type: "urn:example:pin", identifier: "ada", isRepeatable: false, scope: "read") {
+            [("pin", "1234")]
+        }
+        let rows: [(any Grant, [String])] = [
+            (
+                own,
+                [
+                    "grant_type=client_credentials", "scope=a b", "resource=https://a.example",
+                    "resource=https://b.example", #"authorization_details=[{"amount":12,"type":"payment"}]"#,
+                ]
+            ),
+            (
+                exchange,
+                [
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "subject_token=subject",
+                    "subject_token_type=\(type)id_token", "actor_token=actor", "actor_token_type=\(type)jwt",
+                    "audience=one", "audience=two", "requested_token_type=\(type)refresh_token", "scope=read",
+                    "resource=urn:a", "resource=urn:b",
+                    #"authorization_details=[{"amount":12,"type":"payment"}]"#,
+                ]
+            ),
+            (
+                // Base64url without padding.
+                SAMLBearerGrant(identifier: "ada", scope: "read") { Data("<Assertion>?>é</Assertion>".utf8) },
+                [
+                    "grant_type=urn:ietf:params:oauth:grant-type:saml2-bearer",
+                    "assertion=PEFzc2VydGlvbj4_PsOpPC9Bc3NlcnRpb24-", "scope=read",
+                ]
+            ), (pin, ["grant_type=urn:example:pin", "pin=1234", "scope=read"]),
+        ]
+        for (grant, expected) in rows {
+            let form = try #require(try await grant.parameters(at: Date()))
+            #expect(form.map { "\($0.name)=\($0.value)" } == expected)
+        }
+        #expect(try await exchange.renewedParameters(at: Date()) == nil)
+        #expect(!pin.isRepeatable)
     }
 
     @Test("Sends the server's own parameters of an exchange, and keeps tokens for different ones apart")
@@ -89,10 +103,6 @@ struct GrantFormTests {
             try await own.answering(demand)?.parameters(at: Date())?.contains { $0.name == "service_account_id" }
                 == true
         )
-        for name in ["subject_token", "scope", "client_id", "client_assertion"] {
-            let error = await #expect(throws: OAuth2Error.self) { try await grant([name: "x"]).parameters(at: Date()) }
-            #expect(error?.code == .malformedRequest)
-        }
     }
 
     @Test("Retries a rejected exchange once, with new tokens of subject and actor")
@@ -132,60 +142,53 @@ struct GrantFormTests {
         var policy = ValidationPolicy(issuer: "service@example", subject: "ada", currentDate: { date })
         policy.audience = .contains("https://as.example/token")
         let token = try JWTVerifier(key: service.verificationKey, policy: policy).verify(form[1].value)
-        #expect(token.claims["iat"] == 1_700_000_000)
-        #expect(token.claims["exp"] == 1_700_000_300)
+        #expect((token.claims["iat"], token.claims["exp"]) == (1_700_000_000, 1_700_000_300))
         #expect(token.claims["https://a.example/role"] == "x")
         let renewed = try #require(try await grant.renewedParameters(at: date))
         let other = try UnverifiedToken(renewed[1].value).unverifiedClaims
         #expect(other["jti"] != token.claims["jti"])
     }
 
-    @Test("Encodes a SAML assertion as base64url without padding")
-    func samlBearer() async throws {
-        let grant = SAMLBearerGrant(identifier: "ada", scope: "read") { Data("<Assertion>?>é</Assertion>".utf8) }
-        let form = try #require(try await grant.parameters(at: Date()))
-        #expect(form.map(\.name) == ["grant_type", "assertion", "scope"])
-        #expect(form[0].value == "urn:ietf:params:oauth:grant-type:saml2-bearer")
-        #expect(form[1].value == "PEFzc2VydGlvbj4_PsOpPC9Bc3NlcnRpb24-")
-    }
-
-    @Test("An extension grant sends its type, its parameters and the requested access")
-    func extensionGrant() async throws {
-        let grant = ExtensionGrant(
-            type: "urn:example:pin",
-            identifier: "ada",
-            isRepeatable: false,
-            scope: "read"
-        ) { [("pin", "1234")] }
-        let form = try #require(try await grant.parameters(at: Date()))
-        #expect(form.map { "\($0.name)=\($0.value)" } == ["grant_type=urn:example:pin", "pin=1234", "scope=read"])
-        #expect(!grant.isRepeatable)
-    }
-
-    @Test("Rejects an invalid scope or resource before sending a request")
+    @Test("Rejects an invalid scope, resource or own parameter before sending a request")
     func malformed() async throws {
         let source = CountingSource("subject")
-        let grants: [any Grant] = [
-            ClientCredentialsGrant(scope: "a  b"), ClientCredentialsGrant(scope: "é"),
-            ClientCredentialsGrant(resources: ["relative"]), ClientCredentialsGrant(resources: ["urn:a#b"]),
-            JWTBearerGrant(identifier: "a", scope: "\"") { Secret("") },
-            SAMLBearerGrant(identifier: "a", resources: [""]) { Data() }, exchange(source, audiences: [], scope: " "),
-            ExtensionGrant(type: "urn:x", identifier: "a", isRepeatable: true, scope: "\\") { [] },
-        ]
+        let own = ["grant_type", "client_id", "client_secret", "client_assertion", "scope", "resource"].map {
+            ClientCredentialsGrant(additionalParameters: [$0: "x"])
+        }
+        let exchanges = ["subject_token", "scope", "client_id", "client_assertion"].map {
+            TokenExchangeGrant(subject: source, identifier: "job", additionalParameters: [$0: "x"])
+        }
+        let grants: [any Grant] =
+            [
+                ClientCredentialsGrant(scope: "a  b"), ClientCredentialsGrant(scope: "é"),
+                ClientCredentialsGrant(resources: ["relative"]), ClientCredentialsGrant(resources: ["urn:a#b"]),
+                JWTBearerGrant(identifier: "a", scope: "\"") { Secret("") },
+                SAMLBearerGrant(identifier: "a", resources: [""]) { Data() },
+                exchange(source, audiences: [], scope: " "),
+                ExtensionGrant(type: "urn:x", identifier: "a", isRepeatable: true, scope: "\\") { [] },
+            ] + own + exchanges
         for grant in grants {
             let fixture = OAuth2Fixture()
-            let code = await failureCode { _ = try await fixture.authenticator(grant: grant).accessToken() }
+            let code = await failureCode { try await fixture.authenticator(grant: grant).accessToken() }
             #expect(code == .malformedRequest, "\(grant.identifier)")
             #expect(fixture.endpoint.requests.isEmpty)
         }
     }
 
-    @Test("Adds scope without changing the other parameters")
-    func answering() async throws {
-        let demand = ResourceDemand(scope: ["write"])
+    @Test(
+        "Adds demanded scope and claims without changing the other parameters",
+        arguments: [nil, #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#]
+    )
+    func answering(claims: String?) async throws {
+        let demand = ResourceDemand(scope: ["write"], claims: claims)
         let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
         let grants: [any Grant] = [
-            ClientCredentialsGrant(scope: "read", resources: ["urn:a"], authorizationDetails: details),
+            ClientCredentialsGrant(
+                scope: "read",
+                resources: ["urn:a"],
+                authorizationDetails: details,
+                additionalParameters: ["audience": "https://api.example"]
+            ),
             JWTBearerGrant(identifier: "a", scope: "read", resources: ["urn:a"]) { Secret("") },
             SAMLBearerGrant(identifier: "a", scope: "read", resources: ["urn:a"]) { Data() },
             TokenExchangeGrant(
@@ -194,57 +197,34 @@ struct GrantFormTests {
                 identifier: "a",
                 resources: ["urn:a"],
                 scope: "read",
-                requestedTokenType: .accessToken
+                requestedTokenType: .accessToken,
+                additionalParameters: ["policy": "1"]
             ),
         ]
         for grant in grants {
             let wider = try #require(grant.answering(demand))
             #expect(wider.identifier != grant.identifier)
-            let form = try #require(try await wider.parameters(at: Date()))
-            let before = try #require(try await grant.parameters(at: Date()))
-            #expect(form.first { $0.name == "scope" }?.value == "read write")
-            #expect(
-                form.filter { $0.name != "scope" }.map(\.value) == before.filter { $0.name != "scope" }.map(\.value)
-            )
-            #expect(wider.answering(demand) == nil)
+            var form = try #require(try await wider.parameters(at: Date()))
+            var before = try #require(try await grant.parameters(at: Date()))
+            #expect(form.first { $0.name == "claims" }?.value == claims)
+            if claims == nil {
+                #expect(form.first { $0.name == "scope" }?.value == "read write")
+                form.removeAll { $0.name == "scope" }
+                before.removeAll { $0.name == "scope" }
+                #expect(wider.answering(demand) == nil)
+            }
+            #expect(form.filter { $0.name != "claims" }.map(\.value) == before.map(\.value), "\(grant.identifier)")
         }
         #expect(UserGrant(identifier: "a").answering(demand) == nil)
     }
 
-    @Test("A client's own grant has additional parameters, except those that the request sets itself")
-    func ownAdditionalParameters() async throws {
+    @Test("A client's own grant has additional parameters")
+    func ownAdditionalParameters() throws {
         let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
         let form = try #require(try grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "scope", "audience"])
         #expect(form.last?.value == "https://api.example")
         #expect(grant.identifier != ClientCredentialsGrant(scope: "read").identifier)
-        for name in ["grant_type", "client_id", "client_secret", "client_assertion", "scope", "resource"] {
-            let fixture = OAuth2Fixture()
-            let grant = ClientCredentialsGrant(additionalParameters: [name: "x"])
-            let code = await failureCode { _ = try await fixture.authenticator(grant: grant).accessToken() }
-            #expect(code == .malformedRequest)
-            #expect(fixture.endpoint.requests.isEmpty)
-        }
-    }
-
-    @Test("Adds demanded claims without changing the other parameters")
-    func demandedClaims() async throws {
-        let claims = #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#
-        let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
-        let grants: [any Grant] = [
-            ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"]),
-            JWTBearerGrant(identifier: "a", scope: "read") { Secret("") },
-            SAMLBearerGrant(identifier: "a", scope: "read") { Data() },
-            TokenExchangeGrant(subject: source, identifier: "a", additionalParameters: ["policy": "1"]),
-        ]
-        for grant in grants {
-            let wider = try #require(grant.answering(ResourceDemand(scope: ["write"], claims: claims)))
-            let form = try #require(try await wider.parameters(at: Date()))
-            let before = try #require(try await grant.parameters(at: Date()))
-            #expect(form.first { $0.name == "claims" }?.value == claims)
-            #expect(form.filter { $0.name != "claims" }.map(\.value) == before.map(\.value))
-            #expect(wider.identifier != grant.identifier)
-        }
     }
 
     private func exchange(
@@ -263,6 +243,64 @@ struct GrantFormTests {
             scope: scope,
             requestedTokenType: requested
         )
+    }
+
+    // MARK: Single-use codes in requests that may not have been sent
+
+    private func code() throws -> AuthorizationCodeGrant {
+        AuthorizationCodeGrant(
+            code: Secret("c0de"),
+            redirectURI: "urn:a",
+            codeVerifier: try CodeVerifier(),
+            idToken: .none
+        )
+    }
+
+    @Test(
+        "Uses a code again if it certainly wasn't sent",
+        arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .rateLimited, .circuitOpen]
+    )
+    func notSent(_ failure: NetworkError.Code) async throws {
+        let fixture = EndpointFixture(.failure(NetworkError(failure, "no luck")), .tokens("a1"), .tokens("a2"))
+        let code = try code()
+        #expect(await failureCode { try await fixture.oauth.tokens(for: code) } == .serverUnreachable)
+        #expect(try await fixture.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+        #expect(await failureCode { try await fixture.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(fixture.transport.requests.count == 2)
+    }
+
+    @Test("Uses a code again if the client couldn't authenticate")
+    func noProof() async throws {
+        let code = try code()
+        let broken = EndpointFixture(clientAuthentication: FailingAuthentication())
+        #expect(await failureCode { try await broken.oauth.tokens(for: code) } == .assertionFailed)
+        #expect(broken.transport.requests.isEmpty)
+        let fixture = EndpointFixture(.tokens("a1"))
+        #expect(try await fixture.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+    }
+
+    @Test(
+        "Doesn't use a code again if it may have been sent",
+        arguments: [
+            [.failure(NetworkError(.connectionLost, "no luck"))], [.status(503)], [.error("invalid_client")],
+            [.error("invalid_grant")], [.text("<html>")], [.failure(NetworkError(.timedOut, "no luck"))],
+            [.status(503), .failure(NetworkError(.cannotConnect, "no luck"))],
+        ] as [[MockTransport.Step]]
+    )
+    func sent(_ steps: [MockTransport.Step]) async throws {
+        let fixture = EndpointFixture(steps + [.tokens("a1")], attempts: steps.count)
+        let code = try code()
+        #expect(await failureCode { try await fixture.oauth.tokens(for: code) } != nil)
+        #expect(await failureCode { try await fixture.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(fixture.transport.requests.count == steps.count)
+    }
+
+    private struct FailingAuthentication: ClientAuthentication {
+        let clientID = "api"
+
+        func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
+            throw OAuth2Error(.assertionFailed, "the key is missing")
+        }
     }
 }
 

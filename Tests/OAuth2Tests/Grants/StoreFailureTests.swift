@@ -12,48 +12,36 @@ struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()
 
-    @Test("Uses tokens that couldn't be stored, and stores them later")
-    func writeFails() async throws {
-        let fixture = OAuth2Fixture(steps: [
-            .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
-            .tokens("a3", refresh: "refresh-3"),
-        ])
+    @Test(
+        "Uses tokens that couldn't be stored, and stores them later",
+        arguments: [
+            ([[], [.write, .write, .write]], ["refresh-1", "refresh-2", "refresh-3"]),
+            ([[.write, .write, .write], [.load, .write, .write, .write]], ["refresh-2", "refresh-3"]),
+        ] as [([[ProbedTokenStore.Fault]], [String])]
+    )
+    func storeIsGone(faults: [[ProbedTokenStore.Fault]], written: [String]) async throws {
+        let fixture = OAuth2Fixture(steps: (1...3).map { .tokens("a\($0)", refresh: "refresh-\($0)") })
         let authenticator = fixture.authenticator(grant: grant, store: store)
-        _ = try await authenticator.text()
-        fixture.time.advance(by: .seconds(3600))
-        store.fail(.write, .write, .write)
-        #expect(try await authenticator.text() == "a2")
-        #expect(store.written.map(\.refresh) == ["refresh-1"])
-        fixture.time.advance(by: .seconds(3600))
-        #expect(try await authenticator.text() == "a3")
-        #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2", "refresh-3"])
+        for (number, faults) in (faults + [[]]).enumerated() {
+            for fault in faults { store.fail(fault) }
+            #expect(try await authenticator.text() == "a\(number + 1)")
+            if number < 2 { fixture.time.advance(by: .seconds(3600)) }
+        }
+        #expect(store.written.map(\.refresh) == written)
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
     }
 
-    @Test("Continues with the tokens in memory if the store fails")
-    func storeIsGone() async throws {
-        let fixture = OAuth2Fixture(steps: [
-            .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
-            .tokens("a3", refresh: "refresh-3"),
-        ])
-        let authenticator = fixture.authenticator(grant: grant, store: store)
-        store.fail(.write, .write, .write)
-        #expect(try await authenticator.text() == "a1")
-        fixture.time.advance(by: .seconds(3600))
-        store.fail(.load, .write, .write, .write)
-        #expect(try await authenticator.text() == "a2")
-        fixture.time.advance(by: .seconds(3600))
-        #expect(try await authenticator.text() == "a3")
-        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
-        #expect(store.written.map(\.refresh) == ["refresh-2", "refresh-3"])
-    }
-
-    @Test("Doesn't send a refresh token if its attempt can't be recorded")
-    func noteFails() async throws {
+    @Test(
+        "Sends nothing if the store can't be read or locked or record the attempt, and works when it can",
+        arguments: [[.load], [.enter], [.mark, .mark, .mark]] as [[ProbedTokenStore.Fault]]
+    )
+    func noteFails(faults: [ProbedTokenStore.Fault]) async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
-        store.fail(.mark, .mark, .mark)
-        #expect(await failureCode { _ = try await authenticator.text() } == .storeFailed)
+        for fault in faults { store.fail(fault) }
+        let error = await failure { try await authenticator.text() }
+        #expect(error?.code == .storeFailed)
+        #expect(error?.cause is ProbedTokenStore.Failure)
         #expect(fixture.endpoint.requests.isEmpty)
         #expect(try await authenticator.text() == "a1")
     }
@@ -97,9 +85,8 @@ struct StoreFailureTests {
             #expect(fixture.endpoint.requests.count == 1)
             fixture.time.advance(by: .seconds(20))
         }
-        let error = await #expect(throws: OAuth2Error.self) { try await call.value }
-        #expect(error?.code == .reauthenticationRequired)
-        #expect(error?.isPossiblyLostRotation == true)
+        let error = await failure { try await call.value }
+        #expect((error?.code, error?.isPossiblyLostRotation) == (.reauthenticationRequired, true))
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
@@ -113,7 +100,7 @@ struct StoreFailureTests {
         try await fixture.endpoint.waitForRequests(count: 1)
         try await fixture.time.waitForSleepers(count: 2)
         fixture.time.advance(by: .seconds(30))
-        #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
+        #expect(await failureCode { try await call.value } == .serverUnreachable)
         gate.open()
         #expect(try await authenticator.text() == "a1")
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0"])
@@ -137,7 +124,7 @@ struct StoreFailureTests {
     func oddAnswer(body: String) async throws {
         let fixture = OAuth2Fixture(steps: [.text(body), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant, store: store, attempts: 3)
-        let code = await failureCode { _ = try await authenticator.text() }
+        let code = await failureCode { try await authenticator.text() }
         #expect(code == .protocolViolation || code == .unsupportedTokenType)
         #expect(store.written.map(\.refresh) == ["refresh-1"])
         fixture.time.advance(by: .seconds(60))
@@ -145,20 +132,16 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("Retries at once after one failed write")
-    func writeFailsOnce() async throws {
-        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
-        store.fail(.write)
-        _ = try await fixture.authenticator(grant: grant, store: store).text()
-        #expect(store.written.map(\.refresh) == ["refresh-1"])
-    }
-
-    @Test("Recognizes its own write that took effect but reported an error")
-    func writeThenFail() async throws {
+    @Test(
+        "Retries at once after one failed write, and recognizes one that took effect but reported an error",
+        arguments: [ProbedTokenStore.Fault.write, .writeThenFail]
+    )
+    func writeThenFail(fault: ProbedTokenStore.Fault) async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
-        store.fail(.writeThenFail)
+        store.fail(fault)
         #expect(try await authenticator.text() == "a1")
+        #expect(store.written.map(\.refresh) == ["refresh-1"])
         fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a2")
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
@@ -204,27 +187,6 @@ struct StoreFailureTests {
         #expect(fixture.credentials == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2", "Bearer a3"])
     }
 
-    @Test("Throws an error if the store can't be read, and works when it can")
-    func loadFails() async throws {
-        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
-        let authenticator = fixture.authenticator(grant: grant, store: store)
-        store.fail(.load)
-        #expect(await failureCode { _ = try await authenticator.text() } == .storeFailed)
-        #expect(fixture.endpoint.requests.isEmpty)
-        #expect(try await authenticator.text() == "a1")
-    }
-
-    @Test("Doesn't refresh without the store's lock")
-    func enterFails() async throws {
-        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
-        let authenticator = fixture.authenticator(grant: grant, store: store)
-        store.fail(.enter)
-        let error = await #expect(throws: OAuth2Error.self) { try await authenticator.text() }
-        #expect(error?.code == .storeFailed)
-        #expect(error?.cause is ProbedTokenStore.Failure)
-        #expect(fixture.endpoint.requests.isEmpty)
-    }
-
     @Test("Loses time but no tokens if a store hangs")
     func writeHangs() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
@@ -257,7 +219,7 @@ struct StoreFailureTests {
         let refused = OAuth2Fixture(steps: [.error("invalid_client")])
         store.fail(.enter)
         let other = refused.authenticator(store: store)
-        #expect(await failureCode { _ = try await other.text() } == .invalidClient)
+        #expect(await failureCode { try await other.text() } == .invalidClient)
         #expect(refused.endpoint.requests.count == 1)
     }
 
@@ -270,7 +232,7 @@ struct StoreFailureTests {
             try FileManager.default.removeItem(at: directory)
             #expect(try await fixture.authenticator(store: files).text() == "access-1")
             let user = fixture.authenticator(grant: grant, store: files)
-            #expect(await failureCode { _ = try await user.text() } == .storeFailed)
+            #expect(await failureCode { try await user.text() } == .storeFailed)
             #expect(fixture.endpoint.requests.count == 1)
         }
     }
@@ -284,7 +246,7 @@ struct StoreFailureTests {
         try await store.lock.waitForWaiters(count: 1)
         try await fixture.time.waitForSleepers(count: 1)
         fixture.time.advance(by: .seconds(30))
-        let error = await #expect(throws: OAuth2Error.self) { try await call.value }
+        let error = await failure { try await call.value }
         #expect(error?.code == .storeUnavailable)
         #expect(error?.isRetryable == false)
         #expect(fixture.endpoint.requests.isEmpty)

@@ -37,10 +37,7 @@ struct RemoteKeySetTests {
         for round in 1...3 {
             let codes = await withTaskGroup(of: TokenError.Code?.self) { group in
                 for token in tokens {
-                    group.addTask {
-                        do { _ = try await verifier.verify(token) } catch { return (error as? TokenError)?.code }
-                        return nil
-                    }
+                    group.addTask { await flaw { try await verifier.verify(token) } }
                 }
                 return await group.reduce(into: [TokenError.Code?]()) { $0.append($1) }
             }
@@ -95,15 +92,16 @@ struct RemoteKeySetTests {
 
     // MARK: New keys
 
-    @Test("Verifies a token with a newly published key at once")
-    func rotation() async throws {
-        let issuer = PublishedKeys([first])
+    @Test("Verifies a token with a newly published key at once, also without key IDs", arguments: ["2", nil])
+    func rotation(id: String?) async throws {
+        let (old, new) = (try IssuerKey(id: id == nil ? nil : "1"), try IssuerKey(id: id))
+        let issuer = PublishedKeys([old])
         let verifier = issuer.verifier()
-        _ = try await verifier.verify(try issuer.token(first))
-        issuer.publish([first, second])
+        _ = try await verifier.verify(try issuer.token(old))
+        issuer.publish(id == nil ? [new] : [old, new])
         issuer.time.advance(by: .seconds(30))
-        #expect(try await verifier.verify(try issuer.token(second)).registered.subject == "ada")
-        #expect(try await verifier.verify(try issuer.token(first)).registered.subject == "ada")
+        #expect(try await verifier.verify(try issuer.token(new)).registered.subject == "ada")
+        if id != nil { #expect(try await verifier.verify(try issuer.token(old)).registered.subject == "ada") }
         #expect(issuer.fetchCount == 2)
     }
 
@@ -119,19 +117,6 @@ struct RemoteKeySetTests {
         _ = try await verifier.verify(token)
         while verifier.keys.status.loadCount < 2 { await Task.yield() }
         await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
-        #expect(issuer.fetchCount == 2)
-    }
-
-    @Test("Supports the rotation of keys without IDs")
-    func withoutKeyIDs() async throws {
-        let old = try IssuerKey(id: nil)
-        let new = try IssuerKey(id: nil)
-        let issuer = PublishedKeys([old])
-        let verifier = issuer.verifier()
-        _ = try await verifier.verify(try issuer.token(old))
-        issuer.publish([new])
-        issuer.time.advance(by: .seconds(31))
-        _ = try await verifier.verify(try issuer.token(new))
         #expect(issuer.fetchCount == 2)
     }
 
@@ -198,39 +183,6 @@ struct RemoteKeySetTests {
     }
 
     // MARK: Lifetime
-
-    @Test(
-        "Cache-Control determines the lifetime of keys, within bounds",
-        arguments: [
-            ("max-age=600", 600), ("public, max-age=1200, must-revalidate", 1200), ("max-age=5", 60),
-            ("max-age=31536000", 3600), ("no-store", 60), ("no-cache, max-age=600", 60), ("private", 300),
-            ("MAX-AGE=\"600\"", 600), ("max-age=99999999999999999999", 3600), ("max-age=-5", 300), ("max-age", 300),
-            ("s-maxage=900", 300), ("max-age=600, max-age=900", 600),
-        ]
-    )
-    func cacheControl(field: String, seconds: Int) async throws {
-        let issuer = PublishedKeys([first], headers: ["Cache-Control": field])
-        let keys = issuer.keySet { $0.refreshAhead = .zero }
-        _ = try await keys.keys()
-        issuer.time.advance(by: .seconds(seconds) - .milliseconds(1))
-        #expect(!keys.status.isStale)
-        _ = try await keys.keys()
-        #expect(issuer.fetchCount == 1)
-        issuer.time.advance(by: .milliseconds(1))
-        #expect(keys.status.isStale)
-        _ = try await keys.keys()
-        #expect(issuer.fetchCount == 2)
-        #expect(!keys.status.isStale)
-    }
-
-    @Test("Subtracts the time that a response has spent in caches")
-    func age() async throws {
-        let issuer = PublishedKeys([first], headers: ["Cache-Control": "max-age=600", "Age": "400"])
-        let keys = issuer.keySet { $0.refreshAhead = .zero }
-        _ = try await keys.keys()
-        issuer.time.advance(by: .seconds(200))
-        #expect(keys.status.isStale)
-    }
 
     @Test("Refreshes keys once, shortly before they expire, while callers use the old ones")
     func refreshAhead() async throws {

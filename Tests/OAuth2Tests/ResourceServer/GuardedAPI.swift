@@ -3,6 +3,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import ResourceServer
+import Testing
 import TokenGeneration
 
 /// An in-memory API with its issuer and its callers, and a clock that stands still.
@@ -77,4 +78,63 @@ extension AccessRefusal {
 
     /// The challenges as parsed by a client.
     var written: [AuthenticationChallenge] { AuthenticationChallenge.parse(challenge ?? "") }
+}
+
+extension AccessTokenVerifier {
+    /// Verifies a request that carries a bearer token.
+    func verify(bearer token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
+        let headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+        return try await verify(ProtectedRequest(method: .get, url: GuardedAPI.url, headers: headers))
+    }
+
+    /// Returns the flaw for which a bearer token is rejected, after checking the response.
+    func flaw(of token: String, sourceLocation: SourceLocation = #_sourceLocation) async -> TokenError.Code? {
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, ""), sourceLocation: sourceLocation) {
+            try await verify(bearer: token)
+        }
+        #expect(refusal?.status == 401, sourceLocation: sourceLocation)
+        #expect(refusal?.challenge?.contains("invalid_token") == true, sourceLocation: sourceLocation)
+        // Short tokens occur in any text.
+        let shown = refusal.map { "\($0) \($0.challenge ?? "")" } ?? ""
+        #expect(token.utf8.count < 20 || !shown.contains(token), sourceLocation: sourceLocation)
+        return (refusal?.cause as? TokenError)?.code
+    }
+}
+
+extension MockTransport {
+    /// Creates an introspection endpoint with active tokens that begin or end with `good`, for the
+    /// API's audience, with changes of the members; `nil` removes a member.
+    static func introspection(_ changes: [String: JSONValue?] = [:], time: ManualTime) -> MockTransport {
+        var members: JSONObject = [
+            "active": true, "sub": "ada", "scope": "orders.read", "aud": .string(GuardedAPI.audience),
+        ]
+        for (name, value) in changes { members[name] = value }
+        let (active, inactive) = (members.serialized(), #"{"active":false}"#)
+        return MockTransport(time: time.timeSource) { request in
+            let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
+            let token = form.first { $0.name == "token" }?.value ?? ""
+            return .json(token.hasPrefix("good") || token.hasSuffix("good") ? active : inactive)
+        }
+    }
+}
+
+extension CachedTokenIntrospection {
+    /// Creates a cache of the responses of an issuer's introspection endpoint.
+    convenience init(
+        _ transport: MockTransport,
+        issuer: String = "https://as.example",
+        capacity: Int = 1_000,
+        lifetime: Duration = .seconds(60),
+        time: ManualTime
+    ) {
+        var server = AuthorizationServer(issuer: issuer, tokenEndpoint: URL(string: "https://as.example/token")!)
+        server.introspectionEndpoint = URL(string: "https://as.example/introspect")
+        let client = OAuth2Client(
+            server: server,
+            clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            timing: .init(attempts: 1, timeSource: time.timeSource)
+        )
+        self.init(client, capacity: capacity, lifetime: lifetime, timeSource: time.timeSource)
+    }
 }

@@ -42,8 +42,7 @@ struct NoncePartitionTests {
         let refusal = await #expect(throws: AccessRefusal(.nonceNeeded, "")) {
             try await server.verify(dpop: token, proof: proof)
         }
-        #expect(refusal?.status == 401)
-        #expect(refusal?.written.first?.parameters["error"] == "use_dpop_nonce")
+        #expect((refusal?.status, refusal?.written.first?.parameters["error"]) == (401, "use_dpop_nonce"))
         return try #require(refusal?.headers["DPoP-Nonce"])
     }
 
@@ -122,8 +121,7 @@ struct NoncePartitionTests {
         let refusal = await #expect(throws: AccessRefusal(.undecided, "")) {
             try await server.verify(dpop: token, proof: try proof(nonce))
         }
-        #expect((refusal?.cause as? TokenError)?.code == .replayCacheFull)
-        #expect(refusal?.status == 503)
+        #expect(((refusal?.cause as? TokenError)?.code, refusal?.status) == (.replayCacheFull, 503))
     }
 
     @Test(

@@ -9,35 +9,30 @@ import TokenGeneration
 struct OAuth2ChallengeTests {
     typealias Challenge = AuthenticationChallenge
 
-    @Test("Formats the examples of the RFCs")
+    @Test("Formats the examples of RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3 and RFC 9728 §5.1")
     func examples() throws {
-        // RFC 6750 §3
-        #expect(Challenge.format([.bearer(realm: "example")]) == #"Bearer realm="example""#)
-        #expect(
-            Challenge.format([
-                .bearer(realm: "example", error: .invalidToken, description: "The access token expired")
-            ]) == #"Bearer realm="example", error="invalid_token", error_description="The access token expired""#
-        )
-        // RFC 9449 §7.1
-        #expect(Challenge.format([.dpop(algorithms: [.ps256, .es256])]) == #"DPoP algs="ES256 PS256""#)
-        #expect(
-            Challenge.format([
-                .dpop(algorithms: [.es256], error: .invalidToken, description: "Invalid DPoP key binding")
-            ]) == #"DPoP algs="ES256", error="invalid_token", error_description="Invalid DPoP key binding""#
-        )
-        // RFC 9470 §3
-        #expect(
-            Challenge.format([
-                .bearer(error: .insufficientUserAuthentication, acrValues: ["myACR"], maxAge: .seconds(5))
-            ])
-                == #"Bearer acr_values="myACR", error="insufficient_user_authentication", max_age="5""#
-        )
-        // RFC 9728 §5.1
         let metadata = try #require(URL(string: "https://resource.example.com/.well-known/oauth-protected-resource"))
-        #expect(
-            Challenge.format([.bearer(resourceMetadata: metadata)])
-                == #"Bearer resource_metadata="https://resource.example.com/.well-known/oauth-protected-resource""#
-        )
+        let rows: [(Challenge, String)] = [
+            (.bearer(realm: "example"), #"Bearer realm="example""#),
+            (
+                .bearer(realm: "example", error: .invalidToken, description: "The access token expired"),
+                #"Bearer realm="example", error="invalid_token", error_description="The access token expired""#
+            ),
+            (.dpop(algorithms: [.ps256, .es256]), #"DPoP algs="ES256 PS256""#),
+            (
+                .dpop(algorithms: [.es256], error: .invalidToken, description: "Invalid DPoP key binding"),
+                #"DPoP algs="ES256", error="invalid_token", error_description="Invalid DPoP key binding""#
+            ),
+            (
+                .bearer(error: .insufficientUserAuthentication, acrValues: ["myACR"], maxAge: .seconds(5)),
+                #"Bearer acr_values="myACR", error="insufficient_user_authentication", max_age="5""#
+            ),
+            (
+                .bearer(resourceMetadata: metadata),
+                #"Bearer resource_metadata="https://resource.example.com/.well-known/oauth-protected-resource""#
+            ),
+        ]
+        for (challenge, text) in rows { #expect(Challenge.format([challenge]) == text) }
     }
 
     @Test("Keeps two schemes in one field separate")
@@ -91,10 +86,11 @@ struct OAuth2ChallengeTests {
         )
         let field = try #require(Challenge.format([challenge]))
         let read = try #require(Challenge.parse(field).first)
-        #expect(read.parameters["scope"] == "a b")
-        #expect(read.parameters["acr_values"] == "urn:mfa")
-        #expect(read.parameters["max_age"] == "300")
-        #expect(read.parameters["resource_metadata"] == metadata.absoluteString)
-        #expect(read.parameters["algs"] == nil)
+        #expect(
+            read.parameters.filter { $0.key != "error" } == [
+                "scope": "a b", "acr_values": "urn:mfa", "max_age": "300",
+                "resource_metadata": metadata.absoluteString,
+            ]
+        )
     }
 }

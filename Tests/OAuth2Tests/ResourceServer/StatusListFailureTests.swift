@@ -27,7 +27,7 @@ struct StatusListFailureTests {
     ) async -> TokenError.Code? {
         issuer.transport.append(.response(PublishedStatusList.response(text)))
         let lists = issuer.lists(change)
-        let error = await #expect(throws: OAuth2Error.self) { try await status(lists) }
+        let error = await failure { try await status(lists) }
         #expect(error?.code == .protocolViolation)
         #expect(lists.count == 0)
         return (error?.cause as? TokenError)?.code
@@ -67,12 +67,10 @@ struct StatusListFailureTests {
         let bomb = try issuer.token(StatusList(count: 5 << 23))
         #expect(await refusal(bomb) == .tooLarge)
         issuer.transport.append(.response(PublishedStatusList.response(bomb)))
-        let found = try await status(issuer.lists { $0.maximumListSize = 5 << 20 })
-        #expect(found == .valid)
+        #expect(try await status(issuer.lists { $0.maximumListSize = 5 << 20 }) == .valid)
         issuer.transport.append(.response(PublishedStatusList.response(String(repeating: "x", count: 1_048_577))))
-        let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
-        #expect(error?.code == .protocolViolation)
-        #expect((error?.cause as? NetworkError)?.code == .bodyTooLarge)
+        let error = await failure { try await status(issuer.lists()) }
+        #expect((error?.code, (error?.cause as? NetworkError)?.code) == (.protocolViolation, .bodyTooLarge))
     }
 
     @Test("Accepts only status code 200 with the right media type")
@@ -86,14 +84,13 @@ struct StatusListFailureTests {
         ]
         for response in responses {
             issuer.transport.append(.response(response))
-            let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
+            let error = await failure { try await status(issuer.lists()) }
             #expect(error?.code == .protocolViolation)
             #expect(error?.status == response.status)
         }
         let type = "Application/StatusList+JWT; charset=utf-8"
         issuer.transport.append(.response(PublishedStatusList.response(text, type: type)))
-        let found = try await status(issuer.lists())
-        #expect(found == .valid)
+        #expect(try await status(issuer.lists()) == .valid)
     }
 
     // MARK: Outages
@@ -113,8 +110,7 @@ struct StatusListFailureTests {
         await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
         #expect(issuer.fetchCount == 2)
         issuer.time.advance(by: .seconds(1))
-        let found = try await status(lists)
-        #expect(found == .valid)
+        #expect(try await status(lists) == .valid)
         #expect(issuer.fetchCount == 3)
     }
 
@@ -146,10 +142,8 @@ struct StatusListFailureTests {
         ]
         for (number, failure) in failures.enumerated() {
             issuer.transport.append(failure)
-            let found = try await status(lists, 1)
-            #expect(found == .invalid)
-            let again = try await status(lists, 2)
-            #expect(again == .suspended)
+            #expect(try await status(lists, 1) == .invalid)
+            #expect(try await status(lists, 2) == .suspended)
             #expect(issuer.fetchCount == 2 + number)
             issuer.time.advance(by: .seconds(10))
         }
@@ -157,8 +151,7 @@ struct StatusListFailureTests {
         issuer.transport.append(.status(503))
         await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists) }
         issuer.time.advance(by: .seconds(10))
-        let found = try await status(lists)
-        #expect(found == .valid)
+        #expect(try await status(lists) == .valid)
     }
 
     @Test("A stale list is never used after it has expired")
@@ -168,8 +161,7 @@ struct StatusListFailureTests {
         _ = try await status(lists)
         issuer.transport.append(.status(503), .status(503))
         issuer.time.advance(by: .seconds(659))
-        let found = try await status(lists)
-        #expect(found == .valid)
+        #expect(try await status(lists) == .valid)
         issuer.time.advance(by: .seconds(1))
         await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await status(lists) }
     }
@@ -177,8 +169,7 @@ struct StatusListFailureTests {
     @Test("Rules with any duration are usable")
     func durations() async throws {
         for duration in [Duration.seconds(-1), .seconds(Int64.max)] {
-            let found = try await status(issuer.lists(outage: .acceptStale(for: duration)))
-            #expect(found == .valid)
+            #expect(try await status(issuer.lists(outage: .acceptStale(for: duration))) == .valid)
         }
         #expect(CachedStatusLists.OutageRule.acceptStale(for: .seconds(-1)) == .reject)
     }

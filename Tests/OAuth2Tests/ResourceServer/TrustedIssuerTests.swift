@@ -43,16 +43,6 @@ struct TrustedIssuerTests {
 
     private func request(_ token: String) -> ProtectedRequest { api.request(["Authorization": "Bearer \(token)"]) }
 
-    private func refusal(_ verifier: AccessTokenVerifier, _ token: String) async -> TokenError.Code? {
-        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
-            try await verifier.verify(request(token))
-        }
-        #expect(refusal?.status == 401)
-        // Short tokens occur in any text.
-        #expect(token.utf8.count < 20 || refusal.map { "\($0)".contains(token) } == false)
-        return (refusal?.cause as? TokenError)?.code
-    }
-
     // MARK: JWTs
 
     @Test("Verifies each issuer's tokens with its own keys, fetched on demand")
@@ -84,7 +74,7 @@ struct TrustedIssuerTests {
         ] as [(JSONValue?, TokenError.Code)]
     )
     func stranger(issuer: JSONValue?, code: TokenError.Code) async throws {
-        #expect(try await refusal(verifier(), try api.token(["iss": issuer])) == code)
+        #expect(try await verifier().flaw(of: api.token(["iss": issuer])) == code)
         #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
     }
 
@@ -94,22 +84,22 @@ struct TrustedIssuerTests {
             issuer = TrustedIssuer(issuer: "https://caf\u{E9}.example", keys: partnerKeys.keySet())
         })
         for number in 1...1_000 {
-            let code = await refusal(verifier, try api.token(["iss": .string("https://\(number).example")]))
+            let code = await verifier.flaw(of: try api.token(["iss": .string("https://\(number).example")]))
             #expect(code == .issuerMismatch)
         }
         // Equal as Swift strings, but not as bytes.
         let twin = try api.token(["iss": "https://cafe\u{301}.example"], key: partnerKey)
-        #expect(await refusal(verifier, twin) == .issuerMismatch)
+        #expect(await verifier.flaw(of: twin) == .issuerMismatch)
         #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
     }
 
     @Test("Rejects a token signed with the other issuer's key, even with the same key ID")
     func otherKey() async throws {
         let verifier = try verifier()
-        #expect(await refusal(verifier, try api.token(key: partnerKey)) == .signatureInvalid)
+        #expect(await verifier.flaw(of: try api.token(key: partnerKey)) == .signatureInvalid)
         #expect(partnerKeys.fetchCount == 0)
         let forged = try api.token(["iss": .string(Self.partners)])
-        #expect(await refusal(verifier, forged) == .signatureInvalid)
+        #expect(await verifier.flaw(of: forged) == .signatureInvalid)
     }
 
     @Test("Accepts one issuer's tokens while the other's keys are unavailable")
@@ -141,13 +131,13 @@ struct TrustedIssuerTests {
         let token = try await verifier.verify(request(theirs), requires: AccessRequirement(scope: ["orders.write"]))
         #expect(token.scope == ["orders.write"])
         // The properties of one issuer don't apply to another.
-        #expect(await refusal(verifier, try api.token(type: "JWT")) == .typeMismatch)
-        #expect(await refusal(verifier, try api.token(["aud": "orders"])) == .audienceMismatch)
+        #expect(await verifier.flaw(of: try api.token(type: "JWT")) == .typeMismatch)
+        #expect(await verifier.flaw(of: try api.token(["aud": "orders"])) == .audienceMismatch)
         let ours = try api.token(["iss": .string(Self.partners)], type: "JWT", key: partnerKey)
-        #expect(await refusal(verifier, ours) == .audienceMismatch)
+        #expect(await verifier.flaw(of: ours) == .audienceMismatch)
         // The clock is the verifier's.
         let old = try api.token(claims.merging(["exp": 999_999_000]) { $1 }, type: "JWT", key: partnerKey)
-        #expect(await refusal(verifier, old) == .expired)
+        #expect(await verifier.flaw(of: old) == .expired)
     }
 
     @Test("An issuer's own audience overrides only that, and the verifier's policy applies to all")
@@ -155,8 +145,8 @@ struct TrustedIssuerTests {
         var verifier = try verifier(partners: { $0.audience = "orders" })
         verifier.policy.checks.append(ClaimsCheck("tenant") { $0.claims["tenant"] == "acme" })
         let theirs: [String: JSONValue?] = ["iss": .string(Self.partners), "aud": "orders"]
-        #expect(await refusal(verifier, try api.token(theirs, key: partnerKey)) == .checkFailed)
-        #expect(await refusal(verifier, try api.token()) == .checkFailed)
+        #expect(await verifier.flaw(of: try api.token(theirs, key: partnerKey)) == .checkFailed)
+        #expect(await verifier.flaw(of: try api.token()) == .checkFailed)
         let good = try api.token(theirs.merging(["tenant": "acme"]) { $1 }, key: partnerKey)
         #expect(try await verifier.verify(request(good)).audience == ["orders"])
         #expect(try await verifier.verify(request(api.token(["tenant": "acme"]))).audience == [GuardedAPI.audience])
@@ -179,10 +169,10 @@ struct TrustedIssuerTests {
         #expect(try await verifier.verify(request("px_good")).subject == "ada")
         #expect((ours.requests.count, theirs.requests.count) == (1, 1))
         // A token that its server doesn't know isn't sent to another server.
-        #expect(await refusal(verifier, "px_bad") == .checkFailed)
+        #expect(await verifier.flaw(of: "px_bad") == .checkFailed)
         #expect((ours.requests.count, theirs.requests.count) == (1, 2))
         // A token in the form of a JWT is verified as one.
-        #expect(await refusal(verifier, try api.token(["iss": "https://evil.example"])) == .issuerMismatch)
+        #expect(await verifier.flaw(of: try api.token(["iss": "https://evil.example"])) == .issuerMismatch)
         #expect(try await verifier.verify(request(api.token())).clientID == "shop")
         #expect((ours.requests.count, theirs.requests.count) == (1, 2))
     }
@@ -194,8 +184,8 @@ struct TrustedIssuerTests {
             issuer.introspection = introspection(theirs, Self.partners)
             issuer.opaqueTokenPrefix = "px_"
         })
-        #expect(await refusal(verifier, "good") == .malformedToken)
-        #expect(await refusal(try self.verifier(), "px_good") == .malformedToken)
+        #expect(await verifier.flaw(of: "good") == .malformedToken)
+        #expect(try await self.verifier().flaw(of: "px_good") == .malformedToken)
         #expect(theirs.requests.isEmpty)
         // The longest matching prefix applies.
         let special = server()
@@ -216,22 +206,22 @@ struct TrustedIssuerTests {
 
     @Test("Introspects an issuer's tokens at its own server only, which can't vouch for another issuer")
     func introspectedIssuer() async throws {
-        let asked = server(#","iss":"https://partners.example","client_id":"theirs""#)
+        let asked = server(["iss": "https://partners.example", "client_id": "theirs"])
         let verifier = try verifier(partners: { issuer in
             issuer = TrustedIssuer(introspection: introspection(asked, Self.partners))
         })
         let theirs = try api.token(["iss": .string(Self.partners), "sub": "good"], key: partnerKey)
-        #expect(await refusal(verifier, theirs) == .checkFailed)
+        #expect(await verifier.flaw(of: theirs) == .checkFailed)
         #expect(asked.requests.count == 1)
         #expect(try await verifier.verify(request("good")).clientID == "theirs")
         #expect(try await verifier.verify(request(api.token())).issuer == Self.staff)
         #expect(asked.requests.count == 2)
         // It can't vouch for the other issuer.
-        let liar = server(#","iss":"https://id.example""#)
+        let liar = server(["iss": "https://id.example"])
         let deceived = try self.verifier(partners: { issuer in
             issuer = TrustedIssuer(introspection: introspection(liar, Self.partners))
         })
-        #expect(await refusal(deceived, "good") == .issuerMismatch)
+        #expect(await deceived.flaw(of: "good") == .issuerMismatch)
     }
 
     // MARK: List of issuers
@@ -294,28 +284,11 @@ struct TrustedIssuerTests {
 
     // MARK: Mocks
 
-    /// Creates a server with active tokens that end in `good`.
-    private func server(_ members: String = "") -> MockTransport {
-        let isForAPI = members.contains(#""aud""#) ? "" : #","aud":"\#(GuardedAPI.audience)""#
-        return MockTransport(time: api.issuer.time.timeSource) { request in
-            let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
-            guard form.first(where: { $0.name == "token" })?.value.hasSuffix("good") == true else {
-                return .json(#"{"active":false}"#)
-            }
-            return .json(#"{"active":true,"sub":"ada","scope":"orders.read"\#(isForAPI)\#(members)}"#)
-        }
+    private func server(_ changes: [String: JSONValue?] = [:]) -> MockTransport {
+        .introspection(changes, time: api.issuer.time)
     }
 
     private func introspection(_ transport: MockTransport, _ issuer: String) -> CachedTokenIntrospection {
-        var server = AuthorizationServer(issuer: issuer, tokenEndpoint: URL(string: "https://as.example/token")!)
-        server.introspectionEndpoint = URL(string: "https://as.example/introspect")
-        let time = api.issuer.time.timeSource
-        let client = OAuth2Client(
-            server: server,
-            clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
-            client: NetworkClient(transport: transport, options: .init(timeSource: time)),
-            timing: .init(attempts: 1, timeSource: time)
-        )
-        return CachedTokenIntrospection(client, timeSource: time)
+        CachedTokenIntrospection(transport, issuer: issuer, time: api.issuer.time)
     }
 }

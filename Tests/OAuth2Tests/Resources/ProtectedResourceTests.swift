@@ -41,11 +41,10 @@ struct ProtectedResourceTests {
             try ProtectedResource(identifier: identifier, authorizationServers: [])
         }
         let transport = MockTransport(time: time.timeSource) { _ in .json("{}") }
-        #expect(
-            await failure {
-                try await ProtectedResource.discover(identifier, client: client(transport), timing: timing)
-            } == code
-        )
+        let found = await failureCode {
+            try await ProtectedResource.discover(identifier, client: client(transport), timing: timing)
+        }
+        #expect(found == code)
         #expect(transport.requests.isEmpty)
     }
 
@@ -58,8 +57,7 @@ struct ProtectedResourceTests {
             members: ["resource_name": "Tools", "resource": "https://other.example"]
         )
         #expect(try ProtectedResource(metadata: resource.metadata, identifier: "https://api.example/mcp") == resource)
-        #expect(resource.metadata["resource_name"] == "Tools")
-        #expect(resource.scope == "read write")
+        #expect((resource.metadata["resource_name"], resource.scope) == ("Tools", "read write"))
         let plain = try ProtectedResource(identifier: "https://api.example", authorizationServers: [])
         #expect(plain.metadata == ["resource": "https://api.example"])
         #expect(plain.scope == nil)
@@ -77,7 +75,7 @@ struct ProtectedResourceTests {
     )
     func badDocuments(text: String) async throws {
         let transport = MockTransport(time: time.timeSource) { _ in .json(text) }
-        let code = await failure {
+        let code = await failureCode {
             try await ProtectedResource.discover("https://api.example/mcp", client: client(transport), timing: timing)
         }
         #expect(code == .protocolViolation)
@@ -89,13 +87,10 @@ struct ProtectedResourceTests {
     func challenge(scheme: String) async throws {
         let document = "https://api.example/meta?x=1"
         let transport = documents([document: metadata("https://api.example/mcp?a=b")])
-        let found = try await ProtectedResource.discover(
-            after: try await rejection(
-                of: "https://api.example/mcp?a=b",
-                challenge: #"Basic realm="a", \#(scheme) resource_metadata="\#(document)", scope="one two""#
-            ),
-            client: client(transport),
-            timing: timing
+        let found = try await discover(
+            after: "https://api.example/mcp?a=b",
+            challenge: #"Basic realm="a", \#(scheme) resource_metadata="\#(document)", scope="one two""#,
+            transport
         )
         #expect(found.identifier == "https://api.example/mcp?a=b")
         #expect(found.authorizationServers == ["https://as.example"])
@@ -119,16 +114,11 @@ struct ProtectedResourceTests {
     )
     func foreignDocuments(document: String, resource: String) async throws {
         let transport = documents([document: metadata(resource)])
-        let error = try await rejection(
-            of: "https://api.example/mcp",
-            challenge: #"Bearer resource_metadata="\#(document)""#
-        )
-        #expect(
-            await failure {
-                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
-            }
-                == .protocolViolation
-        )
+        let challenge = #"Bearer resource_metadata="\#(document)""#
+        let code = await failureCode {
+            try await discover(after: "https://api.example/mcp", challenge: challenge, transport)
+        }
+        #expect(code == .protocolViolation)
         #expect(transport.requests.allSatisfy { $0.url.host == "api.example" })
     }
 
@@ -137,33 +127,15 @@ struct ProtectedResourceTests {
         let place = "https://api.example/.well-known/oauth-protected-resource"
         for root in ["https://api.example", "https://api.example/"] {
             let transport = documents([place: metadata(root)])
-            let found = try await ProtectedResource.discover(
-                after: try await rejection(of: "https://api.example/mcp/v1?a=b", challenge: "Bearer"),
-                client: client(transport),
-                timing: timing
-            )
-            #expect(found.identifier == root)
-            #expect(found.scope == "read")
+            let found = try await discover(after: "https://api.example/mcp/v1?a=b", challenge: "Bearer", transport)
+            #expect((found.identifier, found.scope) == (root, "read"))
             #expect(transport.requests.map(\.url.absoluteString) == [place + "/mcp/v1", place])
         }
         let exact = documents([place + "/mcp": metadata("https://api.example/mcp")])
-        let found = try await ProtectedResource.discover(
-            after: try await rejection(of: "https://api.example/mcp", challenge: nil),
-            client: client(exact),
-            timing: timing
-        )
-        #expect(found.identifier == "https://api.example/mcp")
+        #expect(try await discover(after: "https://api.example/mcp", exact).identifier == "https://api.example/mcp")
         // A document at the path that describes the origin is another resource's.
         let wrong = documents([place + "/mcp": metadata("https://api.example")])
-        #expect(
-            await failure {
-                try await ProtectedResource.discover(
-                    after: try await rejection(of: "https://api.example/mcp", challenge: nil),
-                    client: client(wrong),
-                    timing: timing
-                )
-            } == .protocolViolation
-        )
+        #expect(await failureCode { try await discover(after: "https://api.example/mcp", wrong) } == .protocolViolation)
     }
 
     @Test(
@@ -177,25 +149,14 @@ struct ProtectedResourceTests {
         let transport = MockTransport(time: time.timeSource) { _ in
             .init(status: status, headers: ["Location": "https://evil.example/"])
         }
-        let error = try await rejection(of: "https://api.example/mcp", challenge: nil)
-        #expect(
-            await failure {
-                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
-            } == code
-        )
+        #expect(await failureCode { try await discover(after: "https://api.example/mcp", transport) } == code)
         #expect(transport.requests.allSatisfy { $0.url.host == "api.example" })
-    }
-
-    @Test("An error without a response is a misuse")
-    func noResponse() async throws {
-        let error = ServerError(endpoint: nil, errorCode: 401)
-        let transport = MockTransport(time: time.timeSource) { _ in .json("{}") }
-        #expect(
-            await failure {
-                try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
-            }
-                == .malformedRequest
-        )
+        // An error without a response is a misuse.
+        let misuse = ServerError(endpoint: nil, errorCode: status)
+        let found = await failureCode {
+            try await ProtectedResource.discover(after: misuse, client: client(transport), timing: timing)
+        }
+        #expect(found == .malformedRequest)
     }
 
     // MARK: Authorization servers
@@ -238,7 +199,7 @@ struct ProtectedResourceTests {
             let transport = MockTransport(time: time.timeSource) { _ in
                 .json(listing.replacing("ISSUER", with: issuers.first ?? ""))
             }
-            let found = await failure {
+            let found = await failureCode {
                 try await resource.authorizationServer(client: client(transport), timing: timing) { _ in trusted }
             }
             #expect(found == code, "\(issuers)")
@@ -274,10 +235,13 @@ struct ProtectedResourceTests {
         return try await #require(throws: ServerError.self) { try await client(transport).makeRequest(request) }
     }
 
-    private func failure(_ work: () async throws -> Any) async -> OAuth2Error.Code? {
-        do {
-            _ = try await work()
-            return nil
-        } catch { return (error as? OAuth2Error)?.code }
+    /// Follows a rejection of a request to the resource.
+    private func discover(
+        after url: String,
+        challenge: String? = nil,
+        _ transport: MockTransport
+    ) async throws -> ProtectedResource {
+        let error = try await rejection(of: url, challenge: challenge)
+        return try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
     }
 }

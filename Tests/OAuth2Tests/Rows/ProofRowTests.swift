@@ -20,8 +20,7 @@ struct ProofRowTests {
         let request = try await call.request(url: url)
         #expect(request.value(forHTTPHeaderField: "Authorization") == "DPoP bound-1")
         let claims = try request.proof()
-        #expect(claims["htm"]?.string == "GET")
-        #expect(claims["htu"]?.string == "https://api.example/reports")
+        #expect((claims["htm"]?.string, claims["htu"]?.string) == ("GET", "https://api.example/reports"))
         #expect(claims["ath"]?.string == Self.hashOfBound1)
         #expect(claims["nonce"] == nil)
         #expect(try await call.request().proof()["jti"] != claims["jti"])
@@ -37,7 +36,7 @@ struct ProofRowTests {
             (401, "", #"{"error":"use_dpop_nonce"}"#),
         ]
     )
-    func row6d(status: Int, challenge: String, body: String) async throws {
+    func nonceDemands(status: Int, challenge: String, body: String) async throws {
         let call = RefusedCall.dpop()
         let action = try await call.action(
             status,
@@ -52,32 +51,24 @@ struct ProofRowTests {
         #expect(call.fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Fails if a resource requires a nonce but sends none")
-    func row6a() async throws {
-        #expect(try await RefusedCall.dpop().action(401, RefusedCall.nonceNeeded) == .noRetry(.missingNonce))
-    }
-
-    @Test("Fails if a resource requires the nonce that the proof already had")
-    func row6b() async throws {
-        let call = RefusedCall.dpop()
-        _ = try await call.action(401, RefusedCall.nonceNeeded, headers: ["DPoP-Nonce": "n1"])
-        let action = try await call.action(401, RefusedCall.nonceNeeded, headers: ["DPoP-Nonce": "n1"])
-        #expect(action == .noRetry(.repeatedNonce))
-    }
-
-    @Test("Fails at the third nonce of one call")
-    func row6c() async throws {
-        let call = RefusedCall.dpop()
+    @Test("Fails if a required nonce is missing or was already in the proof, and at the third of one call")
+    func demandedNonces() async throws {
         let earlier = ["n1", "n2"].map { RefusedCall.failure(401, RefusedCall.nonceNeeded, nonce: $0) }
-        for (count, expected) in [(1, DecidedAction.retry), (2, .noRetry(.tooManyNonces))] {
-            let state = Retry.State(authenticationErrors: Array(earlier.prefix(count)), started: call.fixture.time.now)
-            let action = try await call.action(
-                401,
-                RefusedCall.nonceNeeded,
-                headers: ["DPoP-Nonce": "n\(count + 1)"],
-                state: state
-            )
-            #expect(action == expected)
+        let rows: [(nonces: [String?], earlier: Int, expected: DecidedAction)] = [
+            ([nil], 0, .noRetry(.missingNonce)), (["n1", "n1"], 0, .noRetry(.repeatedNonce)), (["n2"], 1, .retry),
+            (["n3"], 2, .noRetry(.tooManyNonces)),
+        ]
+        for row in rows {
+            let call = RefusedCall.dpop()
+            let started = call.fixture.time.now
+            let state = Retry.State(authenticationErrors: Array(earlier.prefix(row.earlier)), started: started)
+            var action = DecidedAction.none
+            for nonce in row.nonces {
+                var headers: HTTPHeaders = [:]
+                headers["DPoP-Nonce"] = nonce
+                action = try await call.action(401, RefusedCall.nonceNeeded, headers: headers, state: state)
+            }
+            #expect(action == row.expected, "\(row)")
         }
     }
 
@@ -90,11 +81,7 @@ struct ProofRowTests {
             )
         }
         let fixture = OAuth2Fixture(steps: [.boundToken("b1"), .boundToken("b2")], answers: answers)
-        let client = fixture.client(fixture.authenticator(dpop: .generated()))
-        let error = await #expect(throws: ServerError.self) {
-            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
-        }
-        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.tooManyNonces))
+        #expect(try await fixture.reason(fixture.authenticator(dpop: .generated())) == .noRetry(.tooManyNonces))
         #expect(fixture.resource.requests.count == 3)
         #expect(fixture.endpoint.requests.count == 1)
     }
@@ -120,7 +107,7 @@ struct ProofRowTests {
     }
 
     @Test("Creates a proof again after a clock correction, once, and fails for any other rejected proof")
-    func row7() async throws {
+    func clockCorrection() async throws {
         let call = RefusedCall.dpop()
         let challenge = #"DPoP error="invalid_dpop_proof""#
         #expect(try await call.action(401, challenge) == .noRetry(.proofRejected))
@@ -144,7 +131,7 @@ struct ProofRowTests {
     func bearerInsteadOfDPoP() async throws {
         let fixture = OAuth2Fixture()
         #expect(
-            await failureCode { _ = try await fixture.authenticator(dpop: .generated()).text() }
+            await failureCode { try await fixture.authenticator(dpop: .generated()).text() }
                 == .unsupportedTokenType
         )
         var lenient = DPoPKey.generated()
@@ -169,8 +156,7 @@ struct ProofRowTests {
         _ = try await second.request()
         let proof = try UnverifiedToken(#require(fixture.endpoint.requests.last?.headers["DPoP"]))
         #expect(proof.unverifiedHeader["jwk"] == keys[0])
-        #expect(proof.unverifiedClaims["ath"] == nil)
-        #expect(proof.unverifiedClaims["htm"]?.string == "POST")
+        #expect((proof.unverifiedClaims["ath"], proof.unverifiedClaims["htm"]?.string) == (nil, "POST"))
         #expect(fixture.forms.last?["refresh_token"] == "r1")
     }
 }

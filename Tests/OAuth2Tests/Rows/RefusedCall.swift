@@ -87,6 +87,16 @@ struct RefusedCall {
         )
     }
 
+    /// Returns the error with which a call ends because of a response.
+    func reported(_ status: Int, _ challenge: String) async throws -> OAuth2Error {
+        let action = try await rawAction(status, challenge)
+        guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
+            Issue.record("not failed: \(action)")
+            throw CancellationError()
+        }
+        return error
+    }
+
     /// Returns a failure as a retry state contains it.
     static func failure(_ status: Int, _ challenge: String, nonce: String? = nil) -> ServerError {
         var headers: HTTPHeaders = ["WWW-Authenticate": challenge]
@@ -96,6 +106,15 @@ struct RefusedCall {
 
     static let invalidToken = #"Bearer error="invalid_token""#
     static let nonceNeeded = #"DPoP error="use_dpop_nonce""#
+}
+
+extension OAuth2Fixture {
+    /// Requests the API, which rejects the request, and returns the decision that ended the call.
+    func reason(_ authenticator: OAuth2Authenticator) async throws -> DecidedAction {
+        let client = client(authenticator)
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Self.api)) }
+        return DecidedAction(error?.retry?.reason)
+    }
 }
 
 extension MockTransport.Step {

@@ -10,45 +10,46 @@ import Testing
 /// Tests of responses that aren't about the token, or that another token can't fix.
 @Suite("Rejected requests", .limitedConcurrency)
 struct ResourceRowTests {
-    @Test("Ignores a cancelled request")
-    func row1() async throws {
+    @Test("Ignores cancelled requests, and leaves failures without a response to the retry policies")
+    func ignoredFailures() async throws {
         let call = RefusedCall()
-        #expect(try await call.action(401, error: CancellationError()) == .none)
-        #expect(try await call.action(401, error: NetworkError(.cancelled, "")) == .none)
+        let rows: [(Int?, any Error)] = [
+            (401, CancellationError()), (401, NetworkError(.cancelled, "")), (nil, NetworkError(.timedOut, "")),
+            (nil, NetworkError(.tls, "")), (nil, NetworkError(.connectionLost, "")),
+        ]
+        for (status, error) in rows { #expect(try await call.action(status, error: error) == .none, "\(error)") }
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Leaves a failure without a response to the retry policies", arguments: [NetworkError.Code.timedOut, .tls])
-    func row2(code: NetworkError.Code) async throws {
-        #expect(try await RefusedCall().action(nil, error: NetworkError(code, "")) == .none)
-    }
-
     @Test("Ignores requests without its token and responses from other origins")
-    func row3() async throws {
+    func otherRequests() async throws {
         let call = RefusedCall()
         var request = URLRequest(url: OAuth2Fixture.api)
-        #expect(try await call.action(401, on: request) == .none)
-        request.setValue("Bearer the caller's", forHTTPHeaderField: "Authorization")
-        #expect(try await call.action(401, on: request) == .none)
+        for field in [nil, "Bearer the caller's", "Bearer unknown", "Basic YTpi", "Bearer", "unknown"] {
+            request.setValue(field, forHTTPHeaderField: "Authorization")
+            #expect(try await call.action(401, on: request) == .none, "\(field ?? "-")")
+        }
         for other in ["https://elsewhere.example/reports", "https://api.example:8443/", "http://api.example/"] {
             let url = try #require(URL(string: other))
-            #expect(try await call.action(401, RefusedCall.invalidToken, from: url) == .none)
+            #expect(try await call.action(401, RefusedCall.invalidToken, from: url) == .none, "\(other)")
         }
         #expect(try await call.authenticator.text() == "access-1")
     }
 
     @Test(
-        "Ignores other status codes",
-        arguments: [200, 204, 301, 304, 307, 404, 405, 407, 408, 409, 425, 429, 500, 502, 503, 504]
+        "Ignores other status codes, and malformed requests",
+        arguments: [200, 204, 301, 304, 307, 400, 404, 405, 407, 408, 409, 425, 429, 500, 502, 503, 504].map {
+            ($0, RefusedCall.invalidToken)
+        } + [(400, #"Bearer error="invalid_request""#), (401, #"Bearer error="invalid_request""#), (400, "Bearer")]
     )
-    func row4(status: Int) async throws {
+    func otherStatuses(status: Int, challenge: String) async throws {
         let call = RefusedCall()
-        #expect(try await call.action(status, RefusedCall.invalidToken, headers: ["Retry-After": "1"]) == .none)
+        #expect(try await call.action(status, challenge, headers: ["Retry-After": "1"]) == .none)
         #expect(try await call.authenticator.text() == "access-1")
     }
 
     @Test("A body that can be sent only once ends the call, and the next call gets a new token")
-    func row5() async throws {
+    func singleUseBody() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(fixture.authenticator())
         let parts = AsyncStream<Data> { continuation in
@@ -71,32 +72,26 @@ struct ResourceRowTests {
     }
 
     @Test("Never refreshes for a step-up, and reports the demand")
-    func row8() async throws {
+    func stepUpDemand() async throws {
         let fixture = OAuth2Fixture()
         let call = RefusedCall(fixture)
         let challenge = #"""
             Bearer error="insufficient_user_authentication", acr_values="gold silver", max_age="300", \#
             scope="pay", resource_metadata="https://api.example/.well-known/oauth-protected-resource"
             """#
-        let action = try await call.rawAction(401, challenge)
-        guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
-            Issue.record("not failed: \(action)")
-            return
-        }
-        #expect(error.code == .stepUpRequired)
-        #expect(error.demand?.acrValues == ["gold", "silver"])
-        #expect(error.demand?.maxAge == .seconds(300))
-        #expect(error.demand?.scope == ["pay"])
-        #expect(error.challenge?.parameters["acr_values"] == "gold silver")
+        let error = try await call.reported(401, challenge)
+        #expect((error.code, error.challenge?.parameters["acr_values"]) == (.stepUpRequired, "gold silver"))
+        let demand = try #require(error.demand)
+        #expect((demand.acrValues, demand.maxAge, demand.scope) == (["gold", "silver"], .seconds(300), ["pay"]))
         #expect(
-            error.demand?.resourceMetadata?.absoluteString == "https://api.example/.well-known/oauth-protected-resource"
+            demand.resourceMetadata?.absoluteString == "https://api.example/.well-known/oauth-protected-resource"
         )
         #expect(try await call.authenticator.text() == "access-1")
         #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("Retries a call once if its grant can step up without a user, with a separate token")
-    func row8Grant() async throws {
+    func steppingGrant() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
         let fixture = OAuth2Fixture(answers: [.challenge(demand)])
         let client = fixture.client(fixture.authenticator(grant: SteppingGrant()))
@@ -111,7 +106,7 @@ struct ResourceRowTests {
     @Test(
         "Gets a step-up source once for each demand and keeps its tokens separate"
     )
-    func row8Source() async throws {
+    func stepUpSource() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
         let success = MockTransport.Step.status(200, body: Data("ok".utf8))
         let fixture = OAuth2Fixture(answers: [.challenge(demand), success, .challenge(demand), success])
@@ -149,12 +144,10 @@ struct ResourceRowTests {
         let success = MockTransport.Step.status(200, body: Data("ok".utf8))
         let met = (0..<16).flatMap { [challenge($0), success] }
         let fixture = OAuth2Fixture(lifetime: 86_400, answers: met + [challenge(16), challenge(17), success])
-        let client = fixture.client(fixture.authenticator())
+        let authenticator = fixture.authenticator()
+        let client = fixture.client(authenticator)
         for _ in 0..<16 { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
-        let error = await #expect(throws: ServerError.self) {
-            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
-        }
-        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.stepUpRequired))
+        #expect(try await fixture.reason(authenticator) == .noRetry(.stepUpRequired))
         // Sources that nothing has used for an hour make way.
         fixture.time.advance(by: .seconds(3_600))
         #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
@@ -168,35 +161,42 @@ struct ResourceRowTests {
     func unreadableClaims(parameter: String) async throws {
         let challenge = #"Bearer error="insufficient_claims", claims="\#(parameter)""#
         let fixture = OAuth2Fixture()
-        let action = try await RefusedCall(fixture).rawAction(401, challenge)
-        guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
-            Issue.record("not failed: \(action)")
-            return
-        }
+        let error = try await RefusedCall(fixture).reported(401, challenge)
         #expect(error.code == .stepUpRequired)
         #expect(error.demand == ResourceDemand())
         #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("Fails if the step-up source can't meet a demand, or the resource repeats it")
-    func row8SourceOnce() async throws {
+    func unmetDemands() async throws {
         let demands = ["silver", "gold", "gold"].map {
             #"Bearer error="insufficient_user_authentication", acr_values="\#($0)""#
         }
         let fixture = OAuth2Fixture(answers: demands.map { .challenge($0) })
         let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: fixture.time.now))
-        let client = fixture.client(fixture.authenticator { $0.acrValues == ["gold"] ? golden : nil })
+        let authenticator = fixture.authenticator { $0.acrValues == ["gold"] ? golden : nil }
         for count in [1, 3] {
-            let error = await #expect(throws: ServerError.self) {
-                try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
-            }
-            #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.stepUpRequired))
+            #expect(try await fixture.reason(authenticator) == .noRetry(.stepUpRequired))
             #expect(fixture.resource.requests.count == count)
         }
     }
 
+    @Test("Fails if the resource demands even more scope")
+    func insufficientScopeTwice() async throws {
+        let answers = ["write", "delete"].map { scope in
+            MockTransport.Step.status(
+                403,
+                headers: ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="\#(scope)""#]
+            )
+        }
+        let fixture = OAuth2Fixture(answers: answers)
+        #expect(try await fixture.reason(fixture.authenticator()) == .noRetry(.insufficientScope))
+        #expect(fixture.resource.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
+    }
+
     @Test("Requests more scope once, together with the grant's own", arguments: [401, 403])
-    func row9a(status: Int) async throws {
+    func insufficientScope(status: Int) async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
         let fixture = OAuth2Fixture(answers: [.status(status, headers: headers)])
         let client = fixture.client(fixture.authenticator(grant: ClientCredentialsGrant(scope: "read list")))
@@ -205,76 +205,33 @@ struct ResourceRowTests {
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test("Fails if the resource demands even more scope")
-    func row9aOnce() async throws {
-        let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write""#]
-        let again: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="delete""#]
-        let fixture = OAuth2Fixture(answers: [.status(403, headers: headers), .status(403, headers: again)])
-        let client = fixture.client(fixture.authenticator())
-        let error = await #expect(throws: ServerError.self) {
-            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
-        }
-        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.insufficientScope))
-        #expect(fixture.resource.requests.count == 2)
-        #expect(fixture.endpoint.requests.count == 2)
-    }
-
     @Test(
         "Fails if the grant can't meet a demand or already requests the scope",
         arguments: [#"Bearer error="insufficient_scope", scope="read""#, #"Bearer error="insufficient_scope""#]
     )
-    func row9b(challenge: String) async throws {
-        let fixture = OAuth2Fixture()
-        let call = RefusedCall(
-            fixture,
-            authenticator: fixture.authenticator(grant: ClientCredentialsGrant(scope: "read"))
-        )
-        #expect(try await call.action(403, challenge) == .noRetry(.insufficientScope))
-        let refreshing = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
-        let user = RefusedCall(
-            refreshing,
-            authenticator: refreshing.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
-        )
-        #expect(try await user.action(403, challenge) == .noRetry(.insufficientScope))
-        #expect(refreshing.endpoint.requests.count == 1)
+    func unavailableScope(challenge: String) async throws {
+        let grants: [any Grant] = [
+            ClientCredentialsGrant(scope: "read"), RefreshTokenGrant(refreshToken: Secret("r0")),
+        ]
+        for grant in grants {
+            let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
+            let call = RefusedCall(fixture, authenticator: fixture.authenticator(grant: grant))
+            #expect(try await call.action(403, challenge) == .noRetry(.insufficientScope))
+            #expect(fixture.endpoint.requests.count == 1)
+        }
     }
 
     @Test("Ignores any other 403 unless the option treats it like a 401")
-    func row10() async throws {
+    func forbidden() async throws {
         let fixture = OAuth2Fixture()
-        #expect(try await RefusedCall(fixture).action(403) == .none)
-        #expect(try await RefusedCall(fixture).action(403, RefusedCall.invalidToken) == .none)
+        for challenge in [nil, RefusedCall.invalidToken] {
+            #expect(try await RefusedCall(fixture).action(403, challenge) == .none)
+        }
         var options = OAuth2Authenticator.Options()
         options.insecurelyTreatsForbiddenAsInvalidToken = true
-        let lenient = OAuth2Authenticator(
-            server: OAuth2Fixture.server,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            timing: .init(attempts: 1, timeSource: fixture.time.timeSource, random: { 0 }),
-            options: options
-        )
+        let lenient = fixture.authenticator(options: options)
         #expect(try await RefusedCall(fixture, authenticator: lenient).action(403) == .retry)
         #expect(try await lenient.text() == "access-4")
-    }
-
-    @Test(
-        "Doesn't retry a malformed request",
-        arguments: [
-            (400, #"Bearer error="invalid_request""#), (401, #"Bearer error="invalid_request""#), (400, "Bearer"),
-            (400, RefusedCall.invalidToken),
-        ]
-    )
-    func row11(status: Int, challenge: String) async throws {
-        let call = RefusedCall()
-        #expect(try await call.action(status, challenge) == .none)
-        #expect(try await call.authenticator.text() == "access-1")
-    }
-
-    @Test("Ignores other schemes", arguments: ["Basic realm=\"x\"", "Negotiate", "Digest nonce=n"])
-    func row12(challenge: String) async throws {
-        #expect(try await RefusedCall().action(401, challenge) == .none)
     }
 }
 

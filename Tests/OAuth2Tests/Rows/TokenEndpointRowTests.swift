@@ -33,7 +33,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test("Stores the refresh token before using the access token, and continues if the store fails")
-    func t1() async throws {
+    func storedBeforeUse() async throws {
         let journal = Journal()
         let store = ProbedTokenStore { journal.add("stored \($0.refresh ?? "")") }
         let fixture = OAuth2Fixture(
@@ -54,28 +54,15 @@ struct TokenEndpointRowTests {
         #expect(authenticator.counters.storeFailures == 1)
         #expect(fixture.events.tokenEvents.contains(.storeFailed))
         // The background task saves the record that the store couldn't take, and ends.
-        while fixture.time.sleeperCount > 0 {
-            fixture.time.advance(by: .seconds(1))
-            try await Task.sleep(for: .milliseconds(1))
-        }
-    }
-
-    @Test("Keeps the refresh token if a response has none")
-    func t2() async throws {
-        let (outcome, fixture, authenticator) = await outcome([.tokens("a1"), .tokens("a2")], grant: grant)
-        #expect(outcome.text == "a1")
-        fixture.time.advance(by: .seconds(3600))
-        #expect(try await authenticator.text() == "a2")
-        #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+        await fixture.runOut()
     }
 
     @Test("Reports an error with status code 200 as that error")
-    func t3() async {
+    func errorWithStatus200() async {
         let answer = MockTransport.Step.json(#"{"error":"redirect_uri_mismatch","error_description":"no"}"#)
         let (outcome, _, _) = await outcome([answer], grant: grant)
         #expect(outcome.error?.code == .requestRejected)
-        #expect(outcome.error?.serverCode == "redirect_uri_mismatch")
-        #expect(outcome.forms.count == 1)
+        #expect((outcome.error?.serverCode, outcome.forms.count) == ("redirect_uri_mismatch", 1))
         for code in ["invalid_grant", "bad_refresh_token", "bad_verification_code"] {
             let (dead, _, _) = await self.outcome([.json(#"{"error":"\#(code)"}"#)], grant: grant)
             #expect(dead.error?.code == .reauthenticationRequired)
@@ -86,29 +73,25 @@ struct TokenEndpointRowTests {
         "Retries once after a malformed 200 response, but not after a malformed 404",
         arguments: ["<html>Sign in</html>", "", "[]", #""token""#, #"{"access_token":5}"#, #"{"access_token":"a"}"#]
     )
-    func t4(body: String) async {
+    func malformedAnswers(body: String) async {
         let page = MockTransport.Step.text(body)
         #expect(await outcome([page, .tokens("a1")]).outcome.text == "a1")
         let twice = await outcome([page, page, .tokens("a1")]).outcome
-        #expect(twice.error?.code == .protocolViolation)
-        #expect(twice.error?.status == 200)
-        #expect(twice.forms.count == 2)
+        #expect((twice.error?.code, twice.error?.status, twice.forms.count) == (.protocolViolation, 200, 2))
         let refused = await outcome([.text(body, status: 404), .tokens("a1")]).outcome
-        #expect(refused.error?.code == .protocolViolation)
-        #expect(refused.forms.count == 1)
+        #expect((refused.error?.code, refused.forms.count) == (.protocolViolation, 1))
         #expect(await outcome([.text(body, status: 500), .tokens("a1")]).outcome.text == "a1")
     }
 
     @Test("Rejects a token of another type than requested", arguments: ["mac", "DPoP", "N_A", ""])
-    func t5(type: String) async {
+    func otherTokenTypes(type: String) async {
         let answer = MockTransport.Step.json(#"{"access_token":"a","token_type":"\#(type)"}"#)
         let (outcome, _, _) = await outcome([answer])
-        #expect(outcome.error?.code == .unsupportedTokenType)
-        #expect(outcome.forms.count == 1)
+        #expect((outcome.error?.code, outcome.forms.count) == (.unsupportedTokenType, 1))
     }
 
     @Test("Doesn't resend a rejected refresh token, unless the store has another")
-    func t6() async throws {
+    func rejectedRefreshToken() async throws {
         let store = InMemoryTokenStore()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
@@ -120,39 +103,27 @@ struct TokenEndpointRowTests {
         #expect(try await other.authenticator(grant: grant, store: rotating).text() == "a3")
         #expect(other.forms.map { $0["refresh_token"] } == ["r1", "r2"])
         let (dead, _, _) = await outcome([.error("invalid_grant"), .tokens("never")], grant: grant)
-        #expect(dead.error?.code == .reauthenticationRequired)
-        #expect(dead.error?.isPossiblyLostRotation == false)
+        #expect((dead.error?.code, dead.error?.isPossiblyLostRotation) == (.reauthenticationRequired, false))
         #expect(dead.forms.map { $0["refresh_token"] } == ["r0"])
     }
 
-    @Test("Uses the client's own grant after a rejected refresh token")
-    func t6Primary() async throws {
-        let (outcome, fixture, authenticator) = await outcome([.tokens("a1", refresh: "r1"), .error("invalid_grant")])
-        #expect(outcome.text == "a1")
-        fixture.time.advance(by: .seconds(3600))
-        #expect(try await authenticator.text() == "access-1")
-        #expect(
-            fixture.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
-        )
-    }
-
     @Test("Backs off for a minute after three rejections of the client in sequence")
-    func t7() async throws {
+    func rejectedClient() async throws {
         let fixture = OAuth2Fixture(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
         let authenticator = fixture.authenticator(grant: grant)
         for pause in [1, 2, 0] {
-            #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
+            #expect(await failureCode { try await authenticator.text() } == .invalidClient)
             fixture.time.advance(by: .seconds(pause))
         }
         for _ in 1...5 {
             let soon = fixture.time.now + .seconds(1)
-            let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken(until: soon) }
+            let error = await failure { try await authenticator.accessToken(until: soon) }
             #expect(error?.code == .invalidClient)
             #expect(error?.retryAfter == .seconds(60))
         }
         #expect(fixture.endpoint.requests.count == 3)
         fixture.time.advance(by: .seconds(60))
-        #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
+        #expect(await failureCode { try await authenticator.text() } == .invalidClient)
         fixture.time.advance(by: .seconds(60))
         #expect(try await authenticator.text() == "access-1")
         #expect(Set(fixture.forms.map { $0["refresh_token"] }) == ["r0"])
@@ -165,45 +136,40 @@ struct TokenEndpointRowTests {
             "unauthorized_client", "unsupported_grant_type",
         ]
     )
-    func t8(code: String) async throws {
+    func rejectedRequests(code: String) async throws {
         let (outcome, fixture, authenticator) = await outcome([.error(code)], grant: grant)
-        #expect(outcome.error?.code == .requestRejected)
-        #expect(outcome.error?.serverCode == code)
+        #expect((outcome.error?.code, outcome.error?.serverCode) == (.requestRejected, code))
         #expect(outcome.forms.count == 1)
         fixture.time.advance(by: .milliseconds(500))
         #expect(try await authenticator.text() == "access-1")
         #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
     }
 
-    @Test(
-        "Retries once without the resource if the server rejects it and the grant allows that"
-    )
-    func t8Resources() async throws {
-        func grant(_ omitsRefusedResources: Bool) -> any Grant {
-            RefreshTokenGrant(
+    @Test("Retries once without the resource if the server rejects it and the grant allows that")
+    func omittedResources() async throws {
+        let (refused, issued) = (MockTransport.Step.error("invalid_target"), MockTransport.Step.tokens("a1"))
+        let rows: [(omits: Bool, steps: [MockTransport.Step], serverCode: String?, resources: [String?])] = [
+            (false, [refused, issued], "invalid_target", ["urn:a urn:b"]),
+            (true, [refused, issued], nil, ["urn:a urn:b", nil]),
+            (true, [.error("invalid_scope"), issued], "invalid_scope", ["urn:a urn:b"]),
+            (true, [refused, refused], "invalid_target", ["urn:a urn:b", nil]),
+        ]
+        for row in rows {
+            let grant = RefreshTokenGrant(
                 refreshToken: Secret("r0"),
                 scope: "read",
                 resources: ["urn:a", "urn:b"],
-                omitsRefusedResources: omitsRefusedResources
+                omitsRefusedResources: row.omits
             )
+            let outcome = await outcome(row.steps, grant: grant).outcome
+            #expect((outcome.error?.serverCode, outcome.text) == (row.serverCode, row.serverCode == nil ? "a1" : nil))
+            #expect(outcome.forms.map { $0["resource"] } == row.resources)
+            #expect(outcome.forms.allSatisfy { $0["scope"] == "read" && $0["refresh_token"] == "r0" })
         }
-        let strict = await outcome([.error("invalid_target"), .tokens("a1")], grant: grant(false)).outcome
-        #expect(strict.error?.serverCode == "invalid_target")
-        #expect(strict.forms.map { $0["resource"] } == ["urn:a urn:b"])
-        let lenient = await outcome([.error("invalid_target"), .tokens("a1")], grant: grant(true)).outcome
-        #expect(lenient.text == "a1")
-        #expect(lenient.forms.map { $0["resource"] } == ["urn:a urn:b", nil])
-        #expect(lenient.forms.allSatisfy { $0["scope"] == "read" && $0["refresh_token"] == "r0" })
-        let scope = await outcome([.error("invalid_scope"), .tokens("a1")], grant: grant(true)).outcome
-        #expect(scope.error?.serverCode == "invalid_scope")
-        #expect(scope.forms.count == 1)
-        let twice = await outcome([.error("invalid_target"), .error("invalid_target")], grant: grant(true)).outcome
-        #expect(twice.error?.serverCode == "invalid_target")
-        #expect(twice.forms.count == 2)
     }
 
     @Test("Sends a required nonce once, with a new proof and a new assertion")
-    func t9() async throws {
+    func requiredNonce() async throws {
         let needed = MockTransport.Step.json(
             #"{"error":"use_dpop_nonce"}"#,
             status: 400,
@@ -218,18 +184,19 @@ struct TokenEndpointRowTests {
         #expect(proofs[0]["jti"] != proofs[1]["jti"])
         #expect(proofs[0]["htu"]?.string == "https://as.example/token")
 
-        let without = MockTransport.Step.error("use_dpop_nonce")
-        #expect(await self.outcome([without], dpop: .generated()).outcome.error?.code == .missingNonce)
-        let same = await self.outcome([needed, needed, .boundToken("b1")], dpop: .generated()).outcome
-        #expect(same.error?.code == .repeatedNonce)
         let other = MockTransport.Step.json(#"{"error":"use_dpop_nonce"}"#, status: 400, headers: ["DPoP-Nonce": "n2"])
-        let endless = await self.outcome([needed, other, .boundToken("b1")], dpop: .generated()).outcome
-        #expect(endless.error?.code == .tooManyNonces)
-        #expect(endless.forms.count == 2)
+        let rows: [([MockTransport.Step], OAuth2Error.Code, Int)] = [
+            ([.error("use_dpop_nonce")], .missingNonce, 1), ([needed, needed], .repeatedNonce, 2),
+            ([needed, other], .tooManyNonces, 2),
+        ]
+        for (steps, code, count) in rows {
+            let outcome = await self.outcome(steps + [.boundToken("b1")], dpop: .generated()).outcome
+            #expect((outcome.error?.code, outcome.forms.count) == (code, count))
+        }
     }
 
     @Test("Creates a proof again after a clock correction, once, but not for any other rejection")
-    func t10() async throws {
+    func clockCorrection() async throws {
         let now = ManualTime().date
         let late = MockTransport.Step.json(
             #"{"error":"invalid_dpop_proof"}"#,
@@ -245,20 +212,19 @@ struct TokenEndpointRowTests {
         let second = try #require(issued[1])
         #expect(abs(second - first + 120) <= 1)
         let twice = await self.outcome([late, late, .boundToken("b1")], dpop: .generated()).outcome
-        #expect(twice.error?.code == .proofRejected)
-        #expect(twice.forms.count == 2)
+        #expect((twice.error?.code, twice.forms.count) == (.proofRejected, 2))
         let right = await self.outcome([.error("invalid_dpop_proof"), .boundToken("b1")], dpop: .generated()).outcome
-        #expect(right.error?.code == .proofRejected)
-        #expect(right.forms.count == 1)
+        #expect((right.error?.code, right.forms.count) == (.proofRejected, 1))
     }
 
     @Test(
         "Makes three attempts if a server fails temporarily, whatever its error code, and keeps the token",
         arguments: [
-            (503, "invalid_client"), (429, "invalid_request"), (400, "temporarily_unavailable"),
+            (503, "invalid_client"), (503, "invalid_grant"), (429, "invalid_request"), (429, "invalid_grant"),
+            (400, "temporarily_unavailable"),
         ]
     )
-    func t11(status: Int, code: String) async throws {
+    func temporaryFailures(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
         #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
         let (outcome, fixture, authenticator) = await outcome([failure, failure, failure, .tokens("a1")], grant: grant)
@@ -270,20 +236,19 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Doesn't retry a refresh that the server has failed to process, and keeps the token",
-        arguments: [(500, "invalid_grant"), (400, "server_error"), (501, "invalid_request")]
+        arguments: [(500, "invalid_grant"), (500, "server_error"), (400, "server_error"), (501, "invalid_request")]
     )
-    func t11Failed(status: Int, code: String) async throws {
+    func failedRefreshes(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
         let (outcome, fixture, authenticator) = await outcome([failure, .tokens("a1")], grant: grant)
-        #expect(outcome.error?.code == .serverTransient)
-        #expect(outcome.error?.isPossiblyLostRotation == false)
+        #expect((outcome.error?.code, outcome.error?.isPossiblyLostRotation) == (.serverTransient, false))
         #expect(try await authenticator.text() == "a1")
         #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
         #expect(await self.outcome([failure, failure, .tokens("a1")]).outcome.text == "a1")
     }
 
     @Test("A Retry-After beyond the time limit ends the refresh and delays the next one")
-    func t11RetryAfter() async throws {
+    func longRetryAfter() async throws {
         let (outcome, fixture, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
         #expect(outcome.error?.retryAfter == .seconds(40))
@@ -304,12 +269,11 @@ struct TokenEndpointRowTests {
         "Makes three attempts to reach an unreachable server, and reports no lost rotation",
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .tls]
     )
-    func t12(code: NetworkError.Code) async {
+    func unreachableServer(code: NetworkError.Code) async {
         let failure = MockTransport.Step.failure(NetworkError(code, "unreachable", isUnprocessed: true))
         #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
         let lost = await outcome([failure, .error("invalid_grant")], grant: grant).outcome
-        #expect(lost.error?.code == .reauthenticationRequired)
-        #expect(lost.error?.isPossiblyLostRotation == false)
+        #expect((lost.error?.code, lost.error?.isPossiblyLostRotation) == (.reauthenticationRequired, false))
     }
 
     @Test(
@@ -321,7 +285,7 @@ struct TokenEndpointRowTests {
             .text("", status: 524), .error("invalid_grant", status: 504),
         ] as [MockTransport.Step]
     )
-    func t13(lost: MockTransport.Step) async throws {
+    func lostAnswers(lost: MockTransport.Step) async throws {
         for (last, text) in [(MockTransport.Step.tokens("a1", refresh: "r1"), "a1"), (.error("invalid_grant"), nil)] {
             let (outcome, fixture, authenticator) = await outcome([lost, last], grant: grant)
             #expect(outcome.error?.isPossiblyLostRotation == true)
@@ -336,9 +300,8 @@ struct TokenEndpointRowTests {
             if let text {
                 #expect(try await authenticator.text() == text)
             } else {
-                let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
-                #expect(error?.code == .reauthenticationRequired)
-                #expect(error?.isPossiblyLostRotation == true)
+                let error = await failure { try await authenticator.accessToken() }
+                #expect((error?.code, error?.isPossiblyLostRotation) == (.reauthenticationRequired, true))
             }
             #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
         }

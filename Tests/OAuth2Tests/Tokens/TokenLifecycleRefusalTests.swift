@@ -9,68 +9,54 @@ struct TokenLifecycleRefusalTests {
     private let start = ContinuousClock.now
     private let refusal = ServerError(endpoint: "reports", errorCode: 401)
 
-    @Test("A rejected current token is replaced, the request is retried, and callers wait")
-    func currentToken() {
-        var life = lifecycle(holding: "a")
-        #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry)
-        #expect(life.decision(at: at(1)) == .wait)
+    /// Rejections a second after the last of the tokens, of which one was received each second: the
+    /// token, the number of earlier rejections and the start of the operation.
+    private static var rows: [(String, String, [(String, Int, Double, DecidedAction)], TokenLifecycle.Decided)] {
+        let ended = DecidedAction.noRetry(.freshTokenRejected)
+        return [
+            ("the current token is replaced, and callers wait", "a", [("a", 0, 2, .retry)], .wait),
+            ("the first rejection, even of a token issued for the operation", "a", [("a", 0, -1, .retry)], .wait),
+            ("a replaced token doesn't affect its successor", "ab", [("a", 0, 0.5, .retry)], .use("b")),
+            (
+                "a replaced token waits for the next one if the successor was rejected too", "ab",
+                [("b", 0, 2.5, .retry), ("a", 0, 0.5, .retry)], .wait
+            ),
+            (
+                "the retries of a request whose token is replaced again and again are limited", "ab",
+                [("a", 2, 0.5, .retry), ("a", 3, 0.5, ended)], .use("b")
+            ),
+            (
+                "a token issued for the operation and rejected twice stays valid for others", "ab",
+                [("b", 1, 0.5, ended)], .use("b")
+            ),
+            ("a token older than the operation is replaced after one", "ab", [("b", 1, 2.5, .retry)], .wait),
+            ("a token older than the operation isn't replaced after two", "ab", [("b", 2, 2.5, ended)], .use("b")),
+            ("tokens that weren't rejected don't count", "abcdef", [("f", 0, 6, .retry)], .wait),
+            ("an unknown token", "a", [("z", 0, 1, .none)], .use("a")),
+        ]
     }
 
-    @Test("A rejection of a replaced token doesn't affect its successor: retry without a refresh")
-    func supersededToken() {
-        var life = lifecycle(holding: "a", "b")
-        #expect(life.action(refusing: "a", at: at(3), Retry.State(started: at(0.5))) == .retry)
-        #expect(life.decision(at: at(3)) == .use("b"))
-        #expect(life.generation == 2)
-    }
-
-    @Test("A late rejection waits for the next token if the successor was rejected too")
-    func supersededAndRejected() {
-        var life = lifecycle(holding: "a", "b")
-        #expect(life.action(refusing: "b", at: at(3), Retry.State(started: at(2.5))) == .retry)
-        #expect(life.action(refusing: "a", at: at(3), Retry.State(started: at(0.5))) == .retry)
-        #expect(life.decision(at: at(3)) == .wait)
-    }
-
-    @Test("Limits the retries of a request whose token is replaced again and again")
-    func supersededLimit() {
-        var life = lifecycle(holding: "a", "b")
-        let state = Retry.State(authenticationErrors: [refusal, refusal], started: at(0.5))
-        #expect(life.action(refusing: "a", at: at(3), state) == .retry)
-        let last = Retry.State(authenticationErrors: [refusal, refusal, refusal], started: at(0.5))
-        #expect(life.action(refusing: "a", at: at(3), last) == .noRetry(.freshTokenRejected))
-        #expect(life.decision(at: at(3)) == .use("b"))
-    }
-
-    @Test("A token issued for the operation and rejected twice ends it, but stays valid for others")
-    func freshToken() {
-        var life = lifecycle(holding: "a", "b")
-        let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
-        #expect(life.action(refusing: "b", at: at(3), state) == .noRetry(.freshTokenRejected))
-        #expect(life.decision(at: at(3)) == .use("b"))
-    }
-
-    @Test("Always retries after the first rejection, even of a token issued for the operation")
-    func freshTokenFirstRefusal() {
-        var life = lifecycle(holding: "a")
-        #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(-1))) == .retry)
-        #expect(life.decision(at: at(1)) == .wait)
-    }
-
-    @Test("Replaces a token older than the operation after one rejection, but not after two")
-    func olderToken() {
-        var life = lifecycle(holding: "a", "b")
-        let one = Retry.State(authenticationErrors: [refusal], started: at(2.5))
-        #expect(life.action(refusing: "b", at: at(3), one) == .retry)
-        #expect(life.decision(at: at(3)) == .wait)
-        var other = lifecycle(holding: "a", "b")
-        let two = Retry.State(authenticationErrors: [refusal, refusal], started: at(2.5))
-        #expect(other.action(refusing: "b", at: at(3), two) == .noRetry(.freshTokenRejected))
+    @Test("Decides by the token's successors, its age and the operation's earlier rejections", arguments: rows)
+    private func decisions(
+        name: String,
+        held: String,
+        refusals: [(String, Int, Double, DecidedAction)],
+        decision: TokenLifecycle.Decided
+    ) {
+        var life = lifecycle(holding: held.map(String.init))
+        let now = at(Double(held.count + 1))
+        for (token, earlier, started, action) in refusals {
+            let errors = Array(repeating: refusal, count: earlier)
+            let state = Retry.State(authenticationErrors: errors, started: at(started))
+            #expect(life.action(refusing: token, at: now, state) == action, "\(name)")
+        }
+        #expect(life.decision(at: now) == decision, "\(name)")
+        #expect(life.generation == held.count)
     }
 
     @Test("A token found in the store doesn't count as issued for the operation")
     func foundToken() {
-        var life = lifecycle(holding: "a")
+        var life = lifecycle(holding: ["a"])
         life.received(token("b", requested: at(1), isFound: true), at: at(1), jitter: 0)
         let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
         #expect(life.action(refusing: "b", at: at(3), state) == .retry)
@@ -87,7 +73,7 @@ struct TokenLifecycleRefusalTests {
 
     @Test("A rejection after the end of the grant reports the end")
     func dead() {
-        var life = lifecycle(holding: "a")
+        var life = lifecycle(holding: ["a"])
         life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(1), jitter: 0)
         #expect(
             life.action(refusing: "a", at: at(2), Retry.State(started: at(1.5)))
@@ -97,7 +83,7 @@ struct TokenLifecycleRefusalTests {
 
     @Test("Makes five refreshes at most within 30 seconds because of one resource, without affecting others")
     func storm() {
-        var life = lifecycle(holding: "0")
+        var life = lifecycle(holding: ["0"])
         for number in 1...5 {
             let now = at(Double(number))
             #expect(life.action(refusing: "\(number - 1)", at: now, Retry.State(started: now)) == .retry)
@@ -114,26 +100,13 @@ struct TokenLifecycleRefusalTests {
         #expect(life.action(refusing: "5", at: at(31.001), Retry.State(started: at(31))) == .retry)
     }
 
-    @Test("Tokens that weren't rejected don't count toward the limit")
-    func unrefusedTokensAreNoStorm() {
-        var life = lifecycle(holding: "a", "b", "c", "d", "e", "f")
-        #expect(life.action(refusing: "f", at: at(6), Retry.State(started: at(6))) == .retry)
-    }
-
     @Test("A hundred rejections of the same token count once")
     func concurrentRefusals() {
-        var life = lifecycle(holding: "a")
+        var life = lifecycle(holding: ["a"])
         for _ in 1...100 { #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry) }
         life.received(token("b", requested: at(1)), at: at(1), jitter: 0)
         #expect(life.action(refusing: "b", at: at(2), Retry.State(started: at(2))) == .retry)
         #expect(life.rejections.count == 2)
-    }
-
-    @Test("Ignores an unknown token")
-    func unknownToken() {
-        var life = lifecycle(holding: "a")
-        #expect(life.action(refusing: "somebody's", at: at(1), Retry.State(started: at(1))) == .none)
-        #expect(life.decision(at: at(1)) == .use("a"))
     }
 
     @Test("Recognizes the latest sixteen tokens only")
@@ -173,7 +146,7 @@ struct TokenLifecycleRefusalTests {
     }
 
     /// Returns a lifecycle that received these tokens, one each second from the start.
-    private func lifecycle(holding texts: String...) -> TokenLifecycle {
+    private func lifecycle(holding texts: [String]) -> TokenLifecycle {
         var life = TokenLifecycle()
         for (index, text) in texts.enumerated() {
             life.received(token(text, requested: at(Double(index))), at: at(Double(index)), jitter: 0)

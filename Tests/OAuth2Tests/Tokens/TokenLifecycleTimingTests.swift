@@ -27,73 +27,81 @@ struct TokenLifecycleTimingTests {
         }
     }
 
-    @Test(
-        "Uses a token with a lifetime below one second for a second, without a background refresh",
-        arguments: [0, 0.4]
-    )
-    func noLifetime(lifetime: Double) {
+    /// What happens to a lifecycle, and its decisions, at seconds after the start.
+    private enum Event {
+        /// A token with a lifetime, requested and received.
+        case token(String, Double?, requested: Double = 0, at: Double = 0, jitter: Double = 0.5)
+        case failure(OAuth2Error.Code, at: Double)
+        case decision(Double, TokenLifecycle.Decided)
+    }
+
+    private static let scripts: [(String, [Event])] = [
+        ("callers wait before the first token", [.decision(0, .wait)]),
+        (
+            "a token of unknown lifetime is refreshed after ten minutes, and used until it's rejected",
+            [
+                .token("t", nil), .decision(599, .use("t")), .decision(600, .useAndRefresh("t")),
+                .decision(1_000_000, .useAndRefresh("t")),
+            ]
+        ),
+        (
+            "a lifetime counts from the request, not from the response",
+            [.token("t", 100, at: 60, jitter: 0), .decision(89.9, .useAndRefresh("t")), .decision(90, .wait)]
+        ),
+        (
+            "a token without a lifetime is used for a second, without a background refresh",
+            [
+                .token("t", 0, at: 2), .decision(2, .use("t")), .decision(2.999, .use("t")), .decision(3, .wait),
+            ]
+        ),
+        (
+            "a token with a lifetime below one second is used for a second, too",
+            [
+                .token("t", 0.4, at: 2), .decision(2, .use("t")), .decision(2.999, .use("t")), .decision(3, .wait),
+            ]
+        ),
+        (
+            "a failed background refresh isn't repeated for 30 seconds",
+            [
+                .token("t", 3_600, jitter: 1), .decision(3_300, .useAndRefresh("t")),
+                .failure(.serverTransient, at: 3_300), .decision(3_329.9, .use("t")),
+                .decision(3_330, .useAndRefresh("t")),
+            ]
+        ),
+        (
+            "the delay of background refreshes doesn't apply to a caller without a token",
+            [.token("t", 100), .failure(.serverTransient, at: 89), .decision(90, .wait)]
+        ),
+        (
+            "a new token ends the delay",
+            [
+                .token("t", 100, jitter: 1), .failure(.serverTransient, at: 80),
+                .token("u", 10, requested: 81, at: 81, jitter: 1), .decision(89, .useAndRefresh("u")),
+            ]
+        ),
+        (
+            "after the end of a grant, callers use the last token until it expires, and then fail at once",
+            [
+                .token("t", 100, jitter: 1), .failure(.reauthenticationRequired, at: 80), .decision(89, .use("t")),
+                .decision(90, .fail(.reauthenticationRequired)),
+                .token("u", 100, requested: 91, at: 91, jitter: 1), .decision(92, .use("u")),
+            ]
+        ),
+    ]
+
+    @Test("Decides by the times of tokens and failures", arguments: scripts)
+    private func decisions(name: String, events: [Event]) {
         var life = TokenLifecycle()
-        // The response took two seconds, so the token had expired before it arrived.
-        life.received(token("t", lifetime: lifetime), at: at(2), jitter: 0.5)
-        #expect(life.decision(at: at(2)) == .use("t"))
-        #expect(life.decision(at: at(2.999)) == .use("t"))
-        #expect(life.decision(at: at(3)) == .wait)
-    }
-
-    @Test("Refreshes a token of unknown lifetime after ten minutes, and uses it until it's rejected")
-    func unknownLifetime() {
-        let life = lifecycle(holding: token("t", lifetime: nil))
-        #expect(life.decision(at: at(599)) == .use("t"))
-        #expect(life.decision(at: at(600)) == .useAndRefresh("t"))
-        #expect(life.decision(at: at(1_000_000)) == .useAndRefresh("t"))
-    }
-
-    @Test("A lifetime counts from the request, not from the response")
-    func slowAnswer() {
-        var life = TokenLifecycle()
-        life.received(token("t", lifetime: 100), at: at(60), jitter: 0)
-        #expect(life.decision(at: at(89.9)) == .useAndRefresh("t"))
-        #expect(life.decision(at: at(90)) == .wait)
-    }
-
-    @Test("Callers wait before the first token")
-    func empty() {
-        #expect(TokenLifecycle().decision(at: start) == .wait)
-        #expect(TokenLifecycle().generation == 0)
-    }
-
-    @Test("Doesn't repeat a failed background refresh for 30 seconds")
-    func backgroundPause() {
-        var life = lifecycle(holding: token("t", lifetime: 3600), jitter: 1)
-        #expect(life.decision(at: at(3300)) == .useAndRefresh("t"))
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(3300), jitter: 0)
-        #expect(life.decision(at: at(3329.9)) == .use("t"))
-        #expect(life.decision(at: at(3330)) == .useAndRefresh("t"))
-    }
-
-    @Test("The delay of background refreshes doesn't apply to a caller without a token")
-    func pauseIsForBackgroundOnly() {
-        var life = lifecycle(holding: token("t", lifetime: 100))
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(89), jitter: 0)
-        #expect(life.decision(at: at(90)) == .wait)
-    }
-
-    @Test("A new token ends the delay")
-    func tokenEndsPause() {
-        var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(80), jitter: 0)
-        life.received(token("u", lifetime: 10, requested: at(81)), at: at(81), jitter: 1)
-        #expect(life.decision(at: at(89)) == .useAndRefresh("u"))
-    }
-
-    @Test("After the end of a grant, callers use the last token until it expires, and then fail at once")
-    func dead() {
-        var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
-        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(80), jitter: 0)
-        #expect(life.decision(at: at(89)) == .use("t"))
-        #expect(life.decision(at: at(90)) == .fail(.reauthenticationRequired))
-        life.received(token("u", lifetime: 100, requested: at(91)), at: at(91), jitter: 1)
-        #expect(life.decision(at: at(92)) == .use("u"))
+        for event in events {
+            switch event {
+            case .token(let text, let lifetime, let requested, let time, let jitter):
+                let token = token(text, lifetime: lifetime, requested: at(requested))
+                life.received(token, at: at(time), jitter: jitter)
+            case .failure(let code, let time):
+                life.failed(with: OAuth2Error(code, "failed"), at: at(time), jitter: 0)
+            case .decision(let time, let expected): #expect(life.decision(at: at(time)) == expected, "\(name)")
+            }
+        }
     }
 
     @Test(
@@ -146,34 +154,31 @@ struct TokenLifecycleTimingTests {
     }
 
     @Test("After the end of a grant, one caller a second checks the store")
-    func looks() {
+    func looks() throws {
         var life = TokenLifecycle(limits: .init(looksAgain: true))
         let ended = OAuth2Error(.reauthenticationRequired, "ended")
         life.failed(with: ended, at: start, jitter: 0)
         #expect(life.decision(at: at(0.999)) == .fail(.reauthenticationRequired))
-        guard case .start(let look) = life.acquire(at: at(1)) else {
-            Issue.record("no caller checks the store")
-            return
-        }
+        let look = try #require(start(&life, at: 1))
         #expect(look.isLook)
         // During the check and for the rest of the second, the others get the known error.
         #expect(life.decision(at: at(1.5)) == .fail(.reauthenticationRequired))
         life.failed(look, with: ended, at: at(1.6), jitter: 0)
         #expect(life.decision(at: at(1.999)) == .fail(.reauthenticationRequired))
-        guard case .start(let second) = life.acquire(at: at(2)) else {
-            Issue.record("no caller checks the store again")
-            return
-        }
+        let second = try #require(start(&life, at: 2))
         // A failing store changes nothing.
         life.failed(second, with: OAuth2Error(.storeFailed, "gone"), at: at(2.1), jitter: 0)
         #expect(life.decision(at: at(2.2)) == .fail(.reauthenticationRequired))
-        guard case .start(let third) = life.acquire(at: at(3)) else {
-            Issue.record("no caller checks the store a third time")
-            return
-        }
+        let third = try #require(start(&life, at: 3))
         let isTaken = life.landed(third, with: token("u", lifetime: 100, requested: at(3)), at: at(3), jitter: 1)
         #expect(isTaken)
         #expect(life.decision(at: at(4)) == .use("u"))
+    }
+
+    /// Returns the refresh that a caller starts.
+    private func start(_ life: inout TokenLifecycle, at seconds: Double) -> TokenLifecycle.RefreshID? {
+        guard case .start(let refresh) = life.acquire(at: at(seconds)) else { return nil }
+        return refresh
     }
 
     @Test("After a sign-out, callers check the store only once it's known to be empty")

@@ -65,11 +65,19 @@ final class SharedGrantFixture: Sendable {
         return try await passingTime { try await source.token(for: requirements).value.expose { $0 } }
     }
 
-    func code(on host: Int) async -> OAuth2Error? {
-        do {
-            _ = try await token(on: host)
-            return nil
-        } catch { return error as? OAuth2Error }
+    func code(on host: Int) async -> OAuth2Error? { await failure { try await token(on: host) } }
+
+    /// Lets the token in the store expire, with another host's announcement.
+    func expire(_ attempt: RefreshAttempt?) {
+        write {
+            $0.expiration = Date(timeIntervalSince1970: 0)
+            $0.refreshAttempt = attempt
+        }
+    }
+
+    /// Does something after the first host's announcement, and before it writes the result.
+    func beforeResult(_ action: @escaping @Sendable () -> Void) {
+        stores[0].beforeNextWrite { [stores] _ in stores[0].beforeNextWrite { _ in action() } }
     }
 
     /// Runs an operation, and advances the clock whenever a task pauses.

@@ -10,32 +10,26 @@ import Testing
 struct SharedGrantTests {
     private static let another = RefreshAttempt(id: "another", host: "b:1")
 
-    @Test("A refresh costs one read and two writes, and a token of another host one read")
+    @Test("A refresh is announced with durations, and costs one read and two writes, another host's token one read")
     func cost() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
         #expect(try await hosts.token(on: 0) == "a1")
-        #expect(hosts.stores[0].loads == 1)
-        #expect(hosts.stores[0].written.count == 2)
+        #expect((hosts.stores[0].loads, hosts.stores[0].written.count) == (1, 2))
+        let announced = try #require(hosts.stores[0].written.first?.refreshAttempt)
+        #expect((announced.validFor, announced.tries, announced.id.count) == (.seconds(20), 1, 32))
+        #expect(announced.host?.contains(":") == true)
+        #expect(hosts.record?.refreshAttempt == nil)
         #expect(try await hosts.token(on: 1) == "a1")
-        #expect(hosts.stores[1].loads == 1)
-        #expect(hosts.stores[1].written.isEmpty)
+        #expect((hosts.stores[1].loads, hosts.stores[1].written.count) == (1, 0))
         #expect(hosts.sent == ["r0"])
         // Each refresh counts up; all have the same epoch.
         #expect(hosts.record?.generation == 1)
         let epoch = try #require(hosts.record?.epoch)
         #expect(hosts.stores[0].written.map(\.epoch) == [epoch, epoch])
-    }
-
-    @Test("Announces a refresh with durations, and removes the announcement with the result")
-    func announcement() async throws {
-        let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
-        _ = try await hosts.token(on: 0)
-        let announced = try #require(hosts.stores[0].written.first?.refreshAttempt)
-        #expect(announced.validFor == .seconds(20))
-        #expect(announced.tries == 1)
-        #expect(announced.id.count == 32)
-        #expect(announced.host?.contains(":") == true)
-        #expect(hosts.record?.refreshAttempt == nil)
+        // With a grace period, announcements pass within it.
+        let brief = SharedGrantFixture([.tokens("a1", refresh: "r1")], rotation: .rotating(grace: .seconds(10)))
+        _ = try await brief.token(on: 0)
+        #expect(brief.stores[0].written.first?.refreshAttempt?.validFor == .seconds(8))
     }
 
     @Test("Uses a valid token although another host is refreshing it")
@@ -48,10 +42,7 @@ struct SharedGrantTests {
     @Test("Waits for another host's refresh, and uses its token")
     func waiter() async throws {
         let hosts = SharedGrantFixture([])
-        hosts.write {
-            $0.expiration = Date(timeIntervalSince1970: 0)
-            $0.refreshAttempt = Self.another
-        }
+        hosts.expire(Self.another)
         let call = Task { try await hosts.token(on: 0) }
         while hosts.stores[0].loads < 3 { await Task.yield() }
         hosts.write { $0 = TokenRecord(accessToken: Secret("a1"), refreshToken: Secret("r1")) }
@@ -62,25 +53,18 @@ struct SharedGrantTests {
     @Test("Sends the token itself when another host's time has passed, and counts the attempts")
     func takeover() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
-        hosts.write {
-            $0.expiration = Date(timeIntervalSince1970: 0)
-            $0.refreshAttempt = Self.another
-        }
+        hosts.expire(Self.another)
         let started = hosts.time.now
         #expect(try await hosts.token(on: 0) == "a1")
         #expect(hosts.time.now - started >= .seconds(20))
         #expect(hosts.stores[0].written.first?.refreshAttempt?.tries == 2)
-        #expect(hosts.stores[0].written.first?.refreshAttempt?.earlier == ["another"])
-        #expect(hosts.sent == ["r0"])
+        #expect((hosts.stores[0].written.first?.refreshAttempt?.earlier, hosts.sent) == (["another"], ["r0"]))
     }
 
     @Test("Waits longer after each attempt that ended without a result")
     func crashLoop() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
-        hosts.write {
-            $0.expiration = Date(timeIntervalSince1970: 0)
-            $0.refreshAttempt = RefreshAttempt(id: "another", tries: 4)
-        }
+        hosts.expire(RefreshAttempt(id: "another", tries: 4))
         let first = await hosts.code(on: 0)
         #expect(first?.code == .storeBusy)
         #expect(first?.retryAfter == .seconds(50))
@@ -98,13 +82,10 @@ struct SharedGrantTests {
         #expect(await hosts.code(on: 0)?.code == .storeFailed)
         #expect(hosts.sent.isEmpty)
         #expect(try await hosts.token(on: 0) == "a1")
-    }
-
-    @Test("A grant that needs no user goes on without the store")
-    func withoutStore() async throws {
-        let hosts = SharedGrantFixture([.tokens("a1")], grant: ClientCredentialsGrant())
-        hosts.stores[0].fail(.load)
-        #expect(try await hosts.token(on: 0) == "a1")
+        // A grant that needs no user goes on without the store.
+        let own = SharedGrantFixture([.tokens("a1")], grant: ClientCredentialsGrant())
+        own.stores[0].fail(.load)
+        #expect(try await own.token(on: 0) == "a1")
     }
 
     @Test("Recognizes an announcement that was written although the store reported an error")
@@ -124,10 +105,9 @@ struct SharedGrantTests {
     @Test("Recognizes its tokens in the store although the store reported an error")
     func unknownSave() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
-        hosts.stores[0].beforeNextWrite { _ in hosts.stores[0].beforeNextWrite { _ in hosts.stores[0].fail(.answer) } }
+        hosts.beforeResult { hosts.stores[0].fail(.answer) }
         #expect(try await hosts.token(on: 0) == "a1")
-        #expect(hosts.stores[0].written.count == 2)
-        #expect(hosts.record?.refreshToken == Secret("r1"))
+        #expect((hosts.stores[0].written.count, hosts.record?.refreshToken) == (2, Secret("r1")))
     }
 
     @Test("Doesn't send a token whose announcement took too long, and announces it again")
@@ -145,13 +125,10 @@ struct SharedGrantTests {
     func lateHolder() async throws {
         for (other, expected) in [("r0", "r1"), ("r9", "r9")] {
             let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
-            hosts.stores[0].beforeNextWrite { _ in
-                // Before the result is written, another host has taken over.
-                hosts.stores[0].beforeNextWrite { _ in
-                    hosts.write {
-                        $0.refreshToken = Secret(other)
-                        $0.refreshAttempt = other == "r0" ? Self.another : nil
-                    }
+            hosts.beforeResult {
+                hosts.write {
+                    $0.refreshToken = Secret(other)
+                    $0.refreshAttempt = other == "r0" ? Self.another : nil
                 }
             }
             #expect(try await hosts.token(on: 0) == "a1")
@@ -163,18 +140,15 @@ struct SharedGrantTests {
     @Test("A token that arrives after the sign-out of another host is revoked")
     func lateAfterSignOut() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1"), .text("")])
-        hosts.stores[0].beforeNextWrite { _ in
-            hosts.stores[0].beforeNextWrite { _ in
-                hosts.write {
-                    $0.end = .signedOut
-                    $0.refreshToken = nil
-                }
+        hosts.beforeResult {
+            hosts.write {
+                $0.end = .signedOut
+                $0.refreshToken = nil
             }
         }
         _ = try await hosts.token(on: 0)
         while hosts.revoked.isEmpty { await Task.yield() }
-        #expect(hosts.revoked == ["r1"])
-        #expect(hosts.record?.end == .signedOut)
+        #expect((hosts.revoked, hosts.record?.end) == (["r1"], .signedOut))
         await hosts.fixture.runOut()
     }
 
@@ -197,8 +171,7 @@ struct SharedGrantTests {
             .failure(NetworkError(.connectionLost, "cut")), .tokens("a1", refresh: "r1"),
         ])
         let error = await hosts.code(on: 0)
-        #expect(error?.code == .serverUnreachable)
-        #expect(error?.isPossiblyLostRotation == true)
+        #expect((error?.code, error?.isPossiblyLostRotation) == (.serverUnreachable, true))
         #expect(hosts.record?.refreshAttempt != nil)
         let started = hosts.time.now
         #expect(try await hosts.token(on: 1) == "a1")
@@ -209,10 +182,7 @@ struct SharedGrantTests {
     func ends() async throws {
         for tries in [1, 2] {
             let hosts = SharedGrantFixture([.error("invalid_grant")])
-            hosts.write {
-                $0.expiration = Date(timeIntervalSince1970: 0)
-                $0.refreshAttempt = tries > 1 ? Self.another : nil
-            }
+            hosts.expire(tries > 1 ? Self.another : nil)
             for host in [0, 1] {
                 let error = await hosts.code(on: host)
                 #expect(error?.code == .reauthenticationRequired)
@@ -226,10 +196,8 @@ struct SharedGrantTests {
     @Test("A rejected token that another host has replaced doesn't end the grant")
     func replacedMeanwhile() async throws {
         let hosts = SharedGrantFixture([.error("invalid_grant")])
-        hosts.stores[0].beforeNextWrite { _ in
-            hosts.stores[0].beforeNextWrite { _ in
-                hosts.write { $0 = TokenRecord(accessToken: Secret("a9"), refreshToken: Secret("r9")) }
-            }
+        hosts.beforeResult {
+            hosts.write { $0 = TokenRecord(accessToken: Secret("a9"), refreshToken: Secret("r9")) }
         }
         #expect(try await hosts.token(on: 0) == "a9")
         #expect(hosts.record?.refreshToken == Secret("r9"))
@@ -238,9 +206,7 @@ struct SharedGrantTests {
     @Test("A rejected token that another host is sending is left to that host")
     func sentByOther() async throws {
         let hosts = SharedGrantFixture([.error("invalid_grant")])
-        hosts.stores[0].beforeNextWrite { _ in
-            hosts.stores[0].beforeNextWrite { _ in hosts.write { $0.refreshAttempt = Self.another } }
-        }
+        hosts.beforeResult { hosts.write { $0.refreshAttempt = Self.another } }
         let call = Task { try await hosts.token(on: 0) }
         while hosts.stores[0].loads < 3 { await Task.yield() }
         #expect(hosts.record?.refreshAttempt == Self.another)
@@ -248,9 +214,8 @@ struct SharedGrantTests {
             $0.end = .lost
             $0.refreshToken = nil
         }
-        let error = await #expect(throws: OAuth2Error.self) { try await call.value }
-        #expect(error?.code == .reauthenticationRequired)
-        #expect(error?.isPossiblyLostRotation == true)
+        let error = await failure { try await call.value }
+        #expect((error?.code, error?.isPossiblyLostRotation) == (.reauthenticationRequired, true))
         #expect(hosts.sent.count == 1)
     }
 
@@ -307,12 +272,5 @@ struct SharedGrantTests {
         // The token has expired: this host takes over.
         hosts.time.advance(by: .seconds(100))
         #expect(try await hosts.passingTime { try await cached.token().value } == Secret("a2"))
-    }
-
-    @Test("With a grace period, announcements pass within it")
-    func grace() async throws {
-        let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")], rotation: .rotating(grace: .seconds(10)))
-        _ = try await hosts.token(on: 0)
-        #expect(hosts.stores[0].written.first?.refreshAttempt?.validFor == .seconds(8))
     }
 }

@@ -66,14 +66,14 @@ struct SharedStoreTests {
             var running = try (1...processes).map { try start("first-\($0)", 1_000_000) }
             var made = 0
             for kill in 1...kills {
-                // Waits until a request is pending again, and a little longer each time.
-                let count = authorization.tokenRequestCount
-                while authorization.tokenRequestCount < count + 3, !running.allSatisfy(\.isOver) {
-                    try await Task.sleep(for: .milliseconds(5))
+                // Waits for different numbers of requests, so that one is pending again.
+                let count = authorization.tokenRequestCount + 3 + kill % 4
+                let isInTime = try await eventually {
+                    authorization.tokenRequestCount >= count || running.allSatisfy(\.isOver)
                 }
+                #expect(isInTime)
                 // All processes have reported a lost rotation, so there is nothing left to kill.
                 if running.allSatisfy(\.isOver) { break }
-                try await Task.sleep(for: .microseconds(Int64(kill * 7_919 % 40_000)))
                 let victim = running.remove(at: kill % running.count)
                 victim.kill()
                 made += 1

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import OAuth2
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import OAuth2
 
 @Suite("TokenStoreConformance", .limitedConcurrency)
 struct TokenStoreConformanceTests {
@@ -117,5 +118,116 @@ struct TokenStoreConformanceTests {
         }
 
         private func name(_ key: String) -> String { fault == .ignoresCase ? key.lowercased() : key }
+    }
+
+    // MARK: The in-memory store's lock
+
+    private let time = ManualTime()
+    private let store: InMemoryTokenStore
+
+    init() {
+        store = InMemoryTokenStore(timeSource: time.timeSource)
+    }
+
+    @Test("Waiting tasks get the lock in the order of their arrival")
+    func order() async throws {
+        let (gate, holder) = try await held()
+        let entered = Journal()
+        var waiters: [Task<Void, any Error>] = []
+        for number in 1...20 {
+            waiters.append(
+                Task { [store] in
+                    try await store.withExclusiveAccess(to: "k", timeout: .seconds(60)) {
+                        entered.add("\(number)")
+                    }
+                }
+            )
+            while store.waiterCount(for: "k") < number { await Task.yield() }
+        }
+        gate.open()
+        for waiter in waiters { try await waiter.value }
+        try await holder.value
+        #expect(entered.entries == (1...20).map(String.init))
+    }
+
+    @Test("A task that waits too long fails with storeBusy, and the others continue")
+    func timeout() async throws {
+        let (gate, holder) = try await held()
+        let hasty = Task { [store] in try await store.withExclusiveAccess(to: "k", timeout: .seconds(5)) {} }
+        let patient = Task { [store] in try await store.withExclusiveAccess(to: "k", timeout: .seconds(10)) { "in" } }
+        try await time.waitForSleepers(count: 2)
+        time.advance(by: .seconds(5))
+        #expect(await failureCode { try await hasty.value } == .storeBusy)
+        gate.open()
+        #expect(try await patient.value == "in")
+        try await holder.value
+    }
+
+    @Test("A timeout of zero gets a free lock, and fails for a held one")
+    func noTimeout() async throws {
+        try await store.withExclusiveAccess(to: "k", timeout: .zero) { [store] in
+            let code = await failureCode { try await store.withExclusiveAccess(to: "k", timeout: .zero) {} }
+            #expect(code == .storeBusy)
+        }
+        #expect(try await store.withExclusiveAccess(to: "k", timeout: .zero) { "in" } == "in")
+    }
+
+    /// Starts a task that has the lock until the gate opens.
+    private func held() async throws -> (gate: ResponseGate, holder: Task<Void, any Error>) {
+        let gate = ResponseGate()
+        let holder = Task { [store] in
+            try await store.withExclusiveAccess(to: "k", timeout: .seconds(60)) { try await gate.wait() }
+        }
+        try await gate.waitForWaiters(count: 1)
+        return (gate, holder)
+    }
+
+    private func record(_ access: String) -> TokenRecord { TokenRecord(accessToken: Secret(access)) }
+
+    // MARK: Comparison by bytes
+
+    private static let spellings = ["\u{E9}", "e\u{301}"]
+
+    @Test("Access tokens differ if their scope or type has another Unicode spelling")
+    func accessTokens() {
+        let now = ContinuousClock.now
+        for make in [
+            { AccessToken(value: Secret("t"), scope: $0, requested: now) },
+            { AccessToken(value: Secret("t"), type: $0, requested: now) },
+            { AccessToken(value: Secret($0), requested: now) },
+        ] as [(String) -> AccessToken] {
+            let tokens = Self.spellings.map(make)
+            #expect(tokens[0] != tokens[1])
+            #expect(tokens[0] == make(Self.spellings[0]))
+            #expect(Set(tokens + tokens).count == 2)
+        }
+    }
+
+    @Test("Records differ in each property, and texts in their Unicode spelling")
+    func records() {
+        let changes: [(inout TokenRecord, String) -> Void] = [
+            { $0.accessToken = Secret($1) }, { $0.tokenType = $1 }, { $0.scope = $1 },
+            { $0.refreshToken = Secret($1) }, { $0.proofKey = Secret($1) }, { $0.proofKeyThumbprint = $1 },
+            { $0.refreshAttempt = RefreshAttempt(id: $1) }, { $0.epoch = $1 },
+            { $0.refreshAttempt = RefreshAttempt(id: "a", host: $1) },
+            { $0.refreshAttempt = RefreshAttempt(id: "a", earlier: [$1]) },
+        ]
+        let plain = TokenRecord(accessToken: Secret("t"))
+        for change in changes {
+            let records = Self.spellings.map { text in
+                var record = plain
+                change(&record, text)
+                return record
+            }
+            #expect(Set(records + [plain] + records).count == 3)
+        }
+        let moment = Date(timeIntervalSince1970: 1)
+        #expect(TokenRecord(accessToken: Secret("t"), expiration: moment) != plain)
+        #expect(TokenRecord(accessToken: Secret("t"), obtained: moment) != plain)
+        #expect(TokenRecord(accessToken: Secret("t"), end: .signedOut) != plain)
+        #expect(TokenRecord(accessToken: Secret("t"), generation: 1) != plain)
+        let pause = RefreshPause(duration: .seconds(1), end: moment)
+        #expect(TokenRecord(accessToken: Secret("t"), pause: pause) != plain)
+        #expect(TokenRecord(accessToken: Secret("t")) == plain)
     }
 }
