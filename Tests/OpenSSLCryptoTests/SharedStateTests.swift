@@ -1,8 +1,9 @@
 import OpenSSLCrypto
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Shared state", .serialized) struct SharedStateTests {
+@Suite("Shared state", .serialized, .tags(.concurrency)) struct SharedStateTests {
     private final class Watched: Sendable {
         let number: Int
         private let ends: @Sendable () -> Void

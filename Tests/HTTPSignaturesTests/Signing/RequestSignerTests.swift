@@ -11,7 +11,7 @@ import TokenGeneration
 @testable import HTTPSignatures
 
 /// Signed requests over real connections, verified over the bytes that arrive.
-@Suite(.limitedConcurrency)
+@Suite(.limitedConcurrency, .tags(.concurrency))
 struct RequestSignerTests {
     private static var body: Data { SignatureFixture.body }
 

@@ -2,12 +2,13 @@ import Foundation
 import Networking
 import OAuth2
 import Synchronization
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.serialized, .tags(.concurrency))
 struct ReplayTests {
     private static var body: Data { SignatureFixture.body }
 
@@ -186,7 +187,7 @@ struct ReplayTests {
     }
 }
 
-@Suite(.serialized)
+@Suite(.serialized, .tags(.concurrency))
 struct ContentTests {
     private static var body: Data { SignatureFixture.body }
 

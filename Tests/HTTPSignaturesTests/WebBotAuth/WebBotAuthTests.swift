@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.limitedConcurrency)
+@Suite(.limitedConcurrency, .tags(.concurrency))
 struct WebBotAuthTests {
     struct DraftVector: Decodable, Sendable, CustomTestStringConvertible {
         let id: String
@@ -150,7 +150,7 @@ struct WebBotAuthTests {
     }
 }
 
-@Suite(.limitedConcurrency)
+@Suite(.limitedConcurrency, .tags(.concurrency))
 struct SignatureAgentKeysTests {
     private struct Setting {
         let time = ManualTime(date: SignatureFixture.date)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of starting, stopping, concurrency and resource leaks.
-@Suite(.limitedConcurrency) struct LoopbackLifetimeTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct LoopbackLifetimeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test("A slow or silent client doesn't block others")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of responses on the wire.
-@Suite(.limitedConcurrency) struct LoopbackResponseTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct LoopbackResponseTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     /// Returns the bytes of a response, up to the end of its connection.
@@ -299,7 +299,7 @@ import Testing
     }
 }
 
-@Suite("Digests of the loopback server", .limitedConcurrency)
+@Suite("Digests of the loopback server", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackDigestTests {
     private static let content = Data("hello".utf8)
 

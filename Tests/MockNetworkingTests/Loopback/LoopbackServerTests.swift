@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite(.limitedConcurrency) struct LoopbackServerTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct LoopbackServerTests {
     @Test("Responds to a request, and records it")
     func answersAndRecords() async throws {
         let time = ManualTime()

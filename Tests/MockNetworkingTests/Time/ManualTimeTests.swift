@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite(.limitedConcurrency) struct ManualTimeTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct ManualTimeTests {
     @Test("Time stands still until a test advances both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))
@@ -137,7 +137,7 @@ import Testing
     }
 }
 
-@Suite(.limitedConcurrency) struct ResponseGateTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct ResponseGateTests {
     @Test("An open gate admits waiting and future tasks until it closes")
     func openAndClose() async throws {
         let gate = ResponseGate()

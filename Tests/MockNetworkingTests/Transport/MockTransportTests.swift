@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.limitedConcurrency) struct MockTransportTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct MockTransportTests {
     private let request = HTTPTransportRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.limitedConcurrency) struct MockURLProtocolTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct MockURLProtocolTests {
     private let url = URL(string: "https://api.example/path?secret=x")!
 
     private func makeSession() -> URLSession {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("CacheInterceptor", .limitedConcurrency)
+@Suite("CacheInterceptor", .limitedConcurrency, .tags(.concurrency))
 struct CacheInterceptorTests {
     private static let dated: HTTPHeaders = [
         "ETag": "\"1\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Cache-Control": "max-age=0", "X-A": "old",

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("CacheInterceptor: stale responses", .limitedConcurrency)
+@Suite("CacheInterceptor: stale responses", .limitedConcurrency, .tags(.concurrency))
 struct CacheStaleTests {
     private static let renewed: HTTPHeaders = [
         "Cache-Control": "max-age=1, stale-while-revalidate=10", "ETag": "\"1\"",

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Values of the cache", .serialized)
+@Suite("Values of the cache", .serialized, .tags(.concurrency))
 struct CacheValueTests {
     private static let now = Date(timeIntervalSince1970: 1_000_000_000)
 
@@ -121,7 +121,7 @@ struct CacheValueTests {
     }
 }
 
-@Suite("MemoryResponseCache", .serialized)
+@Suite("MemoryResponseCache", .serialized, .tags(.concurrency))
 struct MemoryResponseCacheTests {
     private func stored(_ size: Int, variant: String = "", headers: HTTPHeaders = [:]) -> CachedResponse {
         let url = URL(string: "http://a.example/")!
@@ -208,7 +208,7 @@ struct MemoryResponseCacheTests {
     }
 }
 
-@Suite("CacheInterceptor: credentials", .limitedConcurrency)
+@Suite("CacheInterceptor: credentials", .limitedConcurrency, .tags(.concurrency))
 struct CacheCredentialTests {
     @Test(
         "Stores a response to a request with credentials only if its Cache-Control allows it",

@@ -9,7 +9,7 @@ import Testing
 /// The cases of Alicerce's own tests that no other suite covers.
 ///
 /// Docs/Migrating.md explains the outcomes that differ on purpose.
-@Suite("Acceptance: Alicerce", .limitedConcurrency)
+@Suite("Acceptance: Alicerce", .limitedConcurrency, .tags(.concurrency))
 struct AlicerceAcceptanceTests {
     private struct Odd: Error, Equatable {}
 
@@ -239,7 +239,7 @@ struct AlicerceAcceptanceTests {
 
 /// The cases of STRV's own tests, and the migration scripts of all three systems, that no other
 /// suite covers.
-@Suite("Acceptance: STRV and scripts", .limitedConcurrency)
+@Suite("Acceptance: STRV and scripts", .limitedConcurrency, .tags(.concurrency))
 struct STRVAcceptanceTests {
     private struct APIError: Error, Decodable, Equatable { let code: Int }
 

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("The attempt loop", .limitedConcurrency)
+@Suite("The attempt loop", .limitedConcurrency, .tags(.concurrency))
 struct AttemptLoopTests {
     // The client's clock stands still while the transport's runs: only deadline tests set timeouts.
     private let request = URLRequest(url: URL(string: "http://a.example/things/42?q=1")!, timeoutInterval: .infinity)

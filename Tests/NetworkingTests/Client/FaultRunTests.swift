@@ -10,7 +10,7 @@ import Testing
 ///
 /// `FAULT_REQUESTS=5000 swift test --filter FaultRunTests` makes the run longer, and `FAULT_SEED`
 /// changes it. Each run has its own process, so that it can count descriptors and threads.
-@Suite("Fault run", .limitedConcurrency(timeLimit: .seconds(1800)))
+@Suite("Fault run", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct FaultRunTests {
     @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome")
     func freshConnections() async {

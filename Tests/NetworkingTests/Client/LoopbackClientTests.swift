@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("NetworkClient on loopback", .limitedConcurrency)
+@Suite("NetworkClient on loopback", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackClientTests {
     enum Engine: String, CaseIterable {
         case curl, urlSession
@@ -165,7 +165,7 @@ struct LoopbackClientTests {
     }
 }
 
-@Suite("NetworkClient with MockURLProtocol", .limitedConcurrency)
+@Suite("NetworkClient with MockURLProtocol", .limitedConcurrency, .tags(.concurrency))
 struct MockURLProtocolClientTests {
     @Test("Calls the protocol's handler for each request")
     func handler() async throws {

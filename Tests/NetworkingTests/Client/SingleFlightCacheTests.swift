@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("SingleFlightCache")
+@Suite("SingleFlightCache", .tags(.concurrency))
 struct SingleFlightCacheTests {
     private struct Failure: Error {}
 
@@ -150,7 +150,7 @@ struct SingleFlightCacheTests {
     }
 }
 
-@Suite("SharedTask", .limitedConcurrency)
+@Suite("SharedTask", .limitedConcurrency, .tags(.concurrency))
 struct SharedTaskTests {
     private let time = ManualTime()
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("RateLimiter", .limitedConcurrency)
+@Suite("RateLimiter", .limitedConcurrency, .tags(.concurrency))
 struct RateLimiterTests {
     private let time = ManualTime(advancesWhenSleeping: true)
     private let request = URLRequest(url: URL(string: "http://a.example/")!, timeoutInterval: .infinity)
@@ -68,7 +68,7 @@ struct RateLimiterTests {
     }
 }
 
-@Suite("CircuitBreaker", .limitedConcurrency)
+@Suite("CircuitBreaker", .limitedConcurrency, .tags(.concurrency))
 struct CircuitBreakerTests {
     private let time = ManualTime(advancesWhenSleeping: true)
     private let url = URL(string: "http://a.example/")!
@@ -188,7 +188,7 @@ struct CircuitBreakerTests {
     }
 }
 
-@Suite(.limitedConcurrency)
+@Suite(.limitedConcurrency, .tags(.concurrency))
 struct WireInterceptorTests {
     private struct Failure: Error, Equatable {}
 

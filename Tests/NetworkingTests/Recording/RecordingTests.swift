@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("ExchangeRecorder and ReplayTransport", .limitedConcurrency)
+@Suite("ExchangeRecorder and ReplayTransport", .limitedConcurrency, .tags(.concurrency))
 struct RecordingTests {
     private let time = ManualTime(date: Date(timeIntervalSince1970: 1_700_000_000.123), advancesWhenSleeping: true)
 

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("Retry.Backoff", .limitedConcurrency)
+@Suite("Retry.Backoff", .limitedConcurrency, .tags(.concurrency))
 struct RetryBackoffTests {
     private let error = NetworkError(.connectionLost, "lost")
     private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
@@ -169,7 +169,7 @@ struct RetryBackoffTests {
     }
 }
 
-@Suite("Retry.Budget", .limitedConcurrency)
+@Suite("Retry.Budget", .limitedConcurrency, .tags(.concurrency))
 struct RetryBudgetTests {
     private let url = URL(string: "http://a.example/")!
     private let time = ManualTime(advancesWhenSleeping: true)

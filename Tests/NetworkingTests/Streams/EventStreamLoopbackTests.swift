@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("Event streams on loopback", .limitedConcurrency)
+@Suite("Event streams on loopback", .limitedConcurrency, .tags(.concurrency))
 struct EventStreamLoopbackTests {
     typealias Engine = LoopbackClientTests.Engine
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("makeAuthorizedRequest", .limitedConcurrency)
+@Suite("makeAuthorizedRequest", .limitedConcurrency, .tags(.concurrency))
 struct TokenExchangeTests {
     private final class Provider: AuthenticationProvider {
         let token: Mutex<Result<String, any Error>>

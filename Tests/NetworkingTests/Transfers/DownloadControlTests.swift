@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Control of downloads", .limitedConcurrency)
+@Suite("Control of downloads", .limitedConcurrency, .tags(.concurrency))
 struct DownloadControlTests {
     /// Stops the resource in the middle of its body until the gate opens.
     private func stop(_ bench: DownloadBench, after count: Int) -> ResponseGate {

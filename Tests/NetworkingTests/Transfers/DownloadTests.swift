@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Download", .limitedConcurrency)
+@Suite("Download", .limitedConcurrency, .tags(.concurrency))
 struct DownloadTests {
     private func mode(_ url: URL) throws -> Int {
         try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Upload", .limitedConcurrency)
+@Suite("Upload", .limitedConcurrency, .tags(.concurrency))
 struct UploadTests {
     private static let bytes = [UInt8](RangedResource.octets(500_000, seed: 9))
     private static var octets: Data { Data(bytes) }
@@ -289,7 +289,7 @@ struct UploadTests {
 
 /// Tests of file uploads: the engine reads cached bytes itself, and leaves the rest to a thread
 /// that may block.
-@Suite("Uploads of files", .limitedConcurrency)
+@Suite("Uploads of files", .limitedConcurrency, .tags(.concurrency))
 struct FileUploadTests {
     enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
 

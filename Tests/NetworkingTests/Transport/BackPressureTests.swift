@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Back-pressure and abandoned bodies", .limitedConcurrency)
+@Suite("Back-pressure and abandoned bodies", .limitedConcurrency, .tags(.concurrency))
 struct BackPressureTests {
     private static let size = 64 << 20
     private static let part = (0..<65536).map { UInt8(truncatingIfNeeded: $0 &* 31) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Connection pool state", .limitedConcurrency)
+@Suite("Connection pool state", .limitedConcurrency, .tags(.concurrency))
 struct ConnectionPoolStateTests {
     @Test("Has no origins before the first request")
     func unused() throws {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Connections", .limitedConcurrency)
+@Suite("Connections", .limitedConcurrency, .tags(.concurrency))
 struct ConnectionTests {
     @Test("Replaces an idle connection that the server closed", arguments: TransportUnderTest.allCases)
     func closedWhileIdle(_ transport: TransportUnderTest) async throws {
@@ -190,7 +190,7 @@ struct ConnectionTests {
     }
 }
 
-@Suite("Request events", .limitedConcurrency)
+@Suite("Request events", .limitedConcurrency, .tags(.concurrency))
 struct ExchangeEventsTests {
     private final class Log: Sendable {
         private let events = Mutex<[HTTPTransportEvent]>([])

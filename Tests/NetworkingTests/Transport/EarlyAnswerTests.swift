@@ -9,7 +9,7 @@ import Testing
 ///
 /// The server never extends a request's initial window of 65,535 bytes. No request may wait for its
 /// deadline.
-@Suite("Early responses over HTTP/2", .limitedConcurrency)
+@Suite("Early responses over HTTP/2", .limitedConcurrency, .tags(.concurrency))
 struct EarlyAnswerTests {
     typealias Way = ConformanceTests.Way
     typealias Frame = HTTP2Frame

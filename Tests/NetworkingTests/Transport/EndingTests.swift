@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 
 /// Deadlines, cancellation and closing: each request ends once, soon and without affecting others.
-@Suite("Request endings", .limitedConcurrency)
+@Suite("Request endings", .limitedConcurrency, .tags(.concurrency))
 struct EndingTests {
     private static let drip: @Sendable (TCPPeer.Connection) throws -> Void = { connection in
         try connection.readRequest()
@@ -168,7 +168,7 @@ struct EndingTests {
     }
 }
 
-@Suite("Limits of the bandwidth", .limitedConcurrency)
+@Suite("Limits of the bandwidth", .limitedConcurrency, .tags(.concurrency))
 struct BandwidthTests {
     private static let rate = 16 << 10
     private static var content: String { String(repeating: "0123456789abcdef", count: 40 << 6) }

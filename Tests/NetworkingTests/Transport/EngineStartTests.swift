@@ -8,7 +8,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("CurlEngine start", .limitedConcurrency)
+@Suite("CurlEngine start", .limitedConcurrency, .tags(.concurrency))
 struct EngineStartTests {
     @Test("Creates no thread or descriptor for clients that never send a request")
     func unused() async {
@@ -202,7 +202,7 @@ extension CurlTransport.Configuration {
     }
 }
 
-@Suite("Connecting", .limitedConcurrency)
+@Suite("Connecting", .limitedConcurrency, .tags(.concurrency))
 struct ConnectingTests {
     /// A port that neither accepts nor rejects further connections, so that connecting to it never
     /// completes.

@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 
 /// Several engines of one transport, used in turn so that each test reaches all of them.
-@Suite("Engines", .limitedConcurrency)
+@Suite("Engines", .limitedConcurrency, .tags(.concurrency))
 struct EngineTests {
     private func configuration(engines: Int = 4, perHost: Int = 64, total: Int = 256) -> CurlTransport.Configuration {
         var configuration = CurlTransport.Configuration(
@@ -180,7 +180,7 @@ struct EngineTests {
     }
 }
 
-@Suite("Resting transports", .limitedConcurrency)
+@Suite("Resting transports", .limitedConcurrency, .tags(.concurrency))
 struct RestingTransportTests {
     @Test("1,000 clients that rest have no threads and descriptors after the idle timeout, and work again")
     func rest() async {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite("ExchangeQueue")
+@Suite("ExchangeQueue", .tags(.concurrency))
 struct ExchangeQueueTests {
     private let a: HTTPOrigin
     private let b: HTTPOrigin
@@ -113,7 +114,7 @@ struct ExchangeQueueTests {
     }
 }
 
-@Suite("DeadlineQueue")
+@Suite("DeadlineQueue", .tags(.concurrency))
 struct DeadlineQueueTests {
     private let start = ContinuousClock.now
 
@@ -161,7 +162,7 @@ struct DeadlineQueueTests {
     }
 }
 
-@Suite("ExchangeTiming")
+@Suite("ExchangeTiming", .tags(.concurrency))
 struct ExchangeTimingTests {
     private let start = ContinuousClock.now
 
@@ -248,7 +249,7 @@ struct ExchangeTimingTests {
     }
 }
 
-@Suite("HTTPOrigin")
+@Suite("HTTPOrigin", .tags(.concurrency))
 struct HTTPOriginTests {
     @Test(
         "Normalizes the scheme, host and port",

@@ -7,7 +7,7 @@ import Testing
 
 /// Servers that send more data, or data that's more expensive to parse, than one request may cost
 /// the others.
-@Suite("Responses that could delay others", .limitedConcurrency)
+@Suite("Responses that could delay others", .limitedConcurrency, .tags(.concurrency))
 struct FloodTests {
     @Test("Limits the parts that a transfer takes per turn")
     func parts() {
@@ -241,7 +241,7 @@ struct FloodTests {
 }
 
 /// Faults of a server, which must never be reported as faults of this process.
-@Suite("Peer faults", .limitedConcurrency)
+@Suite("Peer faults", .limitedConcurrency, .tags(.concurrency))
 struct PeerFaultTests {
     @Test("Reports an invalid response for a header line over libcurl's limit", arguments: [101, 250])
     func headerLine(kibibytes: Int) async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Name lookups", .limitedConcurrency)
+@Suite("Name lookups", .limitedConcurrency, .tags(.concurrency))
 struct NameLookupTests {
     private static let home = ["127.0.0.1"]
 

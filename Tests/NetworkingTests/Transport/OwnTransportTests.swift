@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// The support for custom transports: reading request bodies and streaming response bodies.
-@Suite("Custom transports", .limitedConcurrency)
+@Suite("Custom transports", .limitedConcurrency, .tags(.concurrency))
 struct OwnTransportTests {
     private struct Broken: Error {}
 

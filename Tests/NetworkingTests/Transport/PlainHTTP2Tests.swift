@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("HTTP/2 on plain connections", .limitedConcurrency)
+@Suite("HTTP/2 on plain connections", .limitedConcurrency, .tags(.concurrency))
 struct PlainHTTP2Tests {
     private func configuration(streams: Int = 100) -> CurlTransport.Configuration {
         var configuration = CurlTransport.Configuration(proxy: .none)
@@ -254,7 +254,7 @@ extension TCPPeer.Connection {
 
 /// HTTP/2 streams that a server did or didn't process, according to its frames
 /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
-@Suite("Connections that shut down", .limitedConcurrency)
+@Suite("Connections that shut down", .limitedConcurrency, .tags(.concurrency))
 struct DrainingConnectionTests {
     enum Answer: String, CaseIterable {
         case refusedStream, goAway, goAwayAndClose, secondGoAway

@@ -8,7 +8,7 @@ import Testing
 
 /// Effects that can be observed only in a separate process: leaks, memory and inherited
 /// descriptors.
-@Suite("CurlTransport and its process", .limitedConcurrency(timeLimit: .seconds(1200)))
+@Suite("CurlTransport and its process", .limitedConcurrency(timeLimit: .seconds(1200)), .tags(.concurrency))
 struct ProcessTests {
     @Test("Leaks no threads or descriptors, however a transport ends")
     func leaks() async {
@@ -157,7 +157,7 @@ struct ProcessTests {
 /// specifies a server to use instead of the test's, and `STRESS_AUTHORITY` a file with the
 /// authority of its certificate. The test runs in a separate process, so that descriptors, threads
 /// and memory can be counted.
-@Suite("Stress", .limitedConcurrency(timeLimit: .seconds(1800)))
+@Suite("Stress", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct StressTests {
     @Test("Gives each request one outcome and leaks nothing")
     func storm() async {

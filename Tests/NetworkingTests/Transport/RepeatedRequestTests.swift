@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The conditions under which a request is or isn't sent a second time.
-@Suite("Resent requests", .limitedConcurrency)
+@Suite("Resent requests", .limitedConcurrency, .tags(.concurrency))
 struct RepeatedRequestTests {
     private static let text = String(repeating: "body", count: 50_000)
 

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Streamed requests", .limitedConcurrency)
+@Suite("Streamed requests", .limitedConcurrency, .tags(.concurrency))
 struct StreamedRequestTests {
     private static let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) }
     private static var octets: Data { Data(bytes) }

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// `CurlTransport.open`, which returns the head first and then the body as it's read.
-@Suite("Streamed responses", .limitedConcurrency)
+@Suite("Streamed responses", .limitedConcurrency, .tags(.concurrency))
 struct StreamedResponseTests {
     @Test("Returns the head before the body, and the parts as they're sent")
     func headFirst() async throws {
@@ -181,7 +181,7 @@ struct StreamedResponseTests {
     }
 }
 
-@Suite("Parts of bodies", .limitedConcurrency)
+@Suite("Parts of bodies", .limitedConcurrency, .tags(.concurrency))
 struct BodyPartTests {
     private func append(_ count: Int, _ octet: UInt8, to buffer: inout PartBuffer) -> Bool {
         unsafe [UInt8](repeating: octet, count: count).withUnsafeBufferPointer { unsafe buffer.append($0) }

@@ -9,7 +9,7 @@ import Testing
 ///
 /// Limits that end a test are mostly a second or more: while other tests run, an engine's thread
 /// may wait that long for the processor, and the request would end in an earlier phase.
-@Suite("Timeout phases", .limitedConcurrency)
+@Suite("Timeout phases", .limitedConcurrency, .tags(.concurrency))
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
 
@@ -175,7 +175,7 @@ struct TimeoutPhaseTests {
 }
 
 /// Limits that other events must not use up.
-@Suite("Timeouts", .limitedConcurrency)
+@Suite("Timeouts", .limitedConcurrency, .tags(.concurrency))
 struct TimeoutTests {
     /// Expects that a request ends with a limit rather than a shorter one. A busy machine may meet
     /// a short limit, so this tries longer and longer ones.

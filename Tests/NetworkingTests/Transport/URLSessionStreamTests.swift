@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("URLSessionTransport streams", .limitedConcurrency)
+@Suite("URLSessionTransport streams", .limitedConcurrency, .tags(.concurrency))
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 

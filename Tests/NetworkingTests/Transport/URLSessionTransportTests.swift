@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("URLSessionTransport", .limitedConcurrency)
+@Suite("URLSessionTransport", .limitedConcurrency, .tags(.concurrency))
 struct URLSessionTransportTests {
     /// A stub that responds based on the path, without a network.
     private final class Stub: URLProtocol {
@@ -149,7 +149,7 @@ struct URLSessionTransportTests {
     }
 }
 
-@Suite("URLSessionTransport uploads", .limitedConcurrency)
+@Suite("URLSessionTransport uploads", .limitedConcurrency, .tags(.concurrency))
 struct URLSessionUploadTests {
     private struct Broken: Error {}
 

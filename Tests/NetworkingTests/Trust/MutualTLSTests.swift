@@ -6,7 +6,7 @@ import TestPrograms
 import TestSupport
 import Testing
 
-@Suite("Client certificates on connections", .limitedConcurrency)
+@Suite("Client certificates on connections", .limitedConcurrency, .tags(.concurrency))
 struct MutualTLSTests {
     private let fixture: TLSFixture
     private let clients: MockCertificateAuthority
@@ -202,7 +202,8 @@ struct MutualTLSTests {
 @Suite(
     "Renegotiation",
     .enabled(if: ChildProgram.path(of: "openssl") != nil, "requires openssl"),
-    .limitedConcurrency
+    .limitedConcurrency,
+    .tags(.concurrency)
 )
 struct RenegotiationTests {
     @Test("Completes the request, and checks a certificate that the server presents again", arguments: [false, true])

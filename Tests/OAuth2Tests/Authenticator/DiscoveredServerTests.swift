@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Authorization server discovered on demand", .limitedConcurrency)
+@Suite("Authorization server discovered on demand", .limitedConcurrency, .tags(.concurrency))
 struct DiscoveredServerTests {
     private static var metadata: MockTransport.Step {
         .json(

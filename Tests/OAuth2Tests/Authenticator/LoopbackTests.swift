@@ -8,7 +8,7 @@ import Testing
 import TokenGeneration
 
 /// The same guarantees over real sockets, counted by the servers.
-@Suite("OAuth2Authenticator: loopback", .limitedConcurrency)
+@Suite("OAuth2Authenticator: loopback", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackTests {
     @Test("Five hundred calls rejected at the same time make one token request, and all succeed")
     func fiveHundredRefusals() async throws {

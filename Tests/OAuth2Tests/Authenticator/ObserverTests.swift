@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests of one observer for a client, its authenticator and a key set.
-@Suite("ClientObserver: tokens and key sets", .limitedConcurrency)
+@Suite("ClientObserver: tokens and key sets", .limitedConcurrency, .tags(.concurrency))
 struct ObserverTests {
     /// An observer that keeps the hosts of ended attempts and the names of events.
     private final class Witness: ClientObserver {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests that tokens are replaced before they expire, in the background.
-@Suite("OAuth2Authenticator: refresh ahead of expiry", .limitedConcurrency)
+@Suite("OAuth2Authenticator: refresh ahead of expiry", .limitedConcurrency, .tags(.concurrency))
 struct ProactiveRefreshTests {
     @Test("Callers use the old token while one request gets a new one")
     func staleWhileRefreshing() async throws {

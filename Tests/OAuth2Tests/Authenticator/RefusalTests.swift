@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of requests that a resource rejects.
-@Suite("OAuth2Authenticator: rejected requests", .limitedConcurrency)
+@Suite("OAuth2Authenticator: rejected requests", .limitedConcurrency, .tags(.concurrency))
 struct RefusalTests {
     private let request = URLRequest(url: OAuth2Fixture.api)
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RequestAuthentication: tokens for other HTTP clients", .limitedConcurrency)
+@Suite("RequestAuthentication: tokens for other HTTP clients", .limitedConcurrency, .tags(.concurrency))
 struct RequestAuthenticationTests {
     private let ok = Data("ok".utf8)
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests that concurrent callers share one token request.
-@Suite("OAuth2Authenticator: single-flight refresh", .limitedConcurrency)
+@Suite("OAuth2Authenticator: single-flight refresh", .limitedConcurrency, .tags(.concurrency))
 struct SharedTaskTests {
     @Test("A thousand callers without a token make one token request")
     func thousandCallers() async throws {

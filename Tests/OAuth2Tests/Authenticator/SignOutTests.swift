@@ -6,7 +6,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("OAuth2Authenticator: sign-out", .limitedConcurrency)
+@Suite("OAuth2Authenticator: sign-out", .limitedConcurrency, .tags(.concurrency))
 struct SignOutTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 

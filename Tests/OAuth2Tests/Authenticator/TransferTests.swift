@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of downloads and uploads with an authenticator.
-@Suite("OAuth2Authenticator: transfers", .limitedConcurrency)
+@Suite("OAuth2Authenticator: transfers", .limitedConcurrency, .tags(.concurrency))
 struct TransferTests {
     /// An API behind an authorization server, with files at `/files/…` and an inbox for uploads at
     /// `/inbox`.

@@ -10,7 +10,7 @@ import Testing
 @testable import OAuth2
 
 /// Requests from browsers and other programs to a real socket on 127.0.0.1.
-@Suite("Loopback redirect receiver", .limitedConcurrency)
+@Suite("Loopback redirect receiver", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackRedirectReceiverTests {
     /// A timeout that is longer than a test waits for its turn.
     private static let patience = Duration.seconds(300)

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("SignedAssertionAuthentication", .limitedConcurrency)
+@Suite("SignedAssertionAuthentication", .limitedConcurrency, .tags(.concurrency))
 struct SignedAssertionTests {
     /// A source whose platform replaces the token now and then.
     private final class Platform: TokenSource {

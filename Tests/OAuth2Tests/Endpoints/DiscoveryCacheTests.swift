@@ -5,7 +5,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Discovery cache", .limitedConcurrency)
+@Suite("Discovery cache", .limitedConcurrency, .tags(.concurrency))
 struct DiscoveryCacheTests {
     private let time = ManualTime()
 

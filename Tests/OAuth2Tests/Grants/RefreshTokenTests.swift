@@ -6,7 +6,7 @@ import OAuth2
 import TestSupport
 import Testing
 
-@Suite("Refresh tokens", .limitedConcurrency)
+@Suite("Refresh tokens", .limitedConcurrency, .tags(.concurrency))
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Failing stores", .limitedConcurrency)
+@Suite("Failing stores", .limitedConcurrency, .tags(.concurrency))
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()

@@ -8,7 +8,7 @@ import TokenGeneration
 /// Random callers, responses, failures and times, checked against the guarantees of a key set.
 ///
 /// `LIVES=100000` runs more than the default of 2,000 lives.
-@Suite("KeySetLifecycle: simulation", .limitedConcurrency)
+@Suite("KeySetLifecycle: simulation", .limitedConcurrency, .tags(.concurrency))
 struct KeySetLifecycleSimulationTests {
     @Test("Random lives never violate the guarantees", arguments: 0..<2)
     func lives(part: Int) throws {

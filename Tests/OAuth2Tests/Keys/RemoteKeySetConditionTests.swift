@@ -12,7 +12,7 @@ import TokenGeneration
 /// Tests of conditional requests and of the validity that a response states.
 ///
 /// The clock stands at Sun, 09 Sep 2001 01:46:40 GMT.
-@Suite("RemoteKeySet: validity and conditions", .limitedConcurrency)
+@Suite("RemoteKeySet: validity and conditions", .limitedConcurrency, .tags(.concurrency))
 struct RemoteKeySetConditionTests {
     private let first: IssuerKey
     private let second: IssuerKey

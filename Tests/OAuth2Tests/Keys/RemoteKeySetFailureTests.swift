@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet: issuer failures", .limitedConcurrency)
+@Suite("RemoteKeySet: issuer failures", .limitedConcurrency, .tags(.concurrency))
 struct RemoteKeySetFailureTests {
     private let key: IssuerKey
 

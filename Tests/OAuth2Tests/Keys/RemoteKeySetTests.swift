@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet", .limitedConcurrency)
+@Suite("RemoteKeySet", .limitedConcurrency, .tags(.concurrency))
 struct RemoteKeySetTests {
     private let first: IssuerKey
     private let second: IssuerKey

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Well-known issuers", .limitedConcurrency)
+@Suite("Well-known issuers", .limitedConcurrency, .tags(.concurrency))
 struct WellKnownIssuerTests {
     private static let audience = "https://deploy.example"
 

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import ResourceServer
 
-@Suite("CachedStatusLists", .limitedConcurrency)
+@Suite("CachedStatusLists", .limitedConcurrency, .tags(.concurrency))
 struct CachedStatusListsTests {
     private let issuer: PublishedStatusList
 

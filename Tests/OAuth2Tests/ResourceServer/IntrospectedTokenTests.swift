@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import ResourceServer
 
-@Suite("AccessTokenVerifier: introspection", .limitedConcurrency)
+@Suite("AccessTokenVerifier: introspection", .limitedConcurrency, .tags(.concurrency))
 struct IntrospectedTokenTests {
     private let time = ManualTime()
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens that may be used once", .limitedConcurrency)
+@Suite("Access tokens that may be used once", .limitedConcurrency, .tags(.concurrency))
 struct SingleUseAccessTokenTests {
     private var api: GuardedAPI
     private let cache = InMemoryReplayCache()

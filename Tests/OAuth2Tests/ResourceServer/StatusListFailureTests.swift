@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import ResourceServer
 
-@Suite("CachedStatusLists: failures", .limitedConcurrency)
+@Suite("CachedStatusLists: failures", .limitedConcurrency, .tags(.concurrency))
 struct StatusListFailureTests {
     private let issuer: PublishedStatusList
 

@@ -9,7 +9,7 @@ import Testing
 /// rotates refresh tokens.
 ///
 /// `LIVES=10000` runs more than the default of 1,200 lives.
-@Suite("TokenLifecycle: simulation", .limitedConcurrency)
+@Suite("TokenLifecycle: simulation", .limitedConcurrency, .tags(.concurrency))
 struct TokenLifecycleSimulationTests {
     @Test("Random lives never violate the guarantees", arguments: 0..<3)
     func lives(part: Int) throws {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Token sources", .limitedConcurrency)
+@Suite("Token sources", .limitedConcurrency, .tags(.concurrency))
 struct TokenSourceTests {
     private let time = ManualTime()
 

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Certificate chains", .serialized) struct CertificateChainTests {
+@Suite("Certificate chains", .serialized, .tags(.concurrency)) struct CertificateChainTests {
     private static func verify(
         _ pems: [String],
         roots: [String] = [TestCertificate.root],

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Context reuse", .serialized) struct ContextReuseTests {
+@Suite("Context reuse", .serialized, .tags(.concurrency)) struct ContextReuseTests {
     @Test("Computes codes independently of earlier messages", arguments: [HashFunction.sha256, .sha384, .sha512])
     func codes(hash: HashFunction) throws {
         let key = [UInt8](0..<64).secret

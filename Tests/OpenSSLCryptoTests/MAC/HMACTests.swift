@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("HMAC", .serialized) struct HMACTests {
+@Suite("HMAC", .serialized, .tags(.concurrency)) struct HMACTests {
     struct KnownAnswer: Sendable, CustomTestStringConvertible {
         let name: String
         let key: [UInt8]

@@ -1,4 +1,5 @@
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 
@@ -68,7 +69,7 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
         ] + rsa
 }
 
-@Suite("Signatures", .serialized) struct SignatureTests {
+@Suite("Signatures", .serialized, .tags(.concurrency)) struct SignatureTests {
     private let message = Array("message".utf8)
 
     @Test("Verifies its own signatures for messages of any length", arguments: SignatureScheme.all)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SharedStores
 
-@Suite("ConsulTokenStore", .limitedConcurrency)
+@Suite("ConsulTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct ConsulTokenStoreTests {
     @Test("Sends each write with its index and each read consistently, and no token in the clear")
     func requests() async throws {

@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("EtcdTokenStore", .limitedConcurrency)
+@Suite("EtcdTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct EtcdTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 

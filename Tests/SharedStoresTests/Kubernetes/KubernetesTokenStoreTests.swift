@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("KubernetesTokenStore", .limitedConcurrency)
+@Suite("KubernetesTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct KubernetesTokenStoreTests {
     @Test("Sends each write and removal with its resource version, and no token in the clear")
     func requests() async throws {

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("EtcdReplayCache", .limitedConcurrency)
+@Suite("EtcdReplayCache", .limitedConcurrency, .tags(.concurrency))
 struct EtcdReplayCacheTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 

@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("SigningKeyRing, failures", .limitedConcurrency)
+@Suite("SigningKeyRing, failures", .limitedConcurrency, .tags(.concurrency))
 struct KeyRingFailureTests {
     private let fixture = RingFixture()
 

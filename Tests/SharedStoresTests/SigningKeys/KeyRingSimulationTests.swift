@@ -11,7 +11,7 @@ import TokenGeneration
 
 /// Hosts and verifiers over random schedules: a verifier that keeps a document for as long as it
 /// may knows the key of every token that is valid.
-@Suite("SigningKeyRing, random schedules", .limitedConcurrency, .serialized)
+@Suite("SigningKeyRing, random schedules", .limitedConcurrency, .serialized, .tags(.concurrency))
 struct KeyRingSimulationTests {
     /// The store as one host sees it.
     private final class Connection: ConditionalStorage {
@@ -145,7 +145,7 @@ struct KeyRingSimulationTests {
     }
 }
 
-@Suite("SigningKeyRing, stores and verifiers", .limitedConcurrency)
+@Suite("SigningKeyRing, stores and verifiers", .limitedConcurrency, .tags(.concurrency))
 struct KeyRingStoreTests {
     private let keys: RecordKeys
 

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("SigningKeyRing", .limitedConcurrency)
+@Suite("SigningKeyRing", .limitedConcurrency, .tags(.concurrency))
 struct SigningKeyRingTests {
     private let fixture = RingFixture()
 

@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import SharedStores
 
-@Suite("VaultTokenStore", .limitedConcurrency)
+@Suite("VaultTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct VaultTokenStoreTests {
     @Test("Sends each write with its version, and no token in the clear")
     func requests() async throws {

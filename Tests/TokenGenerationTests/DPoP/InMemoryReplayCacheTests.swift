@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("InMemoryReplayCache", .serialized)
+@Suite("InMemoryReplayCache", .serialized, .tags(.concurrency))
 struct InMemoryReplayCacheTests {
     private func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 

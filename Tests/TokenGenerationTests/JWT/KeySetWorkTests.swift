@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Preparation of keys in a set", .serialized)
+@Suite("Preparation of keys in a set", .serialized, .tags(.concurrency))
 struct KeySetWorkTests {
     private static let payload = #"{"exp":4000000000}"#
 

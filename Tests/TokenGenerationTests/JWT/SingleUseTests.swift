@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Tokens that may be used once", .serialized)
+@Suite("Tokens that may be used once", .serialized, .tags(.concurrency))
 struct SingleUseTests {
     private let cache = RecordingCache()
 

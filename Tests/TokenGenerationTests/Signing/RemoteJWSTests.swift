@@ -1,10 +1,11 @@
 import Foundation
 import OpenSSLCrypto
 import Synchronization
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWSs with remote signing services", .serialized)
+@Suite("JWSs with remote signing services", .serialized, .tags(.concurrency))
 struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 

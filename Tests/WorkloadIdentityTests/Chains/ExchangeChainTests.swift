@@ -10,7 +10,7 @@ import TokenGeneration
 import WorkloadIdentity
 
 /// Reads a token of the platform and exchanges it, with the types of OAuth2.
-@Suite("Chains of reading and exchanging", .limitedConcurrency)
+@Suite("Chains of reading and exchanging", .limitedConcurrency, .tags(.concurrency))
 struct ExchangeChainTests {
     /// The way to use the platform's token at the authorization server.
     enum Use: CaseIterable {
@@ -304,7 +304,7 @@ extension HTTPTransportResponse {
 }
 
 /// Requests tokens with the default transport from a server on this machine.
-@Suite("Platforms on loopback", .limitedConcurrency)
+@Suite("Platforms on loopback", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackPlatformTests {
     private func source(
         _ platform: String,

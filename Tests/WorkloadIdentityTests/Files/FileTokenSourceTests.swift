@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import WorkloadIdentity
 
-@Suite("FileTokenSource", .limitedConcurrency)
+@Suite("FileTokenSource", .limitedConcurrency, .tags(.concurrency))
 struct FileTokenSourceTests {
     private let folder: TokenFolder
     private let time = ManualTime(advancesWhenSleeping: true)
@@ -213,7 +213,7 @@ struct FileTokenSourceTests {
 }
 
 /// The cost of a platform's file, in openings.
-@Suite("File access", .limitedConcurrency)
+@Suite("File access", .limitedConcurrency, .tags(.concurrency))
 struct FileAccessTests {
     /// Counts how often a file is opened.
     private final class Openings {
@@ -287,7 +287,7 @@ struct FileAccessTests {
 
 /// Reads a file while it's replaced as Kubernetes does: `token` is a link to `..data/token`, and
 /// `..data` a link to a folder that the kubelet replaces and removes.
-@Suite("Replaced files", .limitedConcurrency)
+@Suite("Replaced files", .limitedConcurrency, .tags(.concurrency))
 struct ReplacedFileTests {
     private let folder: TokenFolder
 
@@ -342,7 +342,7 @@ struct ReplacedFileTests {
     }
 }
 
-@Suite("SPIFFEFileSource", .limitedConcurrency)
+@Suite("SPIFFEFileSource", .limitedConcurrency, .tags(.concurrency))
 struct SPIFFEFileSourceTests {
     private let folder: TokenFolder
     private let environment = WorkloadEnvironment(timeSource: ManualTime(advancesWhenSleeping: true).timeSource)

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import WorkloadIdentity
 
-@Suite("GitHubActionsSource", .limitedConcurrency)
+@Suite("GitHubActionsSource", .limitedConcurrency, .tags(.concurrency))
 struct GitHubActionsSourceTests {
     private static let url = "https://run.actions.example/idtoken/1?api-version=2.0"
     private static let secret = "S3cr3t-request-token"

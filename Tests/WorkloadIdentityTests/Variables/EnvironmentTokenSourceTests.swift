@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import WorkloadIdentity
 
-@Suite("EnvironmentTokenSource and GitLabSource", .limitedConcurrency)
+@Suite("EnvironmentTokenSource and GitLabSource", .limitedConcurrency, .tags(.concurrency))
 struct EnvironmentTokenSourceTests {
     private let time = ManualTime()
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests of two hosts that share one grant in a store that excludes only tasks of one process.
-@Suite("Grants that hosts share", .limitedConcurrency)
+@Suite("Grants that hosts share", .limitedConcurrency, .tags(.concurrency))
 struct SharedGrantTests {
     private static let another = RefreshAttempt(id: "another", host: "b:1")
 

@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth2
 
 /// Tests of the store's folder, its parents and its locks.
-@Suite("Token store folders and locks", .limitedConcurrency)
+@Suite("Token store folders and locks", .limitedConcurrency, .tags(.concurrency))
 struct DirectoryCheckTests {
     private func check(_ path: String, says words: [String]) {
         do {

@@ -8,7 +8,7 @@ import Testing
 /// refresh token.
 ///
 /// Before a release, run them with `ROTATIONS=200 PROCESSES=8` and `KILLS=100`.
-@Suite("FileTokenStore: shared between processes", .limitedConcurrency(timeLimit: .seconds(1800)))
+@Suite("FileTokenStore: shared between processes", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct SharedStoreTests {
     @Test("Rotations by several processes never use a refresh token twice")
     func rotations() async throws {

@@ -12,7 +12,7 @@ import Testing
 ///
 /// Each test runs in its own process, where the clock advances only when all tasks wait.
 /// `STORE_FAULTS=all` tries every pair.
-@Suite("Rotations with a failing store", .limitedConcurrency(timeLimit: .seconds(1800)))
+@Suite("Rotations with a failing store", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct StoreFaultTests {
     /// A rotation makes five calls, and a few more after a fault.
     private static let calls = 9

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OAuth2
 
-@Suite("TokenStoreConformance", .limitedConcurrency)
+@Suite("TokenStoreConformance", .limitedConcurrency, .tags(.concurrency))
 struct TokenStoreConformanceTests {
     @Test("The in-memory store conforms")
     func memory() async throws {
