@@ -8,7 +8,8 @@ import Testing
 @Suite("Limits on content codings", .limitedConcurrency)
 struct CodedBodyLimitTests {
     /// A brotli stream of 15 bytes whose content, 16 MiB, is the start of a brotli stream without
-    /// output: empty metadata blocks ([RFC 7932 §9.2](https://www.rfc-editor.org/rfc/rfc7932#section-9.2)).
+    /// output: empty metadata blocks
+    /// ([RFC 7932 §9.2](https://www.rfc-editor.org/rfc/rfc7932#section-9.2)).
     private static let bomb: [UInt8] = [
         0x9F, 0xFF, 0xFF, 0xFF, 0x00, 0xA4, 0x0C, 0x18, 0xE2, 0xB2, 0x40, 0x70, 0xEF, 0xFF, 0x03,
     ]
