@@ -5,7 +5,9 @@ import Synchronization
 /// An interceptor that answers requests with stored responses while they're fresh, and validates
 /// them when they're stale.
 ///
-/// It's a private cache ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)) for `GET` and `HEAD`:
+/// It's a private cache ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)) for `GET`, `HEAD` and
+/// `QUERY` ([RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), whose content is part of the
+/// key:
 ///
 /// ```swift
 /// let client = NetworkClient(interceptors: [
@@ -96,7 +98,7 @@ public final class CacheInterceptor: RequestInterceptor {
         for request: URLRequest,
         context: InterceptorContext
     ) async throws -> HTTPResponse {
-        if !["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.httpMethod ?? "GET") {
+        if HTTPMethod(request.httpMethod ?? "GET")?.isSafe != true {
             await removeResponses(changedBy: request, response)
         }
         guard let plan = plans.withLock({ $0[AttemptName(context)] }) else { return response }

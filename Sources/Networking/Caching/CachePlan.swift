@@ -23,8 +23,8 @@ struct CachePlan {
 
     /// Creates a plan, or returns `nil` if the request isn't for the cache.
     init?(_ request: URLRequest, _ context: InterceptorContext, removals: CacheRemovals) {
-        guard ["GET", "HEAD"].contains(request.httpMethod ?? "GET"), !context.isStreamed, context.body == nil,
-            request.httpBody == nil,
+        guard ["GET", "HEAD", "QUERY"].contains(request.httpMethod ?? "GET"), !context.isStreamed,
+            context.body == nil, request.httpBody == nil || request.isQuery,
             ["Range", "If-Range", "If-Match", "If-Unmodified-Since"].allSatisfy({
                 request.value(forHTTPHeaderField: $0) == nil
             }),
@@ -45,7 +45,7 @@ struct CachePlan {
     var isHead: Bool { request.httpMethod == "HEAD" }
 
     /// The name of the stored response for background operations.
-    var name: String { "\(key.url) \(key.credentials) \(stored?.variant ?? "")" }
+    var name: String { "\(key.url) \(key.credentials) \(key.content) \(stored?.variant ?? "")" }
 
     private static let conditionFields = ["If-None-Match", "If-Modified-Since"]
 

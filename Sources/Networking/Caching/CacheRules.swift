@@ -11,7 +11,7 @@ enum CacheRules {
         [200, 203, 204, 404, 405, 410, 414, 501].contains(status)
     }
 
-    /// Returns whether a complete response to `GET` may be stored.
+    /// Returns whether a complete response to `GET` or `QUERY` may be stored.
     ///
     /// The response to a request with credentials is stored only if its `Cache-Control` allows
     /// that, as in a shared cache ([RFC 9111

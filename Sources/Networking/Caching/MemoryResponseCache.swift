@@ -22,8 +22,8 @@ public final class MemoryResponseCache: HTTPResponseCache {
 
     private struct State {
         var nodes: [CacheKey: Node] = [:]
-        /// The credentials of the stored keys, by URL.
-        var credentials: [String: Set<String>] = [:]
+        /// The stored keys, by URL.
+        var keys: [String: Set<CacheKey>] = [:]
         var newest: CacheKey?
         var oldest: CacheKey?
         var size = 0
@@ -31,7 +31,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
         mutating func insert(_ node: Node, for key: CacheKey) {
             nodes[key] = node
             size += node.size
-            credentials[key.url, default: []].insert(key.credentials)
+            keys[key.url, default: []].insert(key)
             link(key)
         }
 
@@ -41,8 +41,8 @@ public final class MemoryResponseCache: HTTPResponseCache {
             unlink(key)
             let node = nodes.removeValue(forKey: key)
             size -= node?.size ?? 0
-            credentials[key.url]?.remove(key.credentials)
-            if credentials[key.url]?.isEmpty == true { credentials[key.url] = nil }
+            keys[key.url]?.remove(key)
+            if keys[key.url]?.isEmpty == true { keys[key.url] = nil }
             return node
         }
 
@@ -118,9 +118,7 @@ public final class MemoryResponseCache: HTTPResponseCache {
     /// Removes all responses for a URL.
     public func removeResponses(forURL url: String) {
         state.withLock { state in
-            for credentials in state.credentials[url] ?? [] {
-                state.remove(CacheKey(url: url, credentials: credentials))
-            }
+            for key in state.keys[url] ?? [] { state.remove(key) }
         }
     }
 
@@ -131,10 +129,11 @@ public final class MemoryResponseCache: HTTPResponseCache {
 
     private static func size(of stored: CachedResponse, _ key: CacheKey) -> Int {
         let fields = Array(stored.response.headers) + Array(stored.response.trailers)
+        let keySize = key.url.utf8.count + key.credentials.utf8.count + key.content.utf8.count
         return fields.reduce(overhead + stored.response.body.count) {
             $0 + $1.name.utf8.count + $1.value.utf8.count + 64
         }
-            + stored.response.url.absoluteString.utf8.count + 2 * (key.url.utf8.count + key.credentials.utf8.count)
+            + stored.response.url.absoluteString.utf8.count + 2 * keySize
             + stored.varyingFields.reduce(stored.variant.utf8.count) { $0 + $1.utf8.count + 32 }
     }
 }

@@ -38,7 +38,7 @@ extension AttemptLoop {
         case .retry: delay = .zero
         case .retryAfter(let duration): delay = duration
         }
-        if delay > .zero, let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
+        if let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
             throw failure.error.ending(reason: .delay(timeout ?? .zero), state)
         }
         // Retries for authentication are free.

@@ -18,9 +18,9 @@ extension AttemptLoop {
     ///
     /// The background operation runs all interceptors and doesn't retain the client.
     func renewal(of request: URLRequest, context: InterceptorContext) -> (@Sendable (String) -> Void)? {
-        guard chain.hasCache, let renewals, !context.isStreamed, context.body == nil, request.httpBody == nil else {
-            return nil
-        }
+        guard chain.hasCache, let renewals, !context.isStreamed, context.body == nil,
+            request.httpBody == nil || request.isQuery
+        else { return nil }
         var loop = self
         loop.renewals = nil
         loop.requestOptions.observer = nil

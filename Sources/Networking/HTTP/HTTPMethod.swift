@@ -43,12 +43,25 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
     /// The method `CONNECT`.
     public static let connect = Self(unchecked: "CONNECT")
 
+    /// The method `QUERY` of [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008), a `GET` with
+    /// content.
+    public static let query = Self(unchecked: "QUERY")
+
+    /// A Boolean value that indicates whether the request changes nothing on the server
+    /// ([RFC 9110 §9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1)).
+    var isSafe: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .query: true
+        default: false
+        }
+    }
+
     /// A Boolean value that indicates whether repeating the request has the effect of one request
     /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
     public var isIdempotent: Bool {
         switch self {
-        case .get, .head, .put, .delete, .options, .trace: true
-        default: false
+        case .put, .delete: true
+        default: isSafe
         }
     }
 }

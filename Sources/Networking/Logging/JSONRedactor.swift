@@ -23,6 +23,37 @@ struct JSONRedactor {
         return copy.run() ? copy.result : nil
     }
 
+    /// Returns text with JSON anywhere in it, such as an event stream, without secrets.
+    ///
+    /// It replaces the value after each secret name that's a string followed by a colon, even in
+    /// malformed JSON, and reports it.
+    func redactedWithinText(report: ([UInt8]) -> Void = { _ in }) -> [UInt8] {
+        guard octets.contains(UInt8(ascii: ":")), octets.contains(UInt8(ascii: "\"")) else { return octets }
+        var copy = self
+        copy.result.reserveCapacity(octets.count)
+        while let byte = copy.next {
+            // Perhaps it's the end of a string, and the next quotation mark begins one.
+            guard byte == UInt8(ascii: "\""), let length = copy.stringLength(atMost: Self.longestName),
+                copy.colonFollows(after: length),
+                copy.text(octets[copy.position..<copy.position + length]).map(isSecret) ?? true
+            else {
+                copy.copy(1)
+                continue
+            }
+            copy.copy(length)
+            _ = copy.copyColon()
+            let start = copy.position
+            // The rest may be missing.
+            if !copy.replaceValue() {
+                copy.position = octets.count
+                copy.result += "\"\(Redaction.placeholder)\"".utf8
+            }
+            let value = octets[start..<copy.position]
+            report(value.first == UInt8(ascii: "\"") ? Array((text(value) ?? "").utf8) : Array(value))
+        }
+        return copy.result
+    }
+
     private mutating func run() -> Bool {
         result.reserveCapacity(octets.count)
         var expectsName = false
@@ -63,10 +94,21 @@ struct JSONRedactor {
         position += count
     }
 
+    /// The size of the longest name that's searched for within text, in time that's linear in it.
+    private static let longestName = 256
+
+    private func colonFollows(after length: Int) -> Bool {
+        let rest = octets[(position + length)...].prefix(Self.longestName)
+        return rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: ":")
+    }
+
     /// The length of the string at the position, with its quotes; `nil` if it doesn't end.
-    private var stringLength: Int? {
+    private var stringLength: Int? { stringLength(atMost: .max) }
+
+    private func stringLength(atMost limit: Int) -> Int? {
         var index = position + 1
-        while index < octets.count {
+        let end = min(octets.count - position, limit) + position
+        while index < end {
             switch octets[index] {
             case UInt8(ascii: "\""): return index + 1 - position
             case UInt8(ascii: "\\"): index += 2

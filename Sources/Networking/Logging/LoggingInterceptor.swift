@@ -58,14 +58,16 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     /// Logs the request.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
+        let redaction = redaction.removingCredentials(of: request)
         let url = request.url.map(redaction.redacted) ?? "no URL"
         let body = request.httpBody.map(HTTPBody.data) ?? context.body
         let size = body?.contentLength.map { "\($0) bytes" } ?? (body == nil ? "0 bytes" : "unknown number of bytes")
         var lines = ["\(Self.name(context)) \(request.httpMethod ?? "GET") \(url), \(size)"]
-        if level >= .headers { lines += headerLines(request.headerFields) }
+        if level >= .headers { lines += headerLines(request.headerFields, redaction) }
         if level >= .body, case .data(let data)? = body?.source {
             let contentType = request.value(forHTTPHeaderField: "Content-Type")
-            lines += bodyLines(data, contentType, coding: request.value(forHTTPHeaderField: "Content-Encoding"))
+            let coding = request.value(forHTTPHeaderField: "Content-Encoding")
+            lines += bodyLines(data, contentType, coding: coding, redaction)
         }
         if writesCurlCommands { lines.append(request.curlCommand(body: context.body, redaction: redaction)) }
         write(lines)
@@ -73,6 +75,7 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     /// Logs the outcome of the attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
+        let redaction = attempt.request.map(redaction.removingCredentials) ?? redaction
         var line = Self.name(attempt.context)
         if let response = attempt.response {
             line += " \(response.status) \(response.version) after \(Self.text(attempt.duration))"
@@ -82,11 +85,11 @@ public struct LoggingInterceptor: RequestInterceptor {
         } else {
             line += " \(attempt.request == nil ? "not made" : "failed") after \(Self.text(attempt.duration))"
         }
-        if let error = attempt.errorDescription { line += ": \(error)" }
+        if let error = attempt.errorDescription { line += ": \(redaction.redacted(text: error))" }
         var lines = [line]
         if let response = attempt.response {
-            if level >= .headers { lines += headerLines(response.headers) }
-            if level >= .body { lines += bodyLines(response.body, response.headers["Content-Type"]) }
+            if level >= .headers { lines += headerLines(response.headers, redaction) }
+            if level >= .body { lines += bodyLines(response.body, response.headers["Content-Type"], redaction) }
         }
         write(lines)
     }
@@ -98,11 +101,16 @@ public struct LoggingInterceptor: RequestInterceptor {
         return milliseconds < 10 ? "\((milliseconds * 10).rounded() / 10) ms" : "\(Int(min(milliseconds, 1e15))) ms"
     }
 
-    private func headerLines(_ headers: HTTPHeaders) -> [String] {
+    private func headerLines(_ headers: HTTPHeaders, _ redaction: Redaction) -> [String] {
         redaction.redacted(headers).map { "  \($0.name): \($0.value)" }
     }
 
-    private func bodyLines(_ body: Data, _ contentType: String?, coding: String? = nil) -> [String] {
+    private func bodyLines(
+        _ body: Data,
+        _ contentType: String?,
+        coding: String? = nil,
+        _ redaction: Redaction
+    ) -> [String] {
         guard !body.isEmpty else { return [] }
         guard let text = redaction.redacted(body, contentType: contentType) else {
             let format = [contentType ?? "unknown type", coding].compactMap(\.self).joined(separator: ", ")
@@ -116,6 +124,13 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     private func write(_ lines: [String]) {
         sink(lines.map(\.withoutControls).joined(separator: "\n"))
+    }
+}
+
+extension Redaction {
+    /// Returns a redaction that also removes the credentials of a request.
+    func removingCredentials(of request: URLRequest) -> Self {
+        removingCredentials(url: request.url, headers: request.headerFields, body: request.httpBody)
     }
 }
 

@@ -11,7 +11,16 @@ public import Foundation
 ///
 /// Redaction removes the values of credential header fields, the values of query parameters, form
 /// fields and JSON members with names of secrets, and anything that resembles a JWT. Names are
-/// compared ignoring case, `_` and `-`. Only JSON, forms and plain text are shown.
+/// compared ignoring case, `_` and `-`. Header fields whose names end with `-Token`, `-Key`,
+/// `-Secret` or `-Password` count as credentials, except `Idempotency-Key`. Only JSON, forms, event
+/// streams and plain text are shown.
+///
+/// ``LoggingInterceptor``, ``ExchangeRecorder`` and ``ReplayTransport`` also remove the credentials
+/// of a request wherever its response repeats them, if they have at least eight bytes.
+///
+/// - Important: Redaction can't find a secret without one of these signs: an opaque token in a path
+///   or in prose, a member with a name of your own, or JSON within a string or another encoding.
+///   Add your names with ``adding(headers:names:)``, and protect logs and recordings.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
     public static let placeholder = "REDACTED"
@@ -19,6 +28,8 @@ public struct Redaction: Sendable {
     private var headers: Set<String>
     private var names: Set<String>
     private var parameterNames: Set<String>
+    /// The values that are removed wherever they occur, the longest first.
+    private var values: [[UInt8]] = []
     /// A Boolean value that indicates whether redaction is off.
     let isOff: Bool
 
@@ -47,7 +58,7 @@ public struct Redaction: Sendable {
             "X-Amz-Credential", "X-Goog-Signature", "X-Goog-Credential", "signature", "authorization",
         ],
         // In JSON these names are usually harmless.
-        parameterNames: ["code", "key", "sig", "auth", "state", "request", "session"]
+        parameterNames: ["code", "key", "sig", "auth", "state", "request", "session", "jsessionid", "phpsessid"]
     )
 
     /// No redaction.
@@ -70,8 +81,8 @@ public struct Redaction: Sendable {
 
     /// Returns the header fields without secrets.
     ///
-    /// The scheme of an `Authorization` is kept. Fields with URLs, such as `Location`, lose only
-    /// the secrets in the query.
+    /// The scheme of an `Authorization` is kept. Fields with URLs, such as `Location` or `Link`,
+    /// lose only the secrets in the URLs.
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The fields in the same order.
@@ -117,7 +128,7 @@ public struct Redaction: Sendable {
         case FormURLEncoded.contentType:
             return text(of: redactedParameters(octets, separators: Self.formSeparators))
         case nil, "text/plain", "text/csv", "text/event-stream":
-            return text(of: redactedParameters(octets, separators: Self.textSeparators))
+            return redactedText(octets)
         default:
             return nil
         }
@@ -142,8 +153,20 @@ public struct Redaction: Sendable {
         "basic", "bearer", "digest", "dpop", "negotiate", "hoba", "mutual", "token",
     ]
 
+    /// Returns whether the whole value of a header field is secret.
+    private func isCredential(_ field: String) -> Bool {
+        let name = Self.normalized(field)
+        if headers.contains(name) { return true }
+        let spelling = field.asciiOnly.lowercased()
+        return name != "idempotencykey" && Self.credentialSuffixes.contains(where: spelling.hasSuffix)
+    }
+
+    private static let credentialSuffixes = ["-", "_"].flatMap { separator in
+        ["token", "key", "secret", "password"].map { separator + $0 }
+    }
+
     private func value(_ value: String, of name: String) -> String {
-        guard !headers.contains(Self.normalized(name)) else {
+        guard !isCredential(name) else {
             // The longest scheme has nine letters.
             guard let space = value.utf8.prefix(10).firstIndex(of: UInt8(ascii: " ")),
                 Self.schemes.contains(value[..<space].asciiOnly.lowercased())
@@ -151,28 +174,57 @@ public struct Redaction: Sendable {
             return "\(value[..<space]) \(Self.placeholder)"
         }
         let isURL = ["location", "contentlocation", "referer"].contains(Self.normalized(name))
-        return isURL ? redactedURL(value) : text(of: Array(value.utf8))
+        if isURL { return redactedURL(value) }
+        let octets = Array(value.utf8)
+        let mayHaveURL = octets.contains(where: "?#".utf8.contains) || octets.firstRange(of: "://".utf8) != nil
+        return mayHaveURL || octets.contains(UInt8(ascii: ";")) && octets.contains(UInt8(ascii: "/"))
+            ? redactedText(octets) : text(of: octets)
     }
 
     private func redactedURL(_ url: String) -> String {
-        var octets = Array(url.utf8)
-        if let start = octets.firstRange(of: "://".utf8)?.upperBound {
-            let end = octets[start...].firstIndex(where: "/?#".utf8.contains) ?? octets.endIndex
-            if let at = octets[start..<end].lastIndex(of: UInt8(ascii: "@")) {
-                octets.replaceSubrange(start..<at, with: Self.placeholder.utf8)
+        let octets = Self.withoutUserInformation(Array(url.utf8))
+        let mark = octets.firstIndex(where: "?#".utf8.contains) ?? octets.endIndex
+        let path = redactedParameters(Array(octets[..<mark]), separators: Self.pathSeparators)
+        return text(of: path + redactedParameters(Array(octets[mark...]), separators: Self.querySeparators))
+    }
+
+    /// Returns text that may contain JSON, URLs and forms without secrets.
+    private func redactedText(_ octets: [UInt8]) -> String {
+        let octets = JSONRedactor(octets) { isSecret($0) }.redactedWithinText()
+        let parameters = redactedParameters(Self.withoutUserInformation(octets), separators: Self.textSeparators)
+        return text(of: parameters)
+    }
+
+    /// Replaces the user information of each URL.
+    private static func withoutUserInformation(_ octets: [UInt8]) -> [UInt8] {
+        let mark = Array("://".utf8)
+        guard octets.contains(UInt8(ascii: "@")) else { return octets }
+        var result: [UInt8] = []
+        var rest = octets[...]
+        while let start = rest.firstRange(of: mark)?.upperBound {
+            let end = rest[start...].firstIndex(where: "/?# \t\r\n\"'<>".utf8.contains) ?? rest.endIndex
+            result += rest[..<start]
+            if let at = rest[start..<end].lastIndex(of: UInt8(ascii: "@")) {
+                result += Array(placeholder.utf8) + rest[at..<end]
+            } else {
+                result += rest[start..<end]
             }
+            rest = rest[end...]
         }
-        guard let mark = octets.firstIndex(where: "?#".utf8.contains) else { return text(of: octets) }
-        let rest = redactedParameters(Array(octets[mark...]), separators: Self.querySeparators)
-        return text(of: octets[..<mark] + rest)
+        return result + rest
     }
 
     private static let querySeparators = Set("?#&".utf8)
+    private static let pathSeparators = Set("/;".utf8)
     private static let formSeparators = Set("&".utf8)
     private static let textSeparators = Set("&?#; \t\r\n\"'<>,{}()".utf8)
 
-    /// Replaces the values of secret `name=value` pairs between separators.
-    private func redactedParameters(_ octets: [UInt8], separators: Set<UInt8>) -> [UInt8] {
+    /// Replaces the values of secret `name=value` pairs between separators, and reports each.
+    private func redactedParameters(
+        _ octets: [UInt8],
+        separators: Set<UInt8>,
+        report: ([UInt8]) -> Void = { _ in }
+    ) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(octets.count)
         var rest = octets[...]
@@ -182,6 +234,7 @@ public struct Redaction: Sendable {
             if let sign = pair.firstIndex(of: UInt8(ascii: "=")), sign + 1 < end,
                 isSecret(Self.decoded(pair[..<sign]), isParameter: true)
             {
+                report(Array(pair[(sign + 1)...]))
                 result += pair[...sign] + Array(Self.placeholder.utf8)
             } else {
                 result += pair
@@ -198,7 +251,26 @@ public struct Redaction: Sendable {
     }
 
     private func text(of octets: [UInt8]) -> String {
-        String(decoding: Self.withoutJWTs(octets), as: UTF8.self)
+        String(decoding: Self.withoutJWTs(withoutValues(octets)), as: UTF8.self)
+    }
+
+    /// Replaces the ``values``.
+    private func withoutValues(_ octets: [UInt8]) -> [UInt8] {
+        guard !values.isEmpty else { return octets }
+        let starts = Set(values.compactMap(\.first))
+        var result: [UInt8] = []
+        result.reserveCapacity(octets.count)
+        var index = 0
+        while index < octets.count {
+            if starts.contains(octets[index]), let found = values.first(where: { octets[index...].starts(with: $0) }) {
+                result += Array(Self.placeholder.utf8)
+                index += found.count
+            } else {
+                result.append(octets[index])
+                index += 1
+            }
+        }
+        return result
     }
 
     /// Replaces anything that resembles a JWT: base64url of `{"` and dots.
@@ -225,5 +297,65 @@ public struct Redaction: Sendable {
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
+    }
+}
+
+// The credentials of a request, which a server may repeat.
+extension Redaction {
+    /// The shortest value that's removed wherever it occurs; a shorter one could be part of a word.
+    private static let minimumLength = 8
+
+    /// Returns a redaction that also removes the credentials of a request, in any spelling that a
+    /// response is likely to use.
+    func removingCredentials(url: URL?, headers: HTTPHeaders, body: Data?) -> Self {
+        guard !isOff else { return self }
+        var found: Set<[UInt8]> = []
+        func add(_ value: some Sequence<UInt8>) {
+            let value = Array(value)
+            let decoded = FormURLEncoded.decodeLeniently(value)
+            for text in [value, decoded] where text.count >= Self.minimumLength {
+                found.insert(text)
+                found.insert(Array(PercentEncoding.encode(octets: text, keeping: PercentEncoding.isUnreserved).utf8))
+                found.insert(text.flatMap { $0 == UInt8(ascii: "/") ? Array(#"\/"#.utf8) : [$0] })
+            }
+        }
+        for field in headers where isCredential(field.name) {
+            add(field.value.utf8)
+            // The text after the scheme, and the values of cookies.
+            add(field.value.utf8.drop { $0 != UInt8(ascii: " ") }.dropFirst())
+            for part in field.value.utf8.split(separator: UInt8(ascii: ";"))
+            where Self.normalized(field.name) == "cookie" {
+                add(part.drop { $0 != UInt8(ascii: "=") }.dropFirst())
+            }
+            guard field.value.asciiOnly.lowercased().hasPrefix("basic ") else { continue }
+            let pair = Data(base64Encoded: String(Substring(field.value.utf8.dropFirst(6)))) ?? Data()
+            add(pair)
+            add(pair.drop { $0 != UInt8(ascii: ":") }.dropFirst())
+        }
+        if let url {
+            let text = Array(url.absoluteString.utf8)
+            _ = redactedParameters(text, separators: Self.querySeparators.union(Self.pathSeparators), report: add)
+            _ = redactedParameters(text, separators: Self.querySeparators, report: add)
+        }
+        if let body {
+            let octets = [UInt8](body)
+            _ = JSONRedactor(octets) { isSecret($0, isParameter: true) }.redactedWithinText(report: add)
+            _ = redactedParameters(octets, separators: Self.formSeparators, report: add)
+        }
+        var copy = self
+        copy.values = found.sorted { $0.count > $1.count }
+        return copy
+    }
+
+    /// Returns a text without the removed values, such as the text of an error.
+    func redacted(text: String) -> String {
+        isOff || values.isEmpty ? text : self.text(of: Array(text.utf8))
+    }
+}
+
+extension HTTPTransportRequest {
+    /// The body, if it's in memory.
+    var heldBody: Data? {
+        if case .data(let data) = body.source { data } else { nil }
     }
 }

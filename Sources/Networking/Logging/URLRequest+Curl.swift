@@ -13,6 +13,7 @@ extension URLRequest {
     ///   - redaction: The redaction of secrets. ``Redaction/insecureNone`` keeps the credentials.
     /// - Returns: The command, on one line unless the body has several lines.
     public func curlCommand(body: HTTPBody? = nil, redaction: Redaction = .standard) -> String {
+        let redaction = redaction.removingCredentials(of: self)
         var words = ["curl", "--globoff", "--path-as-is"]
         let method = httpMethod ?? "GET"
         switch method {

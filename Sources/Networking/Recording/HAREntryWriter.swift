@@ -2,11 +2,23 @@ import Foundation
 
 /// A writer that converts requests and responses to recording entries without secrets.
 struct HAREntryWriter: Sendable {
-    let redaction: Redaction
+    var redaction: Redaction
     let opaqueBodies: ExchangeRecorder.OpaqueBodies
     let maximumBodySize: Int
 
     func entry(
+        _ request: HTTPTransportRequest,
+        _ result: Result<HTTPTransportResponse, any Error>,
+        began: Date,
+        duration: Duration,
+        metrics: HTTPTransportMetrics?
+    ) -> HAREntry {
+        var writer = self
+        writer.redaction = redaction.removingCredentials(of: request)
+        return writer.redactedEntry(request, result, began: began, duration: duration, metrics: metrics)
+    }
+
+    private func redactedEntry(
         _ request: HTTPTransportRequest,
         _ result: Result<HTTPTransportResponse, any Error>,
         began: Date,
@@ -105,5 +117,12 @@ struct HAREntryWriter: Sendable {
 
     private static func decoded(_ text: Substring) -> String {
         PercentEncoding.decode(text).map { String(decoding: $0, as: UTF8.self) } ?? String(text)
+    }
+}
+
+extension Redaction {
+    /// Returns a redaction that also removes the credentials of a request.
+    func removingCredentials(of request: HTTPTransportRequest) -> Self {
+        removingCredentials(url: request.url, headers: request.headers, body: request.heldBody)
     }
 }

@@ -60,8 +60,9 @@ public final class ReplayTransport: HTTPTransport {
     ) async throws -> HTTPTransportResponse {
         try request.validate()
         if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
+        let redaction = redaction.removingCredentials(of: request)
         let name = "\(request.method) \(Self.comparable(redaction.redacted(request.url)))"
-        let body = matching == .methodURLAndBody ? comparable(request) : nil
+        let body = matching == .methodURLAndBody ? comparable(request, redaction) : nil
         let candidates = entries.indices.filter { index in
             guard self.name(entries[index]) == name else { return false }
             guard let body else { return true }
@@ -115,7 +116,7 @@ public final class ReplayTransport: HTTPTransport {
     }
 
     /// Returns the body as recorded; `nil` if the recorder would omit it.
-    private func comparable(_ request: HTTPTransportRequest) -> Data? {
+    private func comparable(_ request: HTTPTransportRequest, _ redaction: Redaction) -> Data? {
         switch request.body.source {
         case .none: return Data()
         case .data(let data):

@@ -21,8 +21,11 @@ import Synchronization
 /// target, the download continues where it stopped. This requires that the server supports range
 /// requests ([RFC 9110 §14](https://www.rfc-editor.org/rfc/rfc9110#section-14)) and sent the length
 /// and a strong validator (an `ETag`, or a `Last-Modified` from a while ago). If the resource has
-/// changed or the server doesn't support ranges, the download starts over. The attempts of the
-/// client's ``Retry/Policy`` also request only the missing part.
+/// changed or the server doesn't support ranges, the download starts over. If the server rejects a
+/// range with 416, the download starts over once. The attempts of the client's ``Retry/Policy``
+/// also request only the missing part, including those after a response with less than was asked
+/// for. A response with another successful status than 200, 203 or 206 isn't the file, unless the
+/// endpoint accepts it.
 ///
 /// The handle owns the download. Releasing its last reference cancels the download, unless a task
 /// awaits ``value`` or reads ``progress``. The bytes received so far are kept for a later download.
@@ -45,10 +48,11 @@ public final class Download: Transfer {
     ///
     /// Canceling the awaiting task cancels the download.
     ///
-    /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
-    ///   `cancelled`, `fileExists`, `cannotUseFile`, `transferInProgress`, `rangeMismatch`,
-    ///   `digestMismatch`, `digestMissing` or `digestUnverifiable`, `invalidField` if a digest is
-    ///   malformed, or the error of the last attempt.
+    /// - Throws: ``ServerError`` for a status that isn't accepted or isn't the file.
+    ///   ``NetworkError`` with the code `cancelled`, `fileExists`, `cannotUseFile`,
+    ///   `transferInProgress`, `rangeMismatch`, `digestMismatch`, `digestMissing` or
+    ///   `digestUnverifiable`, `invalidField` if a digest is malformed, or the error of the last
+    ///   attempt.
     public var value: DownloadedFile {
         get async throws { try await core.value() }
     }

@@ -2,14 +2,16 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The requests and responses of one operation of a download, and the checks that they match.
-final class DownloadExchange: Sendable {
+/// The requests and responses of one run of a download, and the checks that they match.
+///
+/// As an interceptor, it restarts the download once if the server rejects a range.
+final class DownloadExchange: RequestInterceptor {
     private typealias Asked = (offset: Int, validator: ResumeValidator)
 
     private struct State {
         /// The range of the latest request, or `nil` if it requested everything.
         var asked: Asked?
-        var isIncomplete = false
+        var mustRestart = false
         var trailers: HTTPHeaders = [:]
     }
 
@@ -24,9 +26,6 @@ final class DownloadExchange: Sendable {
         self.canResume = canResume
     }
 
-    /// A Boolean value that indicates whether the download needs another request without a failure,
-    /// because the server rejected the range or sent only a part of it.
-    var isIncomplete: Bool { state.withLock(\.isIncomplete) }
     /// The trailer fields of the last response.
     var trailers: HTTPHeaders { state.withLock(\.trailers) }
 
@@ -35,6 +34,7 @@ final class DownloadExchange: Sendable {
     /// It accepts no content coding, because a range of a coded representation doesn't correspond
     /// to the bytes in the file.
     func urlRequest() async throws -> AttemptLoop.Base {
+        try await restart()
         let base = try await run.resource.makeBase()
         var request = base.request.withoutDefaultTimeout()
         guard request.value(forHTTPHeaderField: "Range") == nil else {
@@ -55,17 +55,41 @@ final class DownloadExchange: Sendable {
         return (request, base.body)
     }
 
+    /// Asks for a retry from the start, once, if the server rejects the range.
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        response: HTTPResponse?,
+        error: any Error,
+        context: InterceptorContext
+    ) -> Retry.Action {
+        guard Self.isRangeRefusal(error), !context.retryState.errors.contains(where: Self.isRangeRefusal) else {
+            return .none
+        }
+        return state.withLock { state in
+            guard state.asked != nil else { return .none }
+            state.mustRestart = true
+            return .retry
+        }
+    }
+
+    private static func isRangeRefusal(_ error: any Error) -> Bool { (error as? ServerError)?.errorCode == 416 }
+
+    /// Discards the bytes received so far if the server rejected the range.
+    private func restart() async throws {
+        let mustRestart = state.withLock { state in
+            defer { state.mustRestart = false }
+            return state.mustRestart
+        }
+        guard mustRestart else { return }
+        let part = part
+        try await offloading { try part.begin(nil) }
+        run.core.move(to: 0, of: nil)
+    }
+
     func receive(_ response: HTTPResponse) async throws {
         let asked = state.withLock(\.asked)
         let part = part
         switch (response.status, asked) {
-        case (416, nil):
-            throw ServerError(endpoint: response.url.pathComponents.last, errorCode: 416, headers: response.headers)
-        case (416, _):
-            response.stream.cancel()
-            try await offloading { try part.begin(nil) }
-            run.core.move(to: 0, of: nil)
-            state.withLock { $0.isIncomplete = true }
         case (206, nil):
             response.stream.cancel()
             throw mismatch("a part of the resource, but the client requested all of it")
@@ -75,7 +99,15 @@ final class DownloadExchange: Sendable {
             try await offloading { try part.truncate(to: asked.offset) }
             try await store(response.stream, upTo: range.range.upperBound + 1, of: part.total)
             try await checkPart(response, asked.offset..<range.range.upperBound + 1)
-        default:
+        case (let status, _):
+            guard run.resource.traits.acceptedStatuses.isFile(status) else {
+                response.stream.cancel()
+                throw ServerError(
+                    endpoint: response.url.pathComponents.last,
+                    errorCode: status,
+                    headers: response.headers
+                )
+            }
             let length = response.headers["Content-Length"].flatMap { Int($0) }
             let record = record(response, length)
             try await offloading { try part.begin(record) }
@@ -156,6 +188,20 @@ final class DownloadExchange: Sendable {
         if let end, part.count < end {
             throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) bytes")
         }
-        if let total, part.count < total { state.withLock { $0.isIncomplete = true } }
+        // A part of the range counts as a retry, so that a server can't keep a download alive.
+        if let total, part.count < total {
+            throw NetworkError(.connectionLost, "the server sent only the bytes up to \(part.count) of \(total)")
+        }
+    }
+}
+
+extension AcceptedStatuses {
+    /// Returns whether the content of a response with a status is the file.
+    ///
+    /// Without statuses of the application's own, that's the content of 200, and of 203
+    /// ([RFC 9110 §15.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.4)).
+    fileprivate func isFile(_ status: Int) -> Bool {
+        guard self == .successful else { return ![204, 205, 304].contains(status) }
+        return status == 200 || status == 203
     }
 }

@@ -125,25 +125,17 @@ struct DownloadRun: Sendable {
 
     // MARK: Requests
 
-    /// Receives responses until the file is complete.
+    /// Receives the file, with one deadline and one retry history for all requests.
     private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
-        while true {
-            let exchange = DownloadExchange(self, part: part, canResume: canResume)
-            var loop = AttemptLoop(client: client, resource: prepared(resource))
-            loop.receiver = { response in try await exchange.receive(response) }
-            var response = try await loop.run { try await exchange.urlRequest() }
-            response.trailers = exchange.trailers
-            if !exchange.isIncomplete { return response }
-        }
-    }
-
-    /// Returns the resource with the options of a transfer.
-    private func prepared(_ resource: Resource) -> Resource {
+        let exchange = DownloadExchange(self, part: part, canResume: canResume)
         var resource = resource
         resource.options = options.request.forTransfer(maximumBodySize: Int.max)
-        // The exchange handles a rejected range itself.
-        resource.traits.acceptedStatuses = resource.traits.acceptedStatuses.union([416])
-        return resource
+        resource.interceptors.append(exchange)
+        var loop = AttemptLoop(client: client, resource: resource)
+        loop.receiver = { response in try await exchange.receive(response) }
+        var response = try await loop.run { try await exchange.urlRequest() }
+        response.trailers = exchange.trailers
+        return response
     }
 }
 

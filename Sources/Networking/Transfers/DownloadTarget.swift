@@ -79,7 +79,9 @@ public struct DownloadOptions: Sendable {
     /// The options that override the client's.
     ///
     /// Unlike the client's other requests, a transfer has no overall timeout and no maximum body
-    /// size, and its idle timeout is 60 seconds, unless these options specify them.
+    /// size, and its idle timeout is 60 seconds, unless these options specify them. The timeout
+    /// covers all requests of the download. It starts when the download begins to run or is
+    /// resumed, so waiting in the client's queue doesn't count.
     public var request: RequestOptions
 
     /// Creates options.

@@ -17,7 +17,8 @@ public struct UploadOptions: Sendable {
     /// The options that override the client's; a body in them is ignored.
     ///
     /// Unlike the client's other requests, a transfer has no overall timeout, and its idle timeout
-    /// is 60 seconds, unless these options specify them.
+    /// is 60 seconds, unless these options specify them. The timeout starts when the upload begins
+    /// to run, so waiting in the client's queue doesn't count.
     public var request: RequestOptions
 
     /// Creates options.

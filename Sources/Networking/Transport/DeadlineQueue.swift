@@ -1,11 +1,14 @@
+/// A priority queue of the deadlines of requests with identifiers.
+typealias DeadlineQueue = DeadlineHeap<UInt64>
+
 /// A priority queue of request deadlines, earliest first.
 ///
 /// Most requests end long before their deadlines. When their entries outnumber the live ones, the
 /// queue drops them in bulk.
-struct DeadlineQueue {
+struct DeadlineHeap<Identifier> {
     private struct Entry {
         var deadline: ContinuousClock.Instant
-        var identifier: UInt64
+        var identifier: Identifier
     }
 
     private var heap: [Entry] = []
@@ -15,15 +18,25 @@ struct DeadlineQueue {
     var count: Int { heap.count }
 
     /// Adds a deadline; `isLive` returns whether a previously added request is still running.
-    mutating func insert(_ identifier: UInt64, deadline: ContinuousClock.Instant, where isLive: (UInt64) -> Bool) {
-        if heap.count >= sweepCount {
-            heap.removeAll { !isLive($0.identifier) }
-            for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(index) }
-            sweepCount = max(64, heap.count * 2)
-        }
+    mutating func insert(
+        _ identifier: Identifier,
+        deadline: ContinuousClock.Instant,
+        where isLive: (Identifier) -> Bool
+    ) {
+        if heap.count >= sweepCount { sweep(isLive) }
         heap.append(Entry(deadline: deadline, identifier: identifier))
         siftUp(heap.count - 1)
     }
+
+    /// Removes the entries of ended requests.
+    mutating func sweep(_ isLive: (Identifier) -> Bool) {
+        heap.removeAll { !isLive($0.identifier) }
+        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(index) }
+        sweepCount = max(64, heap.count * 2)
+    }
+
+    /// The requests, in any order, including ended ones.
+    var all: some Sequence<Identifier> { heap.lazy.map(\.identifier) }
 
     /// The earliest deadline.
     ///
@@ -36,7 +49,7 @@ struct DeadlineQueue {
     }
 
     /// Removes and returns a request whose deadline has passed; it may have ended.
-    mutating func popExpired(at now: ContinuousClock.Instant) -> UInt64? {
+    mutating func popExpired(at now: ContinuousClock.Instant) -> Identifier? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()

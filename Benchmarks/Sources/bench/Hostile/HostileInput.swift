@@ -85,7 +85,8 @@ enum HostileInput {
     static func proof(bits: Int) -> String {
         let key = publicKey(bits: bits, keyID: "1").replacing(#","alg":"RS256","use":"sig","kid":"1""#, with: "")
         let header = #"{"typ":"dpop+jwt","alg":"RS256","jwk":\#(key)}"#
-        let claims = #"{"jti":"1","htm":"GET","htu":"https://api.example/","iat":\#(Int(Date().timeIntervalSince1970))}"#
+        let claims =
+            #"{"jti":"1","htm":"GET","htu":"https://api.example/","iat":\#(Int(Date().timeIntervalSince1970))}"#
         var signature = oddNumber(bits)
         signature[0] = 0x11
         return [Array(header.utf8), Array(claims.utf8), signature].map(base64URL).joined(separator: ".")
@@ -126,6 +127,70 @@ enum HostileInput {
         guard found > 0 else { throw UsageError(text: "bench: The PKCS#12 file has no iteration count.") }
         return Data(file)
     }
+
+    // MARK: HTTP and TLS
+
+    /// A body of 70 bytes that was coded twice with brotli.
+    ///
+    /// The content of the outer stream has 256 MiB, and is a brotli stream of empty metadata
+    /// blocks, which has no output ([RFC 7932
+    /// §9.2](https://www.rfc-editor.org/rfc/rfc7932#section-9.2)).
+    static let nestedCodings: [UInt8] = [
+        0xCF, 0xFF, 0xFF, 0x7F, 0x00, 0xA4, 0x0C, 0x18, 0xE2, 0xB2, 0x40, 0x70, 0xEF, 0xFF, 0xE3, 0xFF, 0xFF, 0x3F,
+        0x00, 0x12, 0x00, 0x71, 0x58, 0x00, 0xBA, 0xF7, 0xFF, 0xFC, 0xFF, 0xFF, 0x07, 0x40, 0x02, 0x20, 0x0E, 0x0B,
+        0x40, 0xF7, 0xFE, 0x9F, 0xFF, 0xFF, 0xFF, 0x00, 0x48, 0x00, 0xC4, 0x61, 0x01, 0xE8, 0xDE, 0xFF, 0xF3, 0xFF,
+        0xFF, 0x1F, 0x00, 0x09, 0x80, 0x38, 0x2C, 0x00, 0xDD, 0xFB, 0x7F, 0xFE, 0xFF, 0xFF, 0x03, 0x20,
+    ]
+
+    /// Returns a server's answer to the start of a TLS 1.2 handshake, with a chain of certificates.
+    static func certificateMessage(count: Int) -> [UInt8] {
+        let hello: [UInt8] =
+            [3, 3] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x2B, 0] + [0, 5, 0xFF, 1, 0, 1, 0]
+        let certificate = curveCertificate()
+        let list = (0..<count).flatMap { _ in sized(certificate, bytes: 3) }
+        return record(handshake(2, hello)) + record(handshake(11, sized(list, bytes: 3)))
+    }
+
+    /// Returns a certificate with explicit parameters of a curve and a compressed point.
+    ///
+    /// The field's prime is 7·2⁶¹⁶+1, the largest of this form that OpenSSL accepts. Its square
+    /// roots take hundreds of thousands of multiplications.
+    static func curveCertificate() -> [UInt8] {
+        let size = 78
+        let zeros = [UInt8](repeating: 0, count: size - 2)
+        let prime: [UInt8] = [7] + zeros + [1]
+        let order: [UInt8] = [6] + [UInt8](repeating: 0xFF, count: size - 1)
+        // x = 1 and y = 3, and 3 isn't a square.
+        let point: [UInt8] = [2, 0] + zeros + [1]
+        let coefficients = der(0x30, der(4, [UInt8](repeating: 0, count: size)), der(4, [0] + zeros + [8]))
+        let field = der(0x30, der(6, [0x2A, 0x86, 0x48, 0xCE, 0x3D, 1, 1]), der(2, prime))
+        let curve = der(0x30, der(2, [1]), field, coefficients, der(4, point), der(2, order), der(2, [1]))
+        let algorithm = der(0x30, der(6, [0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1]), curve)
+        let key = der(0x30, algorithm, der(3, [0] + point))
+        let signature = der(0x30, der(6, [0x2A, 0x86, 0x48, 0xCE, 0x3D, 4, 3, 2]))
+        let validity = der(0x30, der(0x17, Array("250101000000Z".utf8)), der(0x17, Array("450101000000Z".utf8)))
+        let name = der(0x30)
+        let content = der(0x30, der(0xA0, der(2, [2])), der(2, [1]), signature, name, validity, name, key)
+        return der(0x30, content, signature, der(3, [0] + der(0x30, der(2, [1]), der(2, [1]))))
+    }
+
+    private static func der(_ tag: UInt8, _ parts: [UInt8]...) -> [UInt8] {
+        let content = Array(parts.joined())
+        switch content.count {
+        case ..<128: return [tag, UInt8(content.count)] + content
+        case ..<256: return [tag, 0x81, UInt8(content.count)] + content
+        default: return [tag, 0x82] + sized(content, bytes: 2)
+        }
+    }
+
+    /// Returns bytes after their count.
+    private static func sized(_ content: [UInt8], bytes: Int) -> [UInt8] {
+        (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: content.count >> ($0 * 8)) } + content
+    }
+
+    private static func handshake(_ type: UInt8, _ content: [UInt8]) -> [UInt8] { [type] + sized(content, bytes: 3) }
+
+    private static func record(_ content: [UInt8]) -> [UInt8] { [22, 3, 3] + sized(content, bytes: 2) }
 
     // MARK: Numbers
 

@@ -27,7 +27,7 @@ enum HostileNeighbor {
         let hostile = try HostileChild.start(["hostile-server", behavior.rawValue])
         defer { HostileChild.end(hostile.process) }
         let line = String(decoding: hostile.output.availableData, as: UTF8.self)
-        let url = try BenchmarkServer.url("http://127.0.0.1:\(line.filter(\.isNumber))/")
+        let url = try BenchmarkServer.url("\(HostileServer.scheme(behavior))://127.0.0.1:\(line.filter(\.isNumber))/")
         let client = NetworkClient(transport: try CurlTransport())
         let request = URLRequest(url: healthy.plain)
         for _ in 0..<100 { _ = try await client.response(for: request) }

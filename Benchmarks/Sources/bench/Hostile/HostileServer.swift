@@ -1,10 +1,10 @@
 import Foundation
 
-/// A server on loopback whose responses never end.
+/// A server on loopback whose responses are expensive or never end.
 ///
 /// It runs in a separate process.
 enum HostileServer {
-    /// The kind of data that the server sends endlessly after the request.
+    /// The kind of data that the server sends after the request, in most cases endlessly.
     enum Behavior: String, CaseIterable {
         case nothing = "no other server"
         case chunks = "one-byte chunks"
@@ -12,12 +12,16 @@ enum HostileServer {
         case interim = "interim responses"
         case headers = "header fields"
         case blocks = "empty gzip blocks"
+        case codings = "codings of codings"
+        case chain = "a TLS chain"
         case bytes = "a long body"
 
         /// The bytes that the server sends once, and those that it repeats.
         var parts: (head: [UInt8], body: [UInt8]) {
             let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
-            func many(_ text: String) -> [UInt8] { Array(String(repeating: text, count: 65_536 / text.utf8.count).utf8) }
+            func many(_ text: String) -> [UInt8] {
+                Array(String(repeating: text, count: 65_536 / text.utf8.count).utf8)
+            }
             switch self {
             case .nothing: return ([], [])
             case .chunks: return (Array("\(chunked)\r\n".utf8), many("1\r\na\r\n"))
@@ -29,10 +33,17 @@ enum HostileServer {
                 let head = Array("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n".utf8)
                 // A stored block of length zero.
                 return (head + magic, Array(repeatElement([0, 0, 0, 0xFF, 0xFF], count: 13_000).joined()))
+            case .codings:
+                let head = "HTTP/1.1 200 OK\r\nContent-Encoding: br, br\r\n\r\n"
+                return (Array(head.utf8) + HostileInput.nestedCodings, many("a"))
+            case .chain: return (HostileInput.certificateMessage(count: 20), [])
             case .bytes: return (Array("HTTP/1.1 200 OK\r\n\r\n".utf8), many("a"))
             }
         }
     }
+
+    /// The scheme of the server's URL.
+    static func scheme(_ behavior: Behavior) -> String { behavior == .chain ? "https" : "http" }
 
     /// Runs in the child: listens on a free port, prints it, and serves until the process is ended.
     static func run(_ name: String) -> Never {
@@ -49,6 +60,11 @@ enum HostileServer {
                 var buffer = [UInt8](repeating: 0, count: 4_096)
                 guard recv(connection, &buffer, buffer.count, 0) > 0 else { return }
                 guard parts.head.isEmpty || send(connection, parts.head, parts.head.count, 0) > 0 else { return }
+                guard !parts.body.isEmpty else {
+                    // Waits for the client to end the connection.
+                    while recv(connection, &buffer, buffer.count, 0) > 0 {}
+                    return
+                }
                 while send(connection, parts.body, parts.body.count, 0) > 0 {}
             }
         }

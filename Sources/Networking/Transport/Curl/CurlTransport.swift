@@ -13,7 +13,9 @@
 /// ``NetworkError/Code/invalidRequest``.
 ///
 /// Cancelling a task ends its request at once without affecting others. A deadline covers the whole
-/// request, including the wait for a connection, with millisecond precision.
+/// request, including the wait for a connection, with millisecond precision. If a peer keeps the
+/// transport's thread busy, for example with certificates that are expensive to parse, deadlines,
+/// cancellations and ``close(within:)`` are up to 100 ms late.
 ///
 /// The transport sends a request up to six times in total and within its deadline, if the request
 /// certainly wasn't processed: either its kept connection was dead before any of it was sent, or an
@@ -101,8 +103,7 @@ public final class CurlTransport: HTTPTransport {
                 engine.submit(CurlSubmission(exchange: exchange, recipient: recipient))
             }
         } onCancel: {
-            exchange.cancel()
-            engine.post(.cancel(exchange.identifier))
+            engine.cancel(exchange)
         }.get()
     }
 
@@ -133,8 +134,8 @@ public final class CurlTransport: HTTPTransport {
     /// Closes the transport: later requests fail with ``NetworkError/Code/closed``.
     ///
     /// A request whose body is being read ends when the last byte of the body has been received.
-    /// This method returns when the connections are closed and the threads have ended. You can call
-    /// it again.
+    /// This method returns when the connections are closed and the threads have ended, or a little
+    /// after `patience` if a thread is busy then. You can call it again.
     ///
     /// - Parameter patience: The maximum time to wait for running requests. After that, they fail
     ///   with ``NetworkError/Code/closed`` too. The default is zero.

@@ -55,6 +55,11 @@ final class CurlAdmission: Sendable {
         }
     }
 
+    /// Posts a message about a request to its engine, unless that has ended.
+    func post(_ message: CurlMessage, for identifier: UInt64) {
+        state.withLock { $0.mailboxes[Int(identifier % engineCount)] }?.post(message)
+    }
+
     /// Starts a request until ``release(_:)`` if there's capacity, or else adds it to the queue and
     /// returns `false`.
     func enter(_ identifier: UInt64, _ origin: HTTPOrigin, at now: ContinuousClock.Instant) -> Bool {

@@ -20,6 +20,11 @@ struct CurlConnections {
     /// The earliest time since which connections of either kind have had no transfer.
     var idleSince: ContinuousClock.Instant? { multis.lazy.compactMap { $0?.idleSince }.min() }
 
+    /// Begins another iteration of the loop.
+    func beginIteration() {
+        for multi in multis { multi?.beginIteration() }
+    }
+
     /// Starts driving a transfer, or returns `false` if libcurl rejects it.
     mutating func add(_ handle: CurlHandle, _ traffic: CurlTraffic) -> Bool {
         let index = Int(traffic.rawValue)

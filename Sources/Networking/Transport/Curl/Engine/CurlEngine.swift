@@ -30,13 +30,21 @@ final class CurlEngine: Sendable {
     private let index: Int
     private let configuration: CurlTransport.Configuration
     private let admission: CurlAdmission
+    private let watchdog: CurlWatchdog
     private let state = Mutex(State())
 
-    /// Creates an engine with its number in its transport, whose engines share the limits.
-    init(_ index: Int, configuration: CurlTransport.Configuration, admission: CurlAdmission) {
+    /// Creates an engine with its number in its transport, whose engines share the limits and the
+    /// watchdog; by default, it has its own.
+    init(
+        _ index: Int,
+        configuration: CurlTransport.Configuration,
+        admission: CurlAdmission,
+        watchdog: CurlWatchdog? = nil
+    ) {
         self.index = index
         self.configuration = configuration
         self.admission = admission
+        self.watchdog = watchdog ?? CurlWatchdog(admission)
         streamBlocks = BlockPool(blockSize: configuration.streamBufferSize)
         receivingSize = configuration.receivingSize
     }
@@ -53,13 +61,20 @@ final class CurlEngine: Sendable {
             // The thread may end between its start and the post.
             var ended: Mailbox<CurlMessage>?
             while let mailbox = try start(replacing: ended) {
-                if mailbox.post(.submit(submission)) { return }
+                if mailbox.post(.submit(submission)) { return watchdog.watch(submission) }
                 ended = mailbox
             }
             submission.refuse(.transportClosed, load)
         } catch {
             submission.refuse(error, load)
         }
+    }
+
+    /// Cancels a request, which ends soon even if the thread is busy.
+    func cancel(_ exchange: CurlExchange) {
+        exchange.cancel()
+        post(.cancel(exchange.identifier))
+        watchdog.noteCancellation()
     }
 
     /// Posts a message about a request to the thread, which doesn't end before its requests.
@@ -127,7 +142,8 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Stops the thread after its requests, or after `patience`, and waits for it to end.
+    /// Stops the thread after its requests, or after `patience`, and waits for it to end unless
+    /// it's busy.
     func close(after patience: Duration) async {
         let run = state.withLock { state in
             state.isClosed = true
@@ -136,9 +152,11 @@ final class CurlEngine: Sendable {
         guard let run, run.process == getpid() else { return }
         // Limited to a year, because adding an arbitrary duration to an instant can overflow.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
-        await withCheckedContinuation { continuation in
-            if !run.mailbox.post(.close(at: .now + patience, continuation)) { continuation.resume() }
+        let hasEnded = await withCheckedContinuation { continuation in
+            let (end, closer) = (ContinuousClock.now + patience, CurlCloser(continuation))
+            guard run.mailbox.post(.close(at: end, closer)) else { return closer.resume(hasEnded: true) }
+            watchdog.close(at: end, closer)
         }
-        run.thread.join()
+        if hasEnded { run.thread.join() }
     }
 }

@@ -9,10 +9,11 @@ struct CurlEngines: Sendable {
 
     init(configuration: CurlTransport.Configuration) {
         let admission = CurlAdmission(configuration)
+        let watchdog = CurlWatchdog(admission)
         self.admission = admission
         usesTurns = configuration.usesEnginesInTurn
         engines = (0..<configuration.engineCount).map {
-            CurlEngine($0, configuration: configuration, admission: admission)
+            CurlEngine($0, configuration: configuration, admission: admission, watchdog: watchdog)
         }
     }
 

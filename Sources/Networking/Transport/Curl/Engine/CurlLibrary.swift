@@ -56,7 +56,8 @@ enum CurlLibrary {
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
     /// A Boolean value that indicates whether libcurl may lose an HTTP/2 response that arrives
-    /// before the request is sent.
+    /// before the request is sent, and reports success for a body that an error of the connection
+    /// cuts.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
     /// A Boolean value that indicates whether libcurl calls back before each request, and can limit

@@ -30,7 +30,7 @@ final class CurlLoop {
     /// The time at which the loop stops even if requests are running, or `nil` if it isn't closing.
     private var closing: ContinuousClock.Instant?
     /// The callers that are waiting for the loop to stop.
-    private var closers: [CheckedContinuation<Void, Never>] = []
+    private var closers: [CurlCloser] = []
     /// The time at which the last request ended, or `nil` while one is running.
     private var idleSince: ContinuousClock.Instant? = .now
 
@@ -70,6 +70,7 @@ final class CurlLoop {
         while true {
             wait()
             loopState.begin()
+            connections.beginIteration()
             // Must come before new requests start: none may start on a connection that received
             // data since its last request.
             events.removeAll { connections.wake(by: $0) }
@@ -92,7 +93,7 @@ final class CurlLoop {
         admit()
         // The next thread starts unused.
         load.sleep()
-        for closer in closers { closer.resume() }
+        for closer in closers { closer.resume(hasEnded: true) }
     }
 
     private func obey(_ message: CurlMessage) {
@@ -174,6 +175,7 @@ final class CurlLoop {
                 state.runningRequests += 1
             }
         }
+        transfer.exchange.note(.connecting)
         transfer.observation?.drive(at: loopState.now)
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
@@ -361,6 +363,7 @@ final class CurlLoop {
             return .lostAnswer(transfer.origin)
         }
         if let refusal = transfer.refusal(code: code) { return refusal }
+        if Int(code) == CCURL_OK, transfer.mayBeCut { return .cutStream(transfer.origin) }
         if let number = transfer.socketError, transfer.requestCount == 0 {
             return .noDescriptor(number, "can't connect to \(transfer.origin)")
         }
@@ -443,7 +446,7 @@ extension NetworkError {
         return Self(.unknown, "libcurl couldn't start the request; the process may be out of memory")
     }
 
-    fileprivate static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {
+    static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {
         .timedOut(.deadline, of: exchange.limits, phase, exchange.request.origin)
     }
 }

@@ -9,6 +9,6 @@ enum CurlMessage: Sendable {
     case resume(UInt64)
     /// Delivers the resolver's answer to a request that's waiting for it.
     case answer(UInt64, NameResolver.Answer)
-    /// Stops the engine when all requests have ended, or at a time, then resumes the continuation.
-    case close(at: ContinuousClock.Instant, CheckedContinuation<Void, Never>?)
+    /// Stops the engine when all requests have ended, or at a time, then resumes the caller.
+    case close(at: ContinuousClock.Instant, CurlCloser?)
 }

@@ -118,6 +118,9 @@ enum CurlTraffic: UInt32 {
         sockets.wake(by: event) { transfer(at: $0) != nil || isTaken($0) }
     }
 
+    /// Begins another iteration of the loop.
+    func beginIteration() { sockets.beginIteration() }
+
     private func place(_ handle: CurlHandle, at socket: Int32) {
         handle.socket = socket
         while placed.count <= socket { placed.append(nil) }

@@ -8,8 +8,8 @@ import SystemIO
 /// need a system call. Data that arrives in the meantime doesn't belong to a request and isn't a
 /// response ([RFC 9112 §9.2](https://www.rfc-editor.org/rfc/rfc9112#section-9.2)). If it were
 /// accepted, an attacker who can make a server send too much could choose the response to the next
-/// request. Therefore the connection is ended. Newer versions of libcurl check a connection before
-/// reusing it; 7.88 doesn't.
+/// request. Therefore the connection is closed. Newer versions of libcurl check a connection for
+/// data before reusing it; 7.88 doesn't.
 ///
 /// This object creates and closes the sockets, so it never touches a descriptor that's been reused
 /// elsewhere. Sockets that libcurl creates to resolve names are watched exactly as it requests.
@@ -37,6 +37,8 @@ final class CurlSockets {
     private var states: [State] = []
     /// The connections that this object created, indexed by descriptor.
     private var connections: [CountedConnection?] = []
+    /// The local ports of the connections that libcurl closed in the loop's current iteration.
+    private var closedPorts: Set<UInt16> = []
     /// The number of connections that haven't ended.
     private var liveCount = 0
     private var hasEndedConnections = false
@@ -67,8 +69,19 @@ final class CurlSockets {
         // Closing the descriptor doesn't stop the watch if a forked process has a copy.
         if !self[socket].isDisjoint(with: .isWatched) { watch(socket, []) }
         if let connection = connection(at: socket) { noteEnd(of: connection) }
+        if let port = Socket.localPort(of: socket) { closedPorts.insert(port) }
         if self[socket].contains(.isOurs) { states[Int(socket)] = [] }
         _ = Glibc.close(socket)
+    }
+
+    /// Begins another iteration of the loop.
+    func beginIteration() {
+        if !closedPorts.isEmpty { closedPorts.removeAll() }
+    }
+
+    /// Returns whether libcurl closed a connection in the loop's current iteration.
+    func hasClosed(_ connection: CurlConnectionName) -> Bool {
+        closedPorts.contains(UInt16(truncatingIfNeeded: connection.localPort))
     }
 
     /// Watches a socket for libcurl, or stops if neither condition is requested.
@@ -169,9 +182,24 @@ final class CurlSockets {
         var octet: UInt8 = 0
         let count = unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
         guard count >= 0 || errno != EAGAIN else { return }
-        if count > 0 { end(socket) } else { shutdown(socket, Int32(SHUT_RDWR)) }
+        if count > 0 { discard(socket) } else { shutdown(socket, Int32(SHUT_RDWR)) }
         hasEndedConnections = true
         if let connection = connection(at: socket) { noteEnd(of: connection) }
+    }
+
+    /// Closes an unused connection, and leaves a socket that's at its end in its place.
+    ///
+    /// libcurl 7.88 would take a socket that was reset, or that has received data, for an open
+    /// connection.
+    private func discard(_ socket: Int32) {
+        var pair: [Int32] = [-1, -1]
+        guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
+            return end(socket)
+        }
+        _ = Glibc.close(pair[1])
+        if dup2(pair[0], socket) < 0 { end(socket) }
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        _ = Glibc.close(pair[0])
     }
 
     /// Ends a connection even while it's receiving data, if this object created its socket.

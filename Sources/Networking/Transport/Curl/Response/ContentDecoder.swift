@@ -9,6 +9,8 @@ final class ContentDecoder {
     enum Defect: Error {
         case unknownCoding
         case malformed
+        /// A coding other than the first one expands to much more than what was received.
+        case expanding
     }
 
     /// The decoder for a single coding.
@@ -74,6 +76,10 @@ final class ContentDecoder {
     private var offeredAgain = 0
     /// The number of bytes received, before decoding.
     private(set) var inputCount = 0
+    /// The number of bytes that the stages before the last one have produced.
+    private var innerCount = 0
+    /// A Boolean value that indicates whether the limit on a turn's work was reached.
+    private var isInterrupted = false
 
     /// Creates a decoder for codings in the order they were applied, as in `Content-Encoding`.
     init(_ codings: [String]) throws(Defect) {
@@ -87,7 +93,14 @@ final class ContentDecoder {
     }
 
     /// The maximum number of codings; more indicate an attack.
-    private static let maximumStageCount = 5
+    private static let maximumStageCount = 2
+
+    /// The number of bytes that a stage before the last one may always produce, and how many more
+    /// for each byte received.
+    ///
+    /// Coded data hardly shrinks when it's coded again. Without a limit, a few bytes could expand
+    /// to gigabytes that the next stage reads without output.
+    private static let innerAllowance = (size: 64 << 10, factor: 8)
 
     private static let kinds = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
@@ -106,18 +119,22 @@ final class ContentDecoder {
 
     /// Decodes bytes and passes them on; returns whether all of the output was taken.
     ///
-    /// If it wasn't, because `take` had no capacity, the same bytes are offered again, perhaps
-    /// followed by more.
+    /// If it wasn't, because `take` had no capacity or `goesOn` returned `false`, the same bytes
+    /// are offered again, perhaps followed by more. `goesOn` gets the size of each part that one
+    /// stage passes to another.
     func decode(
         _ octets: UnsafeBufferPointer<UInt8>,
+        goesOn: (Int) -> Bool = { _ in true },
         take: (UnsafeBufferPointer<UInt8>) -> Bool
     ) throws(Defect) -> Bool {
         let known = min(offeredAgain, octets.count)
         unsafe stages[0].push(UnsafeBufferPointer(rebasing: octets[known...]))
         inputCount += octets.count - known
         offeredAgain = max(offeredAgain, octets.count)
+        isInterrupted = false
         while true {
-            if readyCount == 0 { readyCount = try pull(stages.count - 1) }
+            if readyCount == 0 { readyCount = try pull(stages.count - 1, goesOn) }
+            guard !isInterrupted else { return false }
             guard readyCount > 0 else { break }
             let isTaken = unsafe buffer.withUnsafeBufferPointer { buffer in
                 unsafe take(UnsafeBufferPointer(rebasing: buffer[..<readyCount]))
@@ -130,14 +147,21 @@ final class ContentDecoder {
     }
 
     /// Decodes a stage's next bytes into the buffer, from the output of the stage before it.
-    private func pull(_ index: Int) throws(Defect) -> Int {
+    private func pull(_ index: Int, _ goesOn: (Int) -> Bool) throws(Defect) -> Int {
         while true {
             let count = try stages[index].pull(into: &buffer)
             guard count == 0, index > 0 else { return count }
-            let before = try pull(index - 1)
+            let before = try pull(index - 1, goesOn)
             guard before > 0 else { return 0 }
+            innerCount += before
+            let (size, factor) = Self.innerAllowance
+            guard innerCount <= size + factor * inputCount else { throw .expanding }
             unsafe buffer.withUnsafeBufferPointer { buffer in
                 unsafe stages[index].push(UnsafeBufferPointer(rebasing: buffer[..<before]))
+            }
+            guard goesOn(before) else {
+                isInterrupted = true
+                return 0
             }
         }
     }

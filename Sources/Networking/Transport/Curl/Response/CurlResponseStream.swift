@@ -49,6 +49,10 @@ final class CurlResponseStream: Sendable {
 
 // Called by the engine.
 extension CurlResponseStream {
+    /// A Boolean value that indicates whether the response's head was delivered, or the request has
+    /// ended.
+    var hasBegun: Bool { state.withLock { $0.opener == nil } }
+
     /// A Boolean value that indicates whether the reader has emptied the buffer.
     var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 

@@ -19,10 +19,10 @@ enum ResponseFraming {
 
     /// Checks a field's value, or a part of it, and the number of fields including it.
     ///
-    /// A CR or NUL in a value is dangerous
+    /// Control characters other than the tab are invalid, and a CR or NUL is dangerous
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     static func check(value: Span<UInt8>, count: Int) throws(NetworkError) {
-        for index in value.indices where value[index] == 0x0D || value[index] == 0 {
+        for index in value.indices where value[index] < 0x20 && value[index] != 0x09 || value[index] == 0x7F {
             throw NetworkError(.invalidResponse, "the response has a header field that contains a control character")
         }
         guard count <= maximumFieldCount else {

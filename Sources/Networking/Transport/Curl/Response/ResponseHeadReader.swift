@@ -106,6 +106,7 @@ struct ResponseHeadReader {
             !Self.framing.contains(where: name.equalsIgnoringASCIICase)
         else { return }
         let value = line.text(line.trimmed((colon + 1)..<line.count))
+        guard HTTPSyntax.isFieldValue(value) else { return }
         trailers.append(HTTPHeaders.Field(name: name, value: value))
     }
 
@@ -120,7 +121,9 @@ struct ResponseHeadReader {
         try ResponseFraming.check(value: line, count: headers.count)
         let more = line.text(line.trimmed(line.indices))
         let index = headers.count - 1
-        headers[index].value = headers[index].value.isEmpty ? more : headers[index].value + " " + more
+        // In place: a copy for each of many lines would take quadratic time.
+        if !headers[index].value.isEmpty { headers[index].value += " " }
+        headers[index].value += more
     }
 }
 

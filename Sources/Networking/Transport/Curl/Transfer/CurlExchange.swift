@@ -2,12 +2,29 @@ import Synchronization
 
 /// A request that the caller's task and the engine share.
 final class CurlExchange: Sendable {
+    /// The part of the request that has begun, for threads other than the engine's.
+    enum Progress: UInt8, AtomicRepresentable {
+        case queued, connecting, sent, receiving
+
+        var phase: NetworkError.Timeout.Phase {
+            switch self {
+            case .queued: .queued
+            case .connecting: .connecting
+            case .sent: .firstByte
+            case .receiving: .receiving
+            }
+        }
+    }
+
     let identifier: UInt64
     let request: CurlRequest
     let limits: HTTPTransportLimits
     /// The time of the call to the transport.
     let begin = ContinuousClock.now
-    private let cancellation = Atomic<Bool>(false)
+    private let progress = Atomic<Progress>(.queued)
+    /// The time of the cancellation, in nanoseconds since ``begin``, or 0.
+    private let cancellation = Atomic<Int>(0)
+    private let hasEnded = Atomic<Bool>(false)
 
     init(identifier: UInt64, request: CurlRequest, limits: HTTPTransportLimits) {
         self.identifier = identifier
@@ -15,13 +32,33 @@ final class CurlExchange: Sendable {
         self.limits = limits
     }
 
+    /// Records progress, on the engine's thread.
+    func note(_ progress: Progress) { self.progress.store(progress, ordering: .relaxed) }
+
+    /// The phase, as far as the engine has recorded it.
+    var phase: NetworkError.Timeout.Phase { progress.load(ordering: .relaxed).phase }
+
     /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
     /// received the request.
-    var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
+    var isCancelled: Bool { cancellation.load(ordering: .acquiring) != 0 }
+
+    /// The time of the cancellation, or `nil`.
+    var cancelTime: ContinuousClock.Instant? {
+        let time = cancellation.load(ordering: .acquiring)
+        return time == 0 ? nil : begin + .nanoseconds(time)
+    }
 
     func cancel() {
-        cancellation.store(true, ordering: .releasing)
+        let (seconds, attoseconds) = (ContinuousClock.now - begin).components
+        let time = max(1, Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
+        cancellation.store(time, ordering: .releasing)
     }
+
+    /// A Boolean value that indicates whether the request has an outcome.
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+
+    /// Reserves the right to report the outcome; returns `false` to all but the first caller.
+    func claimOutcome() -> Bool { !hasEnded.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
 /// A request submitted to the engine, with the recipient of its outcome.
@@ -46,12 +83,20 @@ struct CurlSubmission: Sendable {
         fail(error)
     }
 
-    /// Reports an error; no other outcome may have been reported.
+    /// Reports an error, unless the request has an outcome.
     func fail(_ error: NetworkError) {
+        guard exchange.claimOutcome() else { return }
         switch recipient {
         case .whole(let continuation): continuation.resume(returning: .failure(error))
         case .parts(let stream): stream.end(.failure(error))
         }
+    }
+
+    /// A Boolean value that indicates whether the deadline no longer applies, because the header
+    /// has arrived.
+    var isBeyondDeadline: Bool {
+        guard exchange.limits.deadlineEndsWithHeader, case .parts(let stream) = recipient else { return false }
+        return stream.hasBegun
     }
 }
 

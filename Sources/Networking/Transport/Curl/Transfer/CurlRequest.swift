@@ -168,5 +168,5 @@ struct CurlRequest: Sendable {
 extension HTTPMethod {
     /// A Boolean value that indicates whether a request without a body needs `Content-Length: 0`
     /// ([RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
-    var anticipatesContent: Bool { self == .post || self == .put || self == .patch }
+    var anticipatesContent: Bool { self == .post || self == .put || self == .patch || self == .query }
 }

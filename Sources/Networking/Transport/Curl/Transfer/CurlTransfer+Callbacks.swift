@@ -18,6 +18,7 @@ extension CurlTransfer {
     /// libcurl delivers them one by one, but all at once if it had to keep them.
     func receive(headerLines: Span<UInt8>) -> Bool {
         timing.receive(at: loopState.now)
+        exchange.note(.receiving)
         loopState.receiveUseful(at: handle?.socket)
         var start = 0
         while start < headerLines.count {
@@ -86,8 +87,12 @@ extension CurlTransfer {
         do throws(ContentDecoder.Defect) {
             if self.decoder == nil { self.decoder = try ContentDecoder(codings) }
             guard let decoder else { return .refused }
-            _ = try unsafe decoder.decode(octets) { part in
-                reception = unsafe takesPart(part.count) ? take(part) : .heldBack
+            let goesOn = { (count: Int) in
+                if !self.takesPart(count) { reception = .heldBack }
+                return reception == .taken
+            }
+            _ = try unsafe decoder.decode(octets, goesOn: goesOn) { part in
+                reception = unsafe goesOn(part.count) ? take(part) : .heldBack
                 return reception == .taken
             }
         } catch {
@@ -95,7 +100,8 @@ extension CurlTransfer {
                 isCut = true
                 return .refused
             }
-            failure = NetworkError(.invalidResponse, "the body from \(origin) can't be decoded: \(words(for: error))")
+            let code = error == .expanding ? NetworkError.Code.bodyTooLarge : .invalidResponse
+            failure = NetworkError(code, "the body from \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
         if observation != nil || isAnsweredEarly { loopState.touch(self) }
@@ -105,7 +111,9 @@ extension CurlTransfer {
     private func words(for defect: ContentDecoder.Defect) -> String {
         let names = codings.map { $0.prefix(20) }.joined(separator: ", ")
         return switch defect {
-        case .unknownCoding: "its content coding (\(names)) isn't one of \(ContentDecoder.acceptedCodings)"
+        case .unknownCoding:
+            "its content coding (\(names)) isn't one of \(ContentDecoder.acceptedCodings), or more than two of them"
+        case .expanding: "its content codings (\(names)) expand to much more than the bytes received"
         case .malformed: "its data doesn't match its content coding (\(names))"
         }
     }
@@ -195,6 +203,7 @@ extension CurlTransfer {
     /// a 417, which is up to the caller.
     func beginRequest(on connection: CurlConnectionName?) -> Bool {
         requestCount += 1
+        exchange.note(.sent)
         // A pause on an earlier connection doesn't apply to this one.
         heldBack = []
         isReadingOver = false

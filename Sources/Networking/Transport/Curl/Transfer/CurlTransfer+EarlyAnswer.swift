@@ -14,7 +14,11 @@ import CCurl
 // - `readwrite_data` stops reading at Content-Length and so misses trailers and the window updates
 //   that the rest of the body needs.
 //
-// Therefore only the header tells whether a response is complete, unless libcurl reports success.
+// - `h2_process_pending_input` reports success, and drops the data of the last read, if the
+//   connection's session is over, because of GOAWAY or an error of either side.
+//
+// Therefore only the header tells whether a response is complete, unless libcurl reports success
+// and keeps the connection.
 extension CurlTransfer {
     /// A Boolean value that indicates whether the response is complete but the request may not be.
     var isAnsweredEarly: Bool { isWholeStream && mayBeUnsent }
@@ -73,6 +77,17 @@ extension CurlTransfer {
         return (isDecoded ? decoder?.inputCount ?? 0 : receivedCount) == declaredSize
     }
 
+    /// A Boolean value that indicates whether libcurl may have reported success for an HTTP/2 body
+    /// that isn't complete: it closed the connection, and neither a length nor a coding tells.
+    ///
+    /// Without kept connections, libcurl closes each one.
+    var mayBeCut: Bool {
+        guard CurlLibrary.losesEarlyAnswers, stream != nil, head.isComplete, mayHaveBody, declaredSize == nil,
+            configuration.idleTimeout > .zero, let connection
+        else { return false }
+        return decoder?.isWhole != true && handle?.socketOwner?.hasClosed(connection) ?? false
+    }
+
     private var isUnsent: Bool {
         guard request.hasBody, let handle else { return false }
         let sentCount = handle.number(CCURL_INFO_SIZE_UPLOAD_T)
@@ -86,6 +101,15 @@ extension CurlTransfer {
 }
 
 extension NetworkError {
+    /// Returns the error for a response without a length whose HTTP/2 connection ended.
+    static func cutStream(_ origin: HTTPOrigin) -> Self {
+        Self(
+            .connectionLost,
+            "the HTTP/2 connection to \(origin) ended together with a body without a length, and this libcurl can't tell "
+                + "whether the body is complete; send a Content-Length, or use libcurl 8.1 or later"
+        )
+    }
+
     /// Returns the error for an early response that's lost or may be incomplete.
     static func lostAnswer(_ origin: HTTPOrigin) -> Self {
         Self(

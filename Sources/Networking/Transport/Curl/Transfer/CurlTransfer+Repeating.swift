@@ -72,7 +72,7 @@ extension CurlTransfer {
 struct CurlConnectionName: Hashable {
     private let peer: String
     private let peerPort: Int32
-    private let localPort: Int32
+    let localPort: Int32
 
     /// Creates a name from libcurl's values, or returns `nil` unless it's a TCP connection.
     init?(peer: UnsafePointer<CChar>?, peerPort: Int32, localPort: Int32) {

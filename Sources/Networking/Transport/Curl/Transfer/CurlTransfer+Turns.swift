@@ -21,12 +21,14 @@ struct CurlTurn {
     private var size = 0
 
     /// Counts a part of a body, or returns `false` if it exceeds the turn with this number.
-    mutating func takes(_ count: Int, in number: UInt64) -> Bool {
+    ///
+    /// A turn of `length` is that many times as long as others.
+    mutating func takes(_ count: Int, in number: UInt64, length: Int = 1) -> Bool {
         if number != self.number {
             self = Self()
             self.number = number
         }
-        guard partCount < Self.maximumPartCount, size < Self.maximumSize else { return false }
+        guard partCount < Self.maximumPartCount * length, size < Self.maximumSize * length else { return false }
         partCount += 1
         size += count
         return true
@@ -60,7 +62,12 @@ extension CurlTransfer {
     /// Counts a part of the body, or returns `false` if it must wait for the next turn.
     func takesPart(_ count: Int) -> Bool {
         // With HTTP/2, libcurl joins the parts, and pausing one stream stops the whole connection.
-        guard stream != nil || turn.takes(count, in: loopState.number) else {
+        // Only decoding can multiply what one read costs.
+        let isInTurn =
+            stream == nil
+            ? turn.takes(count, in: loopState.number)
+            : !isDecoded || turn.takes(count, in: loopState.number, length: 16)
+        guard isInTurn else {
             isOutOfTurn = true
             loopState.touch(self)
             return false

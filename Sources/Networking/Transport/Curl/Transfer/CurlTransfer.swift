@@ -154,6 +154,8 @@ final class CurlTransfer {
         upload?.end()
         observation?.receive(receivedCount)
         observation?.end(handle, version: head.isComplete ? head.version : "", tlsVersion: tlsVersion)
+        // The watchdog may have ended the request.
+        guard exchange.claimOutcome() else { return nil }
         switch submission.recipient {
         case .whole(let continuation):
             let whole = response(
