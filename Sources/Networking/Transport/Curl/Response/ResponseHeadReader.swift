@@ -120,7 +120,9 @@ struct ResponseHeadReader {
         try ResponseFraming.check(value: line, count: headers.count)
         let more = line.text(line.trimmed(line.indices))
         let index = headers.count - 1
-        headers[index].value = headers[index].value.isEmpty ? more : headers[index].value + " " + more
+        // Appends in place: there may be many lines.
+        if !headers[index].value.isEmpty { headers[index].value += " " }
+        headers[index].value += more
     }
 }
 
