@@ -108,15 +108,15 @@ let package = Package(
         ),
         // `TestSupport` limits concurrent tests, and waits for other threads.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        // `COpenSSLCalls` records a test's calls of OpenSSL.
+        .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for tests of OpenSSL's own behavior.
-            dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors", "TestSupport"],
+            dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors", "TestSupport", "COpenSSLCalls"],
             swiftSettings: settings
         ),
-        // `COpenSSLCalls` records a test's calls of OpenSSL.
-        .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
         .testTarget(
             name: "TokenGenerationTests",
             dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors", "TestSupport", "COpenSSLCalls"],

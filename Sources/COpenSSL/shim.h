@@ -92,6 +92,16 @@ static inline void COpenSSL_server_set_options(SSL_CTX *context, int issues_tick
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | (issues_tickets ? 0 : SSL_OP_NO_TICKET));
 }
 
+// A compressed list of certificates would reach OpenSSL's parser unchecked. Headers before OpenSSL
+// 3.2 lack the option, and older libraries ignore it.
+static inline void COpenSSL_refuse_compressed_certificates(SSL_CTX *context) {
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+    SSL_CTX_set_options(context, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
+#else
+    SSL_CTX_set_options(context, (uint64_t)1 << 33);
+#endif
+}
+
 // ERR_R_UNSUPPORTED combines macros, and before it existed each library had its own reasons.
 static inline int COpenSSL_is_unsupported(unsigned long code) {
     int reason = ERR_GET_REASON(code);

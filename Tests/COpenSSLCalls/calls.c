@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <openssl/evp.h>
+#include <openssl/pkcs12.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 enum { CAPACITY = 64 };
 
@@ -47,14 +49,15 @@ static void record(const char *name, size_t size) {
 
 // Defines a function that records `size` and calls OpenSSL's. Threads may look up the address at
 // the same time, with the same result.
-#define RECORDED(function, parameters, arguments, size)                                            \
-    int function parameters {                                                                      \
+#define RECORDED(function, parameters, arguments, size) RECORDED_AS(int, function, parameters, arguments, size)
+#define RECORDED_AS(type, function, parameters, arguments, size)                                   \
+    type function parameters {                                                                     \
         static _Atomic(void *) found;                                                              \
         void *next = found;                                                                        \
         if (next == NULL) found = next = dlsym(RTLD_NEXT, #function);                              \
         record(#function, size);                                                                   \
         depth++;                                                                                   \
-        const int result = ((int(*) parameters)next)arguments;                                     \
+        type result = ((type(*) parameters)next)arguments;                                         \
         depth--;                                                                                   \
         return result;                                                                             \
     }
@@ -91,3 +94,10 @@ RECORDED(PKCS5_PBKDF2_HMAC,
 RECORDED(RAND_bytes, (unsigned char *output, int size), (output, size), (size_t)size)
 RECORDED(RAND_priv_bytes, (unsigned char *output, int size), (output, size), (size_t)size)
 RECORDED(CRYPTO_memcmp, (const void *left, const void *right, size_t size), (left, right, size), size)
+
+RECORDED_AS(X509 *, d2i_X509, (X509 **certificate, const unsigned char **der, long size), (certificate, der, size),
+    (size_t)size)
+RECORDED_AS(PKCS12 *, d2i_PKCS12, (PKCS12 **file, const unsigned char **der, long size), (file, der, size), (size_t)size)
+RECORDED_AS(STACK_OF(PKCS7) *, PKCS12_unpack_authsafes, (const PKCS12 *file), (file), 0)
+RECORDED_AS(X509 *, PKCS12_SAFEBAG_get1_cert, (const PKCS12_SAFEBAG *bag), (bag), 0)
+RECORDED_AS(EVP_PKEY *, EVP_PKCS82PKEY, (const PKCS8_PRIV_KEY_INFO *key), (key), 0)

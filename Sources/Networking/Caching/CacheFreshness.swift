@@ -1,4 +1,5 @@
 import Foundation
+internal import OpenSSLCrypto
 
 /// The age and the freshness of a stored response at one moment
 /// ([RFC 9111 §4.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2)).
@@ -78,9 +79,9 @@ struct CacheFreshness {
     ) -> TimeInterval {
         let maxAge = directives.seconds("max-age")
         guard maxAge == .absent else { return maxAge.interval ?? 0 }
-        let expires = Set(response.headers.values(for: "Expires"))
+        let expires = Set(response.headers.values(for: "Expires").map(ByteComparedString.init))
         guard expires.isEmpty else {
-            guard expires.count == 1, let end = expires.first.flatMap({ Self.date($0, now: received) }) else {
+            guard expires.count == 1, let end = expires.first.flatMap({ Self.date($0.text, now: received) }) else {
                 return 0
             }
             return min(max(0, end.timeIntervalSince(date)), TimeInterval(CacheDirectives.maximumSeconds))

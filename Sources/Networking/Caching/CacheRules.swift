@@ -1,4 +1,5 @@
 import Foundation
+internal import OpenSSLCrypto
 
 /// The rules for storing and updating responses
 /// ([RFC 9111 §3](https://www.rfc-editor.org/rfc/rfc9111#section-3)).
@@ -55,10 +56,10 @@ enum CacheRules {
             fields.allSatisfy { HTTPSyntax.isToken($0.name) && HTTPSyntax.isFieldValue($0.value) }
         }
         guard areFieldsValid else { return false }
-        let lengths = Set(response.headers.values(for: "Content-Length"))
+        let lengths = Set(response.headers.values(for: "Content-Length").map(ByteComparedString.init))
         // A decoded body has another length.
         guard !lengths.isEmpty, response.headers["Content-Encoding"] == nil else { return true }
-        return lengths == [String(response.body.count)]
+        return lengths == [ByteComparedString(String(response.body.count))]
     }
 
     /// Returns whether a response is of any use once it's stored.
@@ -80,9 +81,7 @@ extension HTTPResponse {
         let nominated = headers.values(for: "Connection").flatMap { $0.asciiOnly.split(separator: ",") }
             .map(\.trimmingHTTPWhitespace)
         let removed = Self.connectionFields.map { $0[...] } + nominated.prefix(64)
-        response.headers = HTTPHeaders(
-            headers.filter { field in !removed.contains { $0.equalsIgnoringASCIICase(field.name) } }
-        )
+        response.headers = headers.without(removed)
         return response
     }
 
@@ -100,11 +99,9 @@ extension HTTPResponse {
     /// ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), except those that
     /// describe the body.
     mutating func update(with notModified: HTTPResponse) {
-        let fields = notModified.withoutConnectionFields.headers
-            .filter { field in !Self.bodyFields.contains { $0.equalsIgnoringASCIICase(field.name) } }
+        let fields = notModified.withoutConnectionFields.headers.without(Self.bodyFields)
         // The age starts again, even if the 304 has no such fields.
-        for name in ["Age", "Date"] + fields.map(\.name) { headers[name] = nil }
-        for field in fields { headers.append(name: field.name, value: field.value) }
+        headers = HTTPHeaders(headers.without(["Age", "Date"] + fields.map(\.name)) + Array(fields))
     }
 
     /// Returns whether a 304 is about this response

@@ -111,7 +111,7 @@ extension HTTPHeaders {
     fileprivate var excludesGzip: Bool {
         let fields = values(for: "Accept-Encoding")
         guard !fields.isEmpty else { return false }
-        return !fields.joined(separator: ",").split(separator: ",").contains { item in
+        return !fields.joined(separator: ",").asciiOnly.split(separator: ",").contains { item in
             let parts = item.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
             guard let coding = parts.first, ["gzip", "x-gzip", "*"].contains(coding) else { return false }
             // A weight of 0 means “not acceptable” (RFC 9110 §12.4.2).

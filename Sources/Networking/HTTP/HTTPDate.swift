@@ -6,7 +6,8 @@ package enum HTTPDate {
     ///
     /// The current time determines the century of a two-digit year.
     package static func parse(_ text: some StringProtocol, now: Date) -> Date? {
-        let parts = text.split(separator: " ", omittingEmptySubsequences: false).map { Array($0.utf8) }
+        let parts = text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+            .map { Array($0) }
         switch parts.count {
         case 6 where parts[2].isEmpty: return asctimeDate([parts[0], parts[1], [0x30] + parts[3], parts[4], parts[5]])
         case 6: return internetMessageDate(parts)

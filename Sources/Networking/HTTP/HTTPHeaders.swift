@@ -74,6 +74,12 @@ public struct HTTPHeaders: Sendable, Hashable {
         return values
     }
 
+    /// Returns the fields without those that have one of the given names, in any case.
+    package func without(_ names: some Sequence<some StringProtocol>) -> HTTPHeaders {
+        let removed = Set(names.map(\.foldedFieldName))
+        return HTTPHeaders(fields.filter { !removed.contains($0.name.foldedFieldName) })
+    }
+
     /// Appends a field, even if another one has the same name.
     ///
     /// - Parameters:
@@ -113,6 +119,15 @@ extension StringProtocol {
         return utf8.elementsEqual(other.utf8) { left, right in
             left == right || (left ^ right == 0x20 && (0x61...0x7A).contains(left | 0x20))
         }
+    }
+}
+
+extension StringProtocol {
+    /// The name of a field in lower case, for a set of names.
+    fileprivate var foldedFieldName: ByteComparedString {
+        ByteComparedString(
+            String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+        )
     }
 }
 

@@ -77,7 +77,9 @@ public struct HTTPResponse: Sendable {
 
     /// The header of the response as Foundation's type, which joins repeated fields with commas.
     public var urlResponse: HTTPURLResponse {
-        let fields = Dictionary(headers.map { ($0.name, $0.value) }) { "\($0), \($1)" }
+        let fields = Dictionary(grouping: headers, by: \.name).mapValues { repeated in
+            repeated.map(\.value).joined(separator: ", ")
+        }
         guard
             let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
         else {

@@ -26,7 +26,7 @@ package struct RequestHead: Equatable, Sendable {
     /// A Boolean value that indicates whether the client keeps the connection alive
     /// ([RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
     package var keepsAlive: Bool {
-        let options = headers.values(for: "Connection").flatMap { $0.split { ", \t".contains($0) } }
+        let options = headers.values(for: "Connection").flatMap { $0.asciiOnly.split { ", \t".contains($0) } }
         if options.contains(where: { $0.equalsIgnoringASCIICase("close") }) { return false }
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
     }

@@ -118,7 +118,9 @@ package struct RequestHeadReader: Sendable {
             throw RequestFault("the request target has an invalid form")
         }
         let version = String(decoding: parts[2], as: UTF8.self)
-        guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("missing HTTP version") }
+        guard version.utf8.starts(with: "HTTP/".utf8), version.utf8.count == 8 else {
+            throw RequestFault("missing HTTP version")
+        }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
             throw RequestFault(505, "the server supports only HTTP/1.0 and HTTP/1.1")
         }

@@ -108,7 +108,7 @@ public struct LogoutRequest: Sendable {
         guard let fields = FormURLEncoded.decode(String(query)) else {
             throw OAuth2Error(.protocolViolation, "the query of the redirect after the logout is malformed")
         }
-        let states = fields.filter { $0.name == "state" }
+        let states = fields.filter { $0.name.isExactly("state") }
         guard states.count == 1, Secret(states[0].value) == Secret(state) else {
             throw OAuth2Error(.stateMismatch, "the redirect isn't for this logout request; don't show it as signed out")
         }

@@ -29,14 +29,14 @@ enum RedirectVerdict: Hashable {
         guard let fields = FormURLEncoded.decode(query) else { return .refused(status: 400) }
         guard let state else { return .early }
         var parameters = fields.map { (name: $0.name, value: $0.value) }
-        let responses = fields.filter { $0.name == "response" }
+        let responses = fields.filter { $0.name.isExactly("response") }
         if responses.count == 1, let token = try? UnverifiedToken(responses[0].value) {
             // Only to match the request: the caller that reads the response verifies the token.
             parameters = token.unverifiedClaims.compactMap { claim in claim.value.string.map { (claim.name, $0) } }
         }
-        let states = parameters.filter { $0.name == "state" }.map(\.value)
+        let states = parameters.filter { $0.name.isExactly("state") }.map(\.value)
         guard states.count == 1, Secret(states[0]) == state else { return .foreign }
-        return .answer(query: query, isRefusal: parameters.contains { $0.name == "error" })
+        return .answer(query: query, isRefusal: parameters.contains { $0.name.isExactly("error") })
     }
 }
 

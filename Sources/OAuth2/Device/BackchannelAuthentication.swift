@@ -52,7 +52,7 @@ public struct BackchannelAuthentication: Sendable {
     /// - Throws: ``OAuth2Error`` with the code `stateMismatch` if the notification isn't for this
     ///   request, or `protocolViolation` if its body isn't a notification.
     public func notified(authorization: String?, body: Data) throws(OAuth2Error) -> Self {
-        let parts = (authorization ?? "").split(separator: " ", maxSplits: 1)
+        let parts = (authorization ?? "").asciiOnly.split(separator: " ", maxSplits: 1)
         guard let notificationToken, parts.count == 2, parts[0].lowercased() == "bearer",
             Secret(String(parts[1])) == notificationToken
         else { throw OAuth2Error(.stateMismatch, "the notification doesn't have the token of this request") }

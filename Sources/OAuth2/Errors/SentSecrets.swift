@@ -252,7 +252,10 @@ private struct DecodingStage {
 
     /// Decodes an HTML character reference, such as `&amp;`, `&#43;` or `&#x2B;`.
     private static func entity(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
-        guard text.first == UInt8(ascii: "&"), let end = text.firstIndex(of: UInt8(ascii: ";")) else { return nil }
+        // A reference has at most ten bytes without leading zeros. The limit bounds the search at
+        // each ampersand.
+        guard text.first == UInt8(ascii: "&"), let end = text.prefix(32).firstIndex(of: UInt8(ascii: ";"))
+        else { return nil }
         let name = String(decoding: text[(text.startIndex + 1)..<end], as: UTF8.self)
         let length = end + 1 - text.startIndex
         if let plain = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name] {

@@ -13,8 +13,12 @@ package struct Certificate: Sendable {
     let x509: X509Certificate
 
     /// Reads a certificate from DER: at most 64 KiB, without any other data.
+    ///
+    /// The kind of its key is checked before OpenSSL decodes it. It throws `malformedCertificate`;
+    /// `wrongKeyType` or `unsupportedCurve` for keys that ``PublicKey`` doesn't support, except
+    /// that those for RSA-PSS are accepted; and `keyTooLarge`.
     package init(der: [UInt8]) throws(CryptoError) {
-        let range = try der.withBytes { bytes throws(CryptoError) in try Self.subjectPublicKeyInfo(in: bytes) }
+        let range = try der.withBytes { bytes throws(CryptoError) in try Self.checkedPublicKeyInfo(in: bytes) }
         self.der = der
         subjectPublicKeyInfo = Array(der[range])
         x509 = try der.withBytes { bytes throws(CryptoError) in try X509Certificate(decoding: bytes) }
@@ -90,7 +94,27 @@ extension Certificate {
                 "Line \(block.line) starts a “\(block.label)” block, but a certificate requires “CERTIFICATE”"
             )
         }
-        self = try block.contents.withBytes { bytes throws(CryptoError) in try Certificate(der: bytes) }
+        do throws(CryptoError) {
+            self = try block.contents.withBytes { bytes throws(CryptoError) in try Certificate(der: bytes) }
+        } catch {
+            throw CryptoError(
+                error.code,
+                "The certificate in line \(block.line): \(error.message)",
+                reasons: error.reasons
+            )
+        }
+    }
+
+    /// Finds the SubjectPublicKeyInfo, and checks that OpenSSL can decode its key at little cost.
+    static func checkedPublicKeyInfo(in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
+        let range = try subjectPublicKeyInfo(in: bytes)
+        let info = bytes.extracting(range)
+        do throws(CryptoError) {
+            try SubjectPublicKeyInfo(info).checkCostOfDecoding(in: info)
+        } catch  where error.code == .malformedKey {
+            throw CryptoError(.malformedCertificate, error.message)
+        }
+        return range
     }
 
     /// Finds the SubjectPublicKeyInfo and checks that the elements around it are DER.

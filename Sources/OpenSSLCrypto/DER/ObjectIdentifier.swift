@@ -24,6 +24,7 @@ package struct ObjectIdentifier: Hashable, Sendable {
     var element: [UInt8] { [DERReader.Tag.objectIdentifier, UInt8(octets.count)] + octets }
 
     static let rsaKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1)
+    static let rsaPSSKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 10)
     static let ellipticCurveKey = ObjectIdentifier(1, 2, 840, 10045, 2, 1)
     static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)
     static let pbmac1 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 14)
@@ -42,7 +43,7 @@ package struct ObjectIdentifier: Hashable, Sendable {
 extension ObjectIdentifier: CustomStringConvertible {
     private static let names: [ObjectIdentifier: String] = [
         rsaKey: "RSA",
-        ObjectIdentifier(1, 2, 840, 113549, 1, 1, 10): "RSA-PSS",
+        rsaPSSKey: "RSA-PSS",
         ObjectIdentifier(1, 2, 840, 113549, 1, 1, 7): "RSA-OAEP",
         ObjectIdentifier(1, 2, 840, 10040, 4, 1): "DSA",
         ObjectIdentifier(1, 2, 840, 113549, 1, 3, 1): "DH",

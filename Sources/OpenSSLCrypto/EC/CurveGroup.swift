@@ -34,17 +34,7 @@ internal import COpenSSL
     /// form is `malformedKey`, another point `pointNotOnCurve`.
     func point(decoding encoded: RawSpan) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
-        let size = curve.coordinateSize
-        let form = encoded.isEmpty ? 0 : encoded[0]
-        guard
-            form == 4 && encoded.byteCount == 1 + 2 * size || (form == 2 || form == 3) && encoded.byteCount == 1 + size
-        else {
-            throw CryptoError(
-                .malformedKey,
-                "The public point has \(encoded.byteCount) bytes of form \(form), but a \(curve.name) point has "
-                    + "\(1 + 2 * size) bytes of form 4, or \(1 + size) bytes of form 2 or 3"
-            )
-        }
+        try CurvePoint.checkForm(of: encoded, on: curve)
         guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         let status = unsafe encoded.withOctets {
@@ -58,7 +48,7 @@ internal import COpenSSL
             )
         }
         // An uncompressed point has only one encoding, and encoding it again takes 4 µs.
-        if form == CurvePoint.uncompressedForm {
+        if encoded[0] == CurvePoint.uncompressedForm {
             return CurvePoint(uncompressed: encoded.byteOffsets.map { encoded[$0] })
         }
         return try unsafe encode(point)

@@ -69,7 +69,7 @@ struct ECKeyReader {
     }
 
     /// Reads the parameters of a key, called `name`, which must be the name of a curve.
-    private static func namedCurve(
+    static func namedCurve(
         _ parameters: DERReader,
         _ name: StaticString,
         in bytes: RawSpan

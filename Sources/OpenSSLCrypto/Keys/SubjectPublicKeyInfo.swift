@@ -36,3 +36,30 @@ struct SubjectPublicKeyInfo {
         }
     }
 }
+
+extension SubjectPublicKeyInfo {
+    /// Checks that OpenSSL can decode the key of a certificate at little cost.
+    ///
+    /// OpenSSL decodes a certificate's key together with the certificate. For explicit curve
+    /// parameters, that takes a square root modulo a number of the sender's choice. The check
+    /// accepts the kinds of keys that ``PublicKey`` supports and RSA-PSS keys, but no others, and
+    /// only limits the sizes of RSA numbers: a certificate with a short key can be read.
+    ///
+    /// It throws `wrongKeyType`, `unsupportedCurve`, `keyTooLarge` or `malformedKey`.
+    func checkCostOfDecoding(in bytes: RawSpan) throws(CryptoError) {
+        if algorithm == .rsaKey || algorithm == .rsaPSSKey {
+            var numbers = try DERReader.sequence("RSA public key", in: bytes, key)
+            try RSAPublicNumbers.checkSizes(
+                modulus: numbers.magnitude("RSA modulus", in: bytes).count,
+                exponent: numbers.magnitude("RSA public exponent", in: bytes).count
+            )
+        } else if algorithm == .ellipticCurveKey {
+            let curve = try ECKeyReader.namedCurve(parameters, "algorithm's curve", in: bytes)
+            try CurvePoint.checkForm(of: bytes.extracting(key), on: curve)
+        } else if EdwardsCurve(identifier: algorithm) == nil, MontgomeryCurve(identifier: algorithm) == nil,
+            MLDSAParameters(identifier: algorithm) == nil
+        {
+            throw PublicKey.unsupported(algorithm)
+        }
+    }
+}

@@ -17,18 +17,7 @@ struct RSAPublicNumbers {
         let modulus = try Self.significant(modulus, "modulus")
         let exponent = try Self.significant(exponent, "public exponent")
         let maximum = min(maximumBitCount, Self.bitCounts.upperBound)
-        guard modulus.count <= (maximum + 7) / 8 else {
-            throw CryptoError(
-                .keyTooLarge,
-                "The RSA modulus has \(modulus.count) bytes, but the limit is \(maximum / 8) (\(maximum) bits)"
-            )
-        }
-        guard exponent.count <= Self.maximumExponentSize else {
-            throw CryptoError(
-                .keyTooLarge,
-                "The RSA public exponent has \(exponent.count) bytes, but the limit is \(Self.maximumExponentSize)"
-            )
-        }
+        try Self.checkSizes(modulus: modulus.count, exponent: exponent.count, maximumBitCount: maximum)
         n = try modulus.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
         e = try exponent.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
         guard n.bitCount <= maximum else {
@@ -67,6 +56,26 @@ struct RSAPublicNumbers {
             throw CryptoError(
                 .weakKey,
                 "The primes of the RSA modulus are so close that anyone can find them; generate a new key pair"
+            )
+        }
+    }
+
+    /// Checks the sizes of the numbers in bytes, without leading zeros.
+    static func checkSizes(
+        modulus: Int,
+        exponent: Int,
+        maximumBitCount maximum: Int = bitCounts.upperBound
+    ) throws(CryptoError) {
+        guard modulus <= (maximum + 7) / 8 else {
+            throw CryptoError(
+                .keyTooLarge,
+                "The RSA modulus has \(modulus) bytes, but the limit is \(maximum / 8) (\(maximum) bits)"
+            )
+        }
+        guard exponent <= maximumExponentSize else {
+            throw CryptoError(
+                .keyTooLarge,
+                "The RSA public exponent has \(exponent) bytes, but the limit is \(maximumExponentSize)"
             )
         }
     }

@@ -2,8 +2,8 @@ internal import COpenSSL
 
 /// A decoded PKCS#12 file: the owner of a `PKCS12`.
 ///
-/// `PKCS12_parse` would derive keys with any iteration count in the file. Therefore the file is
-/// read in stages, and each count is checked before OpenSSL uses it.
+/// `PKCS12_parse` would derive keys with any iteration count in the file, and decode any key.
+/// Therefore the file is read in stages, and each count and key is checked before OpenSSL uses it.
 @safe struct PKCS12File: ~Copyable {
     private let pointer: OpaquePointer
 
@@ -15,6 +15,7 @@ internal import COpenSSL
             )
         }
         OpenSSLLibrary.prepareAndClearErrors()
+        try PKCS12ContentTypes.check(file: octets)
         let (object, rest) = unsafe octets.withBytes { bytes in
             unsafe bytes.decoded { unsafe d2i_PKCS12(nil, $0, $1) }
         }
@@ -136,6 +137,7 @@ extension PKCS12File {
 
         /// Reads the contents, which the MAC covers.
         mutating func read(_ file: OpaquePointer, into contents: inout PKCS12Contents) throws(CryptoError) {
+            try unsafe PKCS12ContentTypes.check(partsOf: file)
             OpenSSLLibrary.clearErrors()
             let parts = unsafe PKCS12_unpack_authsafes(file)
             defer {
@@ -189,7 +191,7 @@ extension PKCS12File {
                     if !contents.hasKey { try unsafe decrypt(bag, into: &contents) }
                 case NID_certBag:
                     guard unsafe PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { continue }
-                    try unsafe contents.add(takingOwnershipOf: PKCS12_SAFEBAG_get1_cert(bag))
+                    try unsafe contents.add(certificateIn: bag)
                 case NID_safeContentsBag:
                     try unsafe read(PKCS12_SAFEBAG_get0_safes(bag), depth: depth + 1, into: &contents)
                 default:

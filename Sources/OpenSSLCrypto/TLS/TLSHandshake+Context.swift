@@ -33,6 +33,7 @@ extension TLSHandshake {
         // trusted certificates.
         _ = unsafe Self.set(SSL_CTRL_MODE, Int(SSL_MODE_NO_AUTO_CHAIN), on: context)
         try unsafe attach(to: context)
+        unsafe CertificateMessage.check(on: context)
     }
 
     private static func set(_ command: Int32, _ value: Int, on context: OpaquePointer) -> Int {
@@ -79,8 +80,7 @@ extension TLSHandshake {
             guard event & (SSL_CB_ALERT | SSL_CB_HANDSHAKE_DONE) != 0, let connection = unsafe connection else {
                 return
             }
-            let pointer = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), TLSHandshake.index)
-            let handshake = unsafe TLSHandshake.behind(pointer)
+            let handshake = unsafe TLSHandshake.of(connection)
             if event & SSL_CB_ALERT != 0 {
                 handshake?.noteAlert(value, isReceived: event & SSL_CB_READ != 0)
             } else {
@@ -106,6 +106,12 @@ extension TLSHandshake {
             unsafe Unmanaged<TLSHandshake>.fromOpaque(handshake).release()
         }
     )
+
+    /// Returns the handshake whose policy was applied to a connection's context, or `nil`.
+    static func of(_ connection: OpaquePointer?) -> TLSHandshake? {
+        guard index >= 0, let connection = unsafe connection else { return nil }
+        return unsafe behind(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), index))
+    }
 
     private static func behind(_ pointer: UnsafeMutableRawPointer?) -> TLSHandshake? {
         unsafe pointer.map { unsafe Unmanaged<TLSHandshake>.fromOpaque($0).takeUnretainedValue() }

@@ -67,7 +67,10 @@ extension TLSHandshake {
     private static func expect(_ peer: String, of context: OpaquePointer) -> Bool {
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
         guard IPAddress(peer) == nil else { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, peer) == 1 }
-        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        // The name must be in the certificate's alternative names (RFC 9110 §4.3.4). By default,
+        // OpenSSL also accepts a certificate without any by its common name.
+        let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
         return unsafe X509_VERIFY_PARAM_set1_host(parameters, peer, 0) == 1
     }
 

@@ -25,6 +25,7 @@ internal import COpenSSL
         unsafe COpenSSL_server_set_options(pointer, configuration.issuesSessionTickets ? 1 : 0)
         if !configuration.issuesSessionTickets { unsafe SSL_CTX_set_num_tickets(pointer, 0) }
         unsafe SSL_CTX_set_alpn_select_cb(pointer, Self.selectProtocol, nil)
+        unsafe CertificateMessage.check(on: pointer)
     }
 
     deinit {

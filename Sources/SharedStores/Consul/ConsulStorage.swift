@@ -76,7 +76,7 @@ struct ConsulStorage: ConditionalStorage {
     private static func cas(_ index: String) -> URLQueryItem { URLQueryItem(name: "cas", value: index) }
 
     private static func entry(_ answer: StoreService.Answer) throws(OAuth2Error) -> (value: [UInt8], version: String)? {
-        guard answer.headers["X-Consul-KnownLeader"] != "false" else {
+        guard answer.headers["X-Consul-KnownLeader"]?.isExactly("false") != true else {
             throw answer.unexpected("the Consul cluster has no leader; check its quorum")
         }
         // An absent key has an empty body; a path that isn't Consul's has a text.
@@ -95,11 +95,10 @@ struct ConsulStorage: ConditionalStorage {
 
     private static func succeeded(_ answer: StoreService.Answer) throws(OAuth2Error) -> Bool {
         guard answer.status == 200 else { throw rejected(answer) }
-        switch String(decoding: answer.body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) {
-        case "true": return true
-        case "false": return false
-        default: throw malformed(answer)
-        }
+        let text = String(decoding: answer.body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        if text.isExactly("true") { return true }
+        guard text.isExactly("false") else { throw malformed(answer) }
+        return false
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {

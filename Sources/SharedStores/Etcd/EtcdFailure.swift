@@ -54,7 +54,7 @@ struct EtcdFailure: Error {
     /// Classifies an error response by its status code, gRPC code and text.
     static func answer(_ status: Int, _ body: Data?) -> Self {
         let json = body.flatMap { try? JSONObject(parsing: $0) }
-        let text = json?["message"]?.string ?? json?["error"]?.string ?? ""
+        let text = (json?["message"]?.string ?? json?["error"]?.string ?? "").asciiOnly
         let code = json?["code"]?.number?.integer
         let (kind, message): (Kind, String) =
             switch (status, code) {

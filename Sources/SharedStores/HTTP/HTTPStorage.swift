@@ -1,6 +1,7 @@
 import Networking
 import OAuth2
 import Synchronization
+import TokenGeneration
 
 /// Values at an HTTP server with conditional requests.
 final class HTTPStorage: ConditionalStorage {
@@ -22,7 +23,7 @@ final class HTTPStorage: ConditionalStorage {
         case 200: break
         default: throw Self.rejected(answer)
         }
-        guard answer.headers["Age"].map({ $0 == "0" }) ?? true else {
+        guard answer.headers["Age"].map({ $0.isExactly("0") }) ?? true else {
             throw answer.rejected("a cache answered instead of the store; it would return tokens that were replaced")
         }
         guard let version = Self.version(answer) else {

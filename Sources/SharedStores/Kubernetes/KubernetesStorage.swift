@@ -66,7 +66,7 @@ struct KubernetesStorage: ConditionalStorage {
         if Self.isRefusal(answer, 409, "Conflict") || Self.isRefusal(answer, 404, "NotFound") { return false }
         guard [200, 202].contains(answer.status) else { throw Self.rejected(answer) }
         guard let json = answer.json(Self.limits) else { throw Self.malformed(answer) }
-        if json["kind"]?.string == "Status", json["status"]?.string == "Success" { return true }
+        if json["kind"] == "Status", json["status"] == "Success" { return true }
         throw answer.unexpected("Kubernetes marked a record for removal, but a finalizer may keep it")
     }
 
@@ -85,8 +85,8 @@ struct KubernetesStorage: ConditionalStorage {
 
     /// Returns the resource version of a secret; `nil` if the answer is another object.
     private func version(of name: String, in json: JSONObject) -> String? {
-        guard json["kind"]?.string == "Secret", let metadata = json["metadata"]?.object,
-            metadata["name"]?.string == prefix + name, let version = metadata["resourceVersion"]?.string,
+        guard json["kind"] == "Secret", let metadata = json["metadata"]?.object,
+            metadata["name"] == .string(prefix + name), let version = metadata["resourceVersion"]?.string,
             UInt64.version(version) != nil
         else { return nil }
         return version
@@ -98,8 +98,8 @@ struct KubernetesStorage: ConditionalStorage {
     /// another kind.
     private static func isRefusal(_ answer: StoreService.Answer, _ status: Int, _ reason: String) -> Bool {
         guard answer.status == status, let json = answer.json(Self.limits) else { return false }
-        return json["kind"]?.string == "Status" && json["reason"]?.string == reason
-            && json["details"]?.object?["kind"]?.string == "secrets"
+        return json["kind"] == "Status" && json["reason"] == .string(reason)
+            && json["details"]?.object?["kind"] == "secrets"
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {

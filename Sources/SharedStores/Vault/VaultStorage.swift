@@ -116,7 +116,7 @@ struct VaultStorage: ConditionalStorage {
     // MARK: Answers
 
     private static func hasError(_ answer: StoreService.Answer, _ text: String) -> Bool {
-        answer.json()?["errors"]?.array?.contains { $0.string?.contains(text) ?? false } ?? false
+        answer.json()?["errors"]?.array?.contains { $0.string?.asciiOnly.contains(text) ?? false } ?? false
     }
 
     private static func malformed(_ answer: StoreService.Answer) -> OAuth2Error {

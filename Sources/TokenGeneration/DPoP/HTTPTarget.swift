@@ -27,7 +27,7 @@ package struct HTTPTarget: Equatable {
         var uri = uri
         if let end = uri.withUTF8({ utf8 in unsafe plainEnd(utf8.span) }) { return String(uri.utf8.prefix(end)) }
         guard HTTPTarget(uri) != nil else { return nil }
-        return String(uri.prefix { $0 != "?" && $0 != "#" })
+        return String(uri.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
     }
 
     /// Returns the end of the path of a URI in the most common form, or `nil` for every other URI.
@@ -190,10 +190,10 @@ private struct URIReader {
         var kept: [ArraySlice<UInt8>] = []
         for (index, segment) in segments.enumerated() {
             let isLast = index == segments.count - 1
-            switch String(decoding: segment, as: UTF8.self) {
-            case ".":
+            switch Array(segment) {
+            case Array(".".utf8):
                 if isLast { kept.append([]) }
-            case "..":
+            case Array("..".utf8):
                 _ = kept.popLast()
                 if isLast { kept.append([]) }
             default:

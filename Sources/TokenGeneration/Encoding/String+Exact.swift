@@ -9,10 +9,7 @@ extension String {
     /// ([RFC 7519 §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)), and an issuer that is
     /// merely equivalent is a different issuer.
     package func isExactly(_ other: String) -> Bool {
-        guard utf8.count == other.utf8.count else { return false }
-        // For short strings, `==` is the fastest way to see a difference, and normalizes little.
-        if utf8.count < 16, self != other { return false }
-        return utf8.span.isEqual(to: other.utf8.span)
+        utf8.count == other.utf8.count && utf8.span.isEqual(to: other.utf8.span)
     }
 
     /// Returns a Boolean value that indicates whether two strings are equal except for the case of

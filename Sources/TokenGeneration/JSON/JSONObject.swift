@@ -20,10 +20,12 @@ public struct JSONObject: Sendable {
     }
 
     private var members: [Member]
+    private var positions: JSONMemberIndex
 
     /// Creates an empty object.
     public init() {
         members = []
+        positions = JSONMemberIndex()
     }
 
     /// Creates an object from members, keeping the last of several members with the same name.
@@ -34,9 +36,15 @@ public struct JSONObject: Sendable {
         for (name, value) in members { self[name] = value }
     }
 
-    /// Creates an object from members whose names the parser has found to be distinct.
+    /// Creates an object from members whose names are known to be distinct.
     init(distinctMembers members: [Member]) {
+        self.init(distinctMembers: members, JSONMemberIndex(members))
+    }
+
+    /// Creates an object from members and their index.
+    init(distinctMembers members: [Member], _ positions: JSONMemberIndex) {
         self.members = members
+        self.positions = positions
     }
 
     /// Accesses the value of a member.
@@ -52,8 +60,12 @@ public struct JSONObject: Sendable {
         set {
             switch (index(of: name), newValue) {
             case (let index?, let value?): members[index].value = value
-            case (let index?, nil): members.remove(at: index)
-            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (let index?, nil):
+                members.remove(at: index)
+                positions = JSONMemberIndex(members)
+            case (nil, let value?):
+                _ = positions.insert(name, after: members)
+                members.append(Member(name: name, value: value))
             case (nil, nil): break
             }
         }
@@ -62,12 +74,7 @@ public struct JSONObject: Sendable {
 
 extension JSONObject {
     /// Returns the index of the member with a name.
-    func index(of name: String) -> Int? {
-        // Borrows the elements of a span. An array's subscript would copy them.
-        let members = members.span
-        for index in members.indices where members[index].name.isExactly(name) { return index }
-        return nil
-    }
+    func index(of name: String) -> Int? { positions.position(of: name, in: members) }
 }
 
 extension JSONObject {
@@ -159,9 +166,8 @@ extension JSONObject: Hashable {
     /// Returns whether two objects have the same members, in any order.
     public static func == (left: Self, right: Self) -> Bool {
         guard left.count == right.count else { return false }
-        let index = JSONMemberIndex(right)
         return left.members.allSatisfy { member in
-            index[member.name].map { right.members[$0].value == member.value } ?? false
+            right.index(of: member.name).map { right.members[$0].value == member.value } ?? false
         }
     }
 

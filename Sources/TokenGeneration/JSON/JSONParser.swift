@@ -54,7 +54,7 @@ struct JSONParser {
         // A token has about this many claims. Without the reservation, each growth step costs an
         // allocation.
         if depth == 1 { members.reserveCapacity(8) }
-        var names = DistinctNames()
+        var names = JSONMemberIndex()
         position += 1
         skipWhiteSpace()
         if consume(UInt8(ascii: "}")) { return JSONObject() }
@@ -79,7 +79,7 @@ struct JSONParser {
             skipWhiteSpace()
         } while consume(UInt8(ascii: ","))
         guard consume(UInt8(ascii: "}")) else { throw Failure("missing “,” or “}”", at: position) }
-        return JSONObject(distinctMembers: members)
+        return JSONObject(distinctMembers: members, names)
     }
 
     private mutating func parseArray(depth: Int) throws(Failure) -> [JSONValue] {
@@ -239,23 +239,6 @@ extension JSONParser {
     private func checkDepth(_ depth: Int) throws(Failure) {
         guard depth <= limits.depth else {
             throw Failure("more than \(limits.depth) levels", at: position, isLimit: true)
-        }
-    }
-
-    /// The names that an object already has, distinguished by their bytes.
-    private struct DistinctNames {
-        private var names: Set<ByteComparedString> = []
-
-        mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
-            // For few names, comparing is faster than hashing.
-            guard members.count < 16 else {
-                if names.isEmpty { names = Set(members.map { ByteComparedString($0.name) }) }
-                return names.insert(ByteComparedString(name)).inserted
-            }
-            // Borrows the elements of a span. A loop over the array would copy them.
-            let members = members.span
-            for index in members.indices where members[index].name.isExactly(name) { return false }
-            return true
         }
     }
 

@@ -21,8 +21,9 @@ struct AcceptedJWE: Sendable {
         var accepted: [(recipient: Int, header: JWEHeader, JWEAlgorithmDescription, JWEEncryption)] = []
         var refusal: TokenError?
         var statedEncryption: String?
+        let shared = try JWEHeader.Shared(token, policy.headerPlacement)
         for (index, recipient) in token.recipients.enumerated() {
-            let header = try JWEHeader(token, recipient, policy.headerPlacement)
+            let header = try JWEHeader(shared, recipient)
             guard header.encryption.isExactly(statedEncryption ?? header.encryption) else {
                 throw TokenError(.malformedToken, "the recipients disagree on “enc”")
             }

@@ -110,9 +110,8 @@ extension DecryptionPolicy {
                     + "maximumPasswordIterations"
             )
         }
-        try CriticalExtensions(of: header.members, alsoRegistered: JWEHeader.registeredNames)
-            .check(areIn: understoodExtensions.subtracting(["b64"]))
-        guard header.members["zip"] == nil else {
+        try header.criticalExtensions().check(areIn: understoodExtensions.subtracting(["b64"]))
+        guard header["zip"] == nil else {
             throw TokenError(.compressionRejected, "the content is compressed (“zip”), which isn't supported")
         }
         return (algorithm.details, encryption)
@@ -120,7 +119,7 @@ extension DecryptionPolicy {
 
     /// Returns the number of iterations in a header.
     func iterations(in header: JWEHeader) throws(TokenError) -> Int {
-        guard let number = header.members["p2c"]?.number, let count = number.integer else {
+        guard let number = header["p2c"]?.number, let count = number.integer else {
             throw TokenError(.malformedToken, "“p2c” of the header must be an integer")
         }
         guard count >= PasswordDerivation.minimumIterations else {

@@ -204,7 +204,7 @@ extension JWEGenerator {
             for header in [header] + unprotected {
                 for name in ["kid", "typ", "cty"] { _ = try ProtectedHeader.string(name, in: header) }
             }
-            _ = try CriticalExtensions(of: header, alsoRegistered: JWEHeader.registeredNames)
+            _ = try CriticalExtensions(of: header, registered: JWEHeader.registeredNames)
         } catch {
             throw TokenError(.unencodableContent, error.message, cause: error)
         }

@@ -5,8 +5,6 @@ internal import OpenSSLCrypto
 ///
 /// It deliberately ignores `jwk`, `jku`, `x5u` and `x5c`.
 struct JWEHeader: Sendable {
-    /// The members of all headers, which are disjoint.
-    let members: JSONObject
     /// The value of `alg`, which can be any name.
     let algorithm: String
     /// The value of `enc`, which can be any name.
@@ -14,38 +12,69 @@ struct JWEHeader: Sendable {
     /// The value of `kid`, or `nil`.
     let keyID: String?
 
+    private let shared: Shared
+    private let recipientHeader: JSONObject
+
+    /// The headers of all recipients, which are checked once.
+    struct Shared: Sendable {
+        fileprivate let protected: JSONObject
+        fileprivate let unprotected: JSONObject
+        /// The names that only the protected header may have.
+        fileprivate let protectedNames: [String]
+        /// The names in `crit`, or the reason why `crit` is malformed.
+        fileprivate let critical: Result<CriticalExtensions, TokenError>
+        fileprivate let placement: JWEHeaderPlacement
+
+        /// Checks the placement of the parameters.
+        ///
+        /// - Throws: ``TokenError`` with the code `malformedToken` or `unprotectedParameter`.
+        init(_ token: EncryptedToken, _ placement: JWEHeaderPlacement) throws(TokenError) {
+            let header = token.protectedHeader
+            protected = header
+            unprotected = token.sharedHeader
+            protectedNames = ["crit", "zip", "b64"] + CriticalExtensions.names(in: header)
+            critical = Result { () throws(TokenError) in
+                try CriticalExtensions(of: header, registered: JWEHeader.registeredNames)
+            }
+            self.placement = placement
+            for member in unprotected where protected[member.name] != nil { throw JWEHeader.repeated(member.name) }
+            guard !unprotected.isEmpty else { return }
+            for name in protectedNames { try JWEHeader.refuse(name, in: unprotected) }
+            guard !placement.allowsUnprotected else { return }
+            for name in ["alg", "enc"] + JWEHeader.managementNames { try JWEHeader.refuse(name, in: unprotected) }
+        }
+
+        fileprivate subscript(name: String) -> JSONValue? { protected[name] ?? unprotected[name] }
+    }
+
     /// Collects the parameters of a recipient.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `unprotectedParameter`.
-    init(
-        _ token: EncryptedToken,
-        _ recipient: EncryptedToken.Recipient,
-        _ placement: JWEHeaderPlacement
-    ) throws(TokenError) {
-        var members = token.protectedHeader
-        for member in Array(recipient.header) + Array(token.sharedHeader) {
-            guard members[member.name] == nil else {
-                throw TokenError(.malformedToken, "\(TokenError.shown(member.name)) is in two headers of the JWE")
-            }
-            members[member.name] = member.value
+    init(_ shared: Shared, _ recipient: EncryptedToken.Recipient) throws(TokenError) {
+        let own = recipient.header
+        for member in own where shared[member.name] != nil { throw Self.repeated(member.name) }
+        if !own.isEmpty {
+            for name in shared.protectedNames { try Self.refuse(name, in: own) }
+            if !shared.placement.allowsUnprotected { try Self.refuse("enc", in: own) }
         }
-        if !recipient.header.isEmpty || !token.sharedHeader.isEmpty {
-            let critical = CriticalExtensions.names(in: members)
-            for name in ["crit", "zip", "b64"] + critical {
-                try Self.refuse(name, in: recipient.header)
-                try Self.refuse(name, in: token.sharedHeader)
-            }
-            if !placement.allowsUnprotected {
-                try Self.refuse("enc", in: recipient.header)
-                for name in ["alg", "enc"] + Self.managementNames { try Self.refuse(name, in: token.sharedHeader) }
-            }
-        }
-        for name in ["typ", "cty"] { _ = try ProtectedHeader.string(name, in: members) }
-        algorithm = try Self.required("alg", in: members)
-        encryption = try Self.required("enc", in: members)
-        keyID = try ProtectedHeader.string("kid", in: members)
-        self.members = members
+        func string(_ name: String) throws(TokenError) -> String? { try Self.string(name, own, shared) }
+        for name in ["typ", "cty"] { _ = try string(name) }
+        guard let algorithm = try string("alg") else { throw Self.missing("alg") }
+        guard let encryption = try string("enc") else { throw Self.missing("enc") }
+        self.algorithm = algorithm
+        self.encryption = encryption
+        keyID = try string("kid")
+        self.shared = shared
+        recipientHeader = own
     }
+
+    /// Accesses the value of a parameter; the names in all headers are distinct.
+    subscript(name: String) -> JSONValue? { recipientHeader[name] ?? shared[name] }
+
+    /// Returns the extensions that the header requires.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    func criticalExtensions() throws(TokenError) -> CriticalExtensions { try shared.critical.get() }
 
     /// The parameters that key management writes
     /// ([RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4)).
@@ -56,7 +85,9 @@ struct JWEHeader: Sendable {
     /// The names that [RFC 7516 §4.1](https://www.rfc-editor.org/rfc/rfc7516#section-4.1) and
     /// [RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4) define, in addition to those
     /// of a JWS.
-    static let registeredNames = ["enc", "zip"] + managementNames
+    static let registeredNames = CriticalExtensions.registeredNames.union(
+        (["enc", "zip"] + managementNames).map(ByteComparedString.init)
+    )
 
     /// Returns the bytes of a base64url parameter.
     ///
@@ -71,18 +102,27 @@ struct JWEHeader: Sendable {
 
     /// Returns the bytes of a base64url parameter, or `nil` if it's missing.
     func optionalOctets(_ name: String, limit: Int) throws(TokenError) -> [UInt8]? {
-        guard let text = try ProtectedHeader.string(name, in: members) else { return nil }
+        guard let text = try Self.string(name, recipientHeader, shared) else { return nil }
         guard text.utf8.count <= Base64URL.encodedSize(limit) else {
             throw TokenError(.tooLarge, "“\(name)” of the header has more than \(limit) bytes")
         }
         return try Base64URL.decode(text.utf8.span, "“\(name)” of the header")
     }
 
-    private static func required(_ name: String, in members: JSONObject) throws(TokenError) -> String {
-        guard let value = try ProtectedHeader.string(name, in: members) else {
-            throw TokenError(.malformedToken, "the header has no “\(name)”")
-        }
-        return value
+    private static func string(_ name: String, _ own: JSONObject, _ shared: Shared) throws(TokenError) -> String? {
+        if own[name] != nil { return try ProtectedHeader.string(name, in: own) }
+        return try ProtectedHeader.string(
+            name,
+            in: shared.protected[name] == nil ? shared.unprotected : shared.protected
+        )
+    }
+
+    private static func missing(_ name: String) -> TokenError {
+        TokenError(.malformedToken, "the header has no “\(name)”")
+    }
+
+    private static func repeated(_ name: String) -> TokenError {
+        TokenError(.malformedToken, "\(TokenError.shown(name)) is in two headers of the JWE")
     }
 
     private static func refuse(_ name: String, in header: JSONObject) throws(TokenError) {

@@ -74,7 +74,7 @@ struct KeyAgreement: Sendable {
     }
 
     private static func ephemeralKey(in header: JWEHeader) throws(TokenError) -> PublicKey {
-        guard let members = header.members["epk"]?.object else {
+        guard let members = header["epk"]?.object else {
             throw TokenError(.malformedToken, "the header must have “epk”, the ephemeral public key, as an object")
         }
         do throws(TokenError) {

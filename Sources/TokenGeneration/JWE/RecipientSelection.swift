@@ -36,7 +36,7 @@ struct RecipientIdentity: Sendable {
             )
         }
         if let curve, case .agreement = algorithm.details.scheme,
-            let stated = header.members["epk"]?.object?["crv"]?.string, !stated.isExactly(curve)
+            let stated = header["epk"]?.object?["crv"]?.string, !stated.isExactly(curve)
         {
             return TokenError(
                 .algorithmMismatch,

@@ -102,7 +102,7 @@ extension JWK {
 extension JWK {
     /// The maximum number of members in a JWK, 128.
     ///
-    /// Fewer than 30 members are registered. The limit bounds the linear search for each of them.
+    /// Fewer than 30 members are registered.
     static let maximumMemberCount = 128
 
     private func checkTypes() throws(TokenError) {

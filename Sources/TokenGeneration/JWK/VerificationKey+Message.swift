@@ -31,15 +31,18 @@ extension VerificationKey {
 
     /// Creates the public key of a sender from a JWK that came with a message.
     ///
-    /// The algorithm is that of the message's header. Errors have the name of the JWK.
+    /// The algorithm is that of the message's header. Certificates and their thumbprints (`x5c`,
+    /// `x5u`, `x5t`) are ignored: the sender chose them, and decoding them is work. Errors have the
+    /// name of the JWK.
     ///
     /// - Throws: ``TokenError`` with the code `publicKeyRequired` for a private or symmetric key,
     ///   `algorithmMismatch`, or the code for another problem with the key.
     init(sentAs members: JSONObject, for algorithm: JWSAlgorithm, _ name: String) throws(TokenError) {
-        let jwk = try JWK(members)
+        var jwk = try JWK(members)
         guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {
             throw TokenError(.publicKeyRequired, "\(name) is a private key; its owner must replace that key")
         }
+        for name in ["x5c", "x5u", "x5t", "x5t#S256"] { jwk.members[name] = nil }
         let key = try VerificationKey(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.message)
         guard key.accepts(algorithm: algorithm.rawValue) else {
             throw TokenError(

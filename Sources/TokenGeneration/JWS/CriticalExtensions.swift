@@ -14,25 +14,26 @@ struct CriticalExtensions {
     /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)). Otherwise a verifier that
     /// doesn't know `b64` would decode a payload that isn't encoded.
     ///
-    /// The names in `others` aren't extensions either, in addition to those of a JWS.
+    /// The names in `registered` aren't extensions; the default is those of a JWS.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
-    init(of header: JSONObject, alsoRegistered others: [String] = []) throws(TokenError) {
+    init(of header: JSONObject, registered: Set<ByteComparedString> = registeredNames) throws(TokenError) {
         var names: [String] = []
+        var known: Set<ByteComparedString> = []
         if let critical = header["crit"] {
             guard let elements = critical.array, !elements.isEmpty else {
                 throw TokenError(.malformedToken, "“crit” of the header must be a non-empty array")
             }
             for element in elements {
-                let name = try Self.name(element, in: header, others)
-                guard !names.contains(where: name.isExactly) else {
+                let name = try Self.name(element, in: header, registered)
+                guard known.insert(ByteComparedString(name)).inserted else {
                     throw TokenError(.malformedToken, "“crit” of the header names \(TokenError.shown(name)) twice")
                 }
                 names.append(name)
             }
         }
         self.names = names
-        guard header["b64"] == nil || names.contains(where: "b64".isExactly) else {
+        guard header["b64"] == nil || known.contains(ByteComparedString("b64")) else {
             throw TokenError(.malformedToken, "the header has “b64” but doesn't name it in “crit”")
         }
     }
@@ -47,9 +48,10 @@ struct CriticalExtensions {
         let understood = Set(understood.map(ByteComparedString.init))
         let unknown = names.filter { !understood.contains(ByteComparedString($0)) }
         guard unknown.isEmpty else {
+            let shown = unknown.prefix(10).map(TokenError.shown).joined(separator: ", ")
             throw TokenError(
                 .criticalHeaderUnsupported,
-                "the header requires unsupported extensions: \(unknown.map(TokenError.shown).joined(separator: ", "))"
+                "the header requires unsupported extensions: \(shown)\(unknown.count > 10 ? ", …" : "")"
             )
         }
     }
@@ -57,13 +59,13 @@ struct CriticalExtensions {
     private static func name(
         _ element: JSONValue,
         in header: JSONObject,
-        _ others: [String]
+        _ registered: Set<ByteComparedString>
     ) throws(TokenError) -> String {
         guard let name = element.string, !name.isEmpty else {
             throw TokenError(.malformedToken, "“crit” of the header must contain only names, not \(element.kind)")
         }
         let shown = TokenError.shown(name)
-        guard !(registeredNames + others).contains(where: name.isExactly) else {
+        guard !registered.contains(ByteComparedString(name)) else {
             throw TokenError(.malformedToken, "“crit” of the header names \(shown), which isn't an extension")
         }
         guard header[name] != nil else {
@@ -74,7 +76,7 @@ struct CriticalExtensions {
 
     /// The names that [RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1) itself
     /// defines.
-    private static let registeredNames = [
-        "alg", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit",
-    ]
+    static let registeredNames = Set(
+        ["alg", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit"].map(ByteComparedString.init)
+    )
 }

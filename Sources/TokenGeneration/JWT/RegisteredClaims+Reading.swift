@@ -16,19 +16,22 @@ extension RegisteredClaims {
         var times = ClaimTimes()
         for index in claims.indices {
             let member = claims[index]
-            // All registered names have three characters.
+            // All registered names have three bytes.
             guard member.name.utf8.count == 3 else { continue }
-            // So few bytes are compared quickly, and no other text of three bytes is canonically
-            // equivalent to these names.
-            switch member.name {
-            case "iss": registered.issuer = try member.stringClaim()
-            case "sub": registered.subject = try member.stringClaim()
-            case "aud": registered.audience = try member.audienceClaim()
-            case "exp": times.expiration = try member.secondsClaim()
-            case "nbf": times.notBefore = try member.secondsClaim()
-            case "iat": times.issuedAt = try member.secondsClaim()
-            case "jti": registered.jwtID = try member.stringClaim()
-            default: break
+            if member.name.isExactly("iss") {
+                registered.issuer = try member.stringClaim()
+            } else if member.name.isExactly("sub") {
+                registered.subject = try member.stringClaim()
+            } else if member.name.isExactly("aud") {
+                registered.audience = try member.audienceClaim()
+            } else if member.name.isExactly("exp") {
+                times.expiration = try member.secondsClaim()
+            } else if member.name.isExactly("nbf") {
+                times.notBefore = try member.secondsClaim()
+            } else if member.name.isExactly("iat") {
+                times.issuedAt = try member.secondsClaim()
+            } else if member.name.isExactly("jti") {
+                registered.jwtID = try member.stringClaim()
             }
         }
         registered.expiration = times.expiration.map(Date.init(timeIntervalSince1970:))

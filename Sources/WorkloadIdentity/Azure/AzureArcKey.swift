@@ -42,7 +42,9 @@ enum AzureArcKey {
     ) throws(WorkloadIdentityError) -> String {
         let challenges = challenge.headers.values(for: "WWW-Authenticate")
         let start = "basic realm="
-        guard let text = challenges.first, challenges.count == 1, text.lowercased().hasPrefix(start) else {
+        guard let text = challenges.first, challenges.count == 1, text.utf8.allSatisfy({ $0 < 0x80 }),
+            text.lowercased().hasPrefix(start)
+        else {
             throw endpoint.invalid("didn't name the file of its key; check what answers at its address")
         }
         let path = text.dropFirst(start.count)

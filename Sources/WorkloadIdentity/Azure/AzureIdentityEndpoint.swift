@@ -133,7 +133,7 @@ enum AzureIdentityEndpoint: Sendable {
     ) -> WorkloadIdentityError? {
         guard error.errorCode == 400 else { return nil }
         let body = error.response.flatMap { try? JSONObject(parsing: $0) }
-        let text = (body?["error_description"]?.string ?? body?["message"]?.string ?? "").lowercased()
+        let text = (body?["error_description"]?.string ?? body?["message"]?.string ?? "").asciiOnly.lowercased()
         let group = if case .appService = self { "webapp" } else { "vm" }
         let advice =
             identity.kind == nil

@@ -17,7 +17,9 @@ struct HostileSuite {
         for work in HostileWork.all where arguments.wants(work.name) {
             reportWork(work.name, try HostileChild.cost(of: work.name))
         }
-        guard HostileServer.Behavior.allCases.contains(where: { arguments.wants("beside \($0.rawValue)") }) else { return }
+        guard HostileServer.Behavior.allCases.contains(where: { arguments.wants("beside \($0.rawValue)") }) else {
+            return
+        }
         if !arguments.isJSON { print("case                              median ms    p99 ms  late ms  ends with") }
         for behavior in HostileServer.Behavior.allCases where arguments.wants("beside \(behavior.rawValue)") {
             reportLatency("beside \(behavior.rawValue)", try await HostileNeighbor.measure(beside: behavior))
@@ -61,7 +63,9 @@ struct HostileWork: Sendable {
     /// Creates the input and returns the operation that reads it, which ignores errors.
     let prepare: @Sendable () throws -> @Sendable () async -> Void
 
-    static let all = [
+    static let all = keysAndTokens + certificates + documents
+
+    private static let keysAndTokens = [
         HostileWork(name: "private JWK, 11,213 bits") {
             let jwk = try JWK(parsing: HostileInput.privateKey(bits: 11_213, keyID: "1"))
             return { use(try? VerificationKey(jwk: jwk)) }
@@ -106,7 +110,7 @@ struct HostileWork: Sendable {
     ]
 
     /// Returns work that reads a key set and verifies a token of the last key.
-    private static func keySet(_ name: String, _ entry: @escaping @Sendable (Int) throws -> String) -> Self {
+    static func keySet(_ name: String, _ entry: @escaping @Sendable (Int) throws -> String) -> Self {
         Self(name: name) {
             let key = try SigningKey.generate(.es256)
             var jwk = key.verificationKey.jwk

@@ -3,14 +3,12 @@ final class JSONTreeDecoder: Decoder {
     let value: JSONValue
     /// The value if it's an object, or an empty object.
     let object: JSONObject
-    private let index: JSONMemberIndex
     private let parent: JSONTreeDecoder?
     private let key: (any CodingKey)?
 
     init(_ value: JSONValue, parent: JSONTreeDecoder? = nil, key: (any CodingKey)? = nil) {
         self.value = value
         if case .object(let object) = value { self.object = object } else { object = JSONObject() }
-        index = JSONMemberIndex(object)
         self.parent = parent
         self.key = key
     }
@@ -30,7 +28,7 @@ final class JSONTreeDecoder: Decoder {
 
     /// Returns the value of a member, or `nil` if no member has that name.
     func member(_ name: String) -> JSONValue? {
-        index[name].map { object[$0].value }
+        object[name]
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
