@@ -74,7 +74,7 @@ let package = Package(
         ),
         .target(
             name: "WorkloadIdentity",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
             swiftSettings: settings
         ),
         .target(
@@ -234,7 +234,10 @@ if Context.environment["FUZZ"] != nil {
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "Networking", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
+            dependencies: [
+                "CLibFuzzer", "WorkloadIdentity", "SharedStores", "ResourceServer", "OAuth2", "Networking",
+                "TokenGeneration", "OpenSSLCrypto", "TestVectors",
+            ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: settings
         ),

@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 
 /// The age and the freshness of a stored response at one moment
 /// ([RFC 9111 §4.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2)).
@@ -41,7 +42,7 @@ struct CacheFreshness {
     var isFresh: Bool { lifetime > age }
 
     /// The value of the `Age` field.
-    var ageField: String { String(Int(min(age, TimeInterval(CacheDirectives.maximumSeconds)))) }
+    var ageField: String { String(min(Int(clamping: age), CacheDirectives.maximumSeconds)) }
 
     // MARK: Age
 

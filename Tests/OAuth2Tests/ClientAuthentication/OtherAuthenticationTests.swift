@@ -18,7 +18,7 @@ struct OtherAuthenticationTests {
     @Test("none sends nothing to a server that knows the client by its grant")
     func anonymousClient() async throws {
         #expect(try await form(.none(clientID: "a", sendsClientID: false)).isEmpty)
-        let transport = MockTransport(.json(#"{"access_token":"t","token_type":"Bearer"}"#))
+        let transport = MockTransport(.json(#"{"access_token":"t","token_type":"Bearer","issued_token_type":"urn:x"}"#))
         let client = OAuth2Client(
             server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "a", sendsClientID: false),

@@ -181,7 +181,7 @@ struct RefreshTokenTests {
     @Test(
         "Keeps the refresh token while the server fails with any error code",
         arguments: [
-            (503, "invalid_grant"), (500, "server_error"), (429, "invalid_grant"), (400, "temporarily_unavailable"),
+            (503, "invalid_grant"), (400, "server_error"), (429, "invalid_grant"), (400, "temporarily_unavailable"),
         ]
     )
     func transient(status: Int, code: String) async throws {

@@ -270,7 +270,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Doesn't retry a refresh that the server has failed to process, and keeps the token",
-        arguments: [(500, "invalid_grant"), (400, "server_error"), (501, "invalid_request")]
+        arguments: [(400, "server_error"), (403, "server_error")]
     )
     func t11Failed(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
@@ -318,7 +318,8 @@ struct TokenEndpointRowTests {
             .failure(NetworkError(.timedOut, "cut")), .failure(NetworkError(.connectionLost, "cut")),
             .failure(NetworkError(.invalidResponse, "cut")), .failure(NetworkError(.bodyTooLarge, "cut")),
             .text("<html>"), .status(200), .status(204), .text("bad gateway", status: 502), .text("", status: 504),
-            .text("", status: 524), .error("invalid_grant", status: 504),
+            .text("", status: 524), .error("invalid_grant", status: 504), .error("server_error", status: 500),
+            .error("invalid_grant", status: 500), .error("invalid_request", status: 501), .status(507), .status(599),
         ] as [MockTransport.Step]
     )
     func t13(lost: MockTransport.Step) async throws {
