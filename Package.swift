@@ -74,7 +74,7 @@ let package = Package(
         ),
         .target(
             name: "WorkloadIdentity",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
             swiftSettings: settings
         ),
         .target(
@@ -234,7 +234,10 @@ if let libFuzzer = Context.environment["LIB_FUZZER"] {
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "Networking", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
+            dependencies: [
+                "CLibFuzzer", "WorkloadIdentity", "SharedStores", "ResourceServer", "OAuth2", "Networking",
+                "TokenGeneration", "OpenSSLCrypto", "TestVectors",
+            ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: settings,
             linkerSettings: [.unsafeFlags(["-use-ld=lld", libFuzzer]), .linkedLibrary("stdc++")]

@@ -256,7 +256,7 @@ public final class CachedStatusLists: Sendable {
         let bounds = options.lifetimeBounds
         let lifetime = min(max(token.timeToLive ?? .seconds(300), bounds.lowerBound), bounds.upperBound)
         guard let expiration = token.expiration else { return lifetime }
-        let left = Duration.seconds(expiration.timeIntervalSince(options.timeSource.date())) + leeway
+        let left = Duration(clampingSeconds: expiration.timeIntervalSince(options.timeSource.date())) + leeway
         return max(min(lifetime, left), .zero)
     }
 

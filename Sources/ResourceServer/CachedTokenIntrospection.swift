@@ -1,6 +1,7 @@
 import Foundation
 public import Networking
 public import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// Introspection of tokens at an authorization server, with a cache of the responses.
@@ -56,7 +57,7 @@ public final class CachedTokenIntrospection: Sendable {
         policy.capacity = max(capacity, 0)
         policy.kind = \.isActive
         policy.lifetime = { answer in
-            let left = answer.expiration.map { Duration.seconds($0.timeIntervalSince(timeSource.date())) }
+            let left = answer.expiration.map { Duration(clampingSeconds: $0.timeIntervalSince(timeSource.date())) }
             return min(lifetime, left ?? lifetime)
         }
         answers = SingleFlightCache(timeSource: timeSource, policy: policy)

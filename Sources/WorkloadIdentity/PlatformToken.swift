@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// The rules for a token of the platform, which are checked before the token leaves the machine.
@@ -125,11 +126,10 @@ struct PlatformToken: Sendable {
         }
         let lifetime = expiry - date.timeIntervalSince1970
         guard lifetime > 0 else {
-            let ago = Int(min(-lifetime, 1e9))
+            let ago = min(Int(clamping: -lifetime), 1_000_000_000)
             throw failure(.expiredToken, "has a token that expired \(ago) seconds ago; \(expiryAdvice)")
         }
-        // A century: the conversion of an arbitrary number would trap.
-        return .seconds(min(lifetime, 3e9))
+        return Duration(clampingSeconds: lifetime)
     }
 
     func failure(_ code: WorkloadIdentityError.Code, _ problem: String) -> WorkloadIdentityError {

@@ -185,6 +185,14 @@ extension MockTransport.Step {
     /// Returns a 503 response with `Retry-After`.
     static func retryAfter(_ seconds: Int) -> Self { .status(503, headers: ["Retry-After": "\(seconds)"]) }
 
+    /// Returns a token endpoint's response to a token exchange.
+    static func exchanged(_ access: String, lifetime: Int = 3600) -> Self {
+        let type = "urn:ietf:params:oauth:token-type:access_token"
+        return .json(
+            #"{"access_token":"\#(access)","issued_token_type":"\#(type)","token_type":"Bearer","expires_in":\#(lifetime)}"#
+        )
+    }
+
     /// Returns a token endpoint's error response.
     static func error(_ code: String, status: Int = 400) -> Self {
         .json(#"{"error":"\#(code)"}"#, status: status)

@@ -151,7 +151,7 @@ public struct MessageSigner: Sendable {
 
     private func parameters(_ demand: SignatureDemand?) throws -> StructuredField.Parameters {
         var parameters = StructuredField.Parameters()
-        let created = Int64(currentDate().timeIntervalSince1970.rounded(.down))
+        let created = Int64(clamping: currentDate().timeIntervalSince1970.rounded(.down))
         parameters["created"] = .integer(created)
         let lifetime = profile.lifetime ?? (demand?.asks(for: "expires") == true ? profile.maximumAge : nil)
         if let lifetime { parameters["expires"] = .integer(created + max(lifetime.components.seconds, 1)) }

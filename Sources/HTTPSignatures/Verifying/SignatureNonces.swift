@@ -38,7 +38,7 @@ public struct SignatureNonces: Sendable {
     /// Returns a new nonce, or `nil` if OpenSSL fails.
     func nonce(at date: Date) -> String? {
         guard let random = try? SecureRandom.bytes(count: Self.randomSize) else { return nil }
-        let seconds = UInt64(max(date.timeIntervalSince1970, 0))
+        let seconds = UInt64(clamping: max(date.timeIntervalSince1970, 0))
         let content = (0..<8).map { UInt8(truncatingIfNeeded: seconds >> (56 - 8 * UInt64($0))) } + random
         guard let code = code(of: content) else { return nil }
         return Base64URL.encode(content + code)

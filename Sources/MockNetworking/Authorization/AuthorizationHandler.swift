@@ -94,7 +94,7 @@ final class AuthorizationHandler: Sendable {
         _ answer: [(name: String, value: String)],
         for client: MockAuthorizationServer.Client
     ) -> String? {
-        let now = Int(configuration.serverTime.date().timeIntervalSince1970)
+        let now = Int(clamping: configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
         ]

@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 package import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -52,7 +53,7 @@ extension MockAuthorizationServer.IDTokenFault {
         var claims = claims
         for name in ["iat", "auth_time"] {
             guard let time = claims[name]?.number?.double else { continue }
-            claims[name] = .number(JSONNumber(Int(time) - Int(age.components.seconds)))
+            claims[name] = .number(JSONNumber(Int(clamping: time) - Int(age.components.seconds)))
         }
         for (name, value) in changes { claims[name] = value }
         func signed(_ service: some SigningService) throws -> String {

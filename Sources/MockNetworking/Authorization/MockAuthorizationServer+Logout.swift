@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 public import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -21,7 +22,7 @@ extension MockAuthorizationServer {
         sessionID: String? = nil,
         claims: [String: JSONValue?] = [:]
     ) throws -> String {
-        let now = Int(time.date().timeIntervalSince1970)
+        let now = Int(clamping: time.date().timeIntervalSince1970)
         var content: JSONObject = [
             "iss": .string(metadata.issuer), "aud": .string(clientID), "iat": .number(JSONNumber(now)),
             "exp": .number(JSONNumber(now + 120)), "jti": .string(UUID().uuidString),

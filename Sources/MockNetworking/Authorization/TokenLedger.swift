@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -87,7 +88,7 @@ final class TokenLedger: Sendable {
         changing changes: [String: JSONValue?] = [:]
     ) throws -> (token: String, lifetime: Duration) {
         let lifetime = configuration.tokenLifetime
-        let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
+        let issued = Int(clamping: configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer),
             "sub": .string(authorization.subject),
@@ -152,7 +153,7 @@ final class TokenLedger: Sendable {
         if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
         guard let expiry else { return claims }
         claims["aud"] = authorization.audience(issuer)
-        claims["exp"] = .number(JSONNumber(Int((seconds + (expiry - now) / .seconds(1)).rounded())))
+        claims["exp"] = .number(JSONNumber(Int(clamping: (seconds + (expiry - now) / .seconds(1)).rounded())))
         claims["token_type"] = authorization.keyThumbprint == nil ? "Bearer" : "DPoP"
         claims["cnf"] = authorization.confirmation
         return claims
@@ -161,7 +162,7 @@ final class TokenLedger: Sendable {
     /// Returns the claims of an ID token
     /// ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     func idTokenClaims(_ authorization: Authorization, nonce: String?) -> JSONObject {
-        let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
+        let issued = Int(clamping: configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(authorization.subject), "aud": .string(authorization.clientID),
             "iat": .number(JSONNumber(issued)), "exp": .number(JSONNumber(issued + 300)),
@@ -176,7 +177,7 @@ final class TokenLedger: Sendable {
     func introspectionResponse(with members: JSONObject, for clientID: String) throws -> String {
         let claims: JSONObject = [
             "iss": .string(issuer), "aud": .string(clientID),
-            "iat": .number(JSONNumber(Int(configuration.serverTime.date().timeIntervalSince1970))),
+            "iat": .number(JSONNumber(Int(clamping: configuration.serverTime.date().timeIntervalSince1970))),
             "token_introspection": .object(members),
         ]
         return try signing.token(claims, header: ["typ": "token-introspection+jwt"])

@@ -222,7 +222,7 @@ final class EventLoop {
         guard unfinished.isEmpty else { return 0 }
         guard let next = [lingerers.first?.deadline, acceptsAgain].compactMap({ $0 }).min() else { return -1 }
         let wait = next - .now
-        return wait <= .zero ? 0 : Int32(wait / .milliseconds(1)) + 1
+        return wait <= .zero ? 0 : Int32(clamping: wait / .milliseconds(1)).next
     }
 
     private func endLingering() {

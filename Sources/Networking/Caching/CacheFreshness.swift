@@ -42,7 +42,7 @@ struct CacheFreshness {
     var isFresh: Bool { lifetime > age }
 
     /// The value of the `Age` field.
-    var ageField: String { String(Int(min(age, TimeInterval(CacheDirectives.maximumSeconds)))) }
+    var ageField: String { String(min(Int(clamping: age), CacheDirectives.maximumSeconds)) }
 
     // MARK: Age
 

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import OpenSSLCrypto
 
 extension URLRequest {
     /// The last component of the path, which errors name; `nil` if the path is empty.
@@ -7,10 +8,9 @@ extension URLRequest {
 
     /// The timeout of one attempt; `nil` if the request doesn't set one.
     var attemptTimeout: Duration? {
-        // At most a day, because `Duration` traps on values it can't represent.
         let seconds = timeoutInterval
         guard seconds.isFinite, seconds > 0 else { return nil }
-        return .seconds(min(seconds, 86_400))
+        return Duration(clampingSeconds: min(seconds, 86_400))
     }
 }
 

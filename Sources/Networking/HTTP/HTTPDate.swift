@@ -1,4 +1,5 @@
 package import Foundation
+import OpenSSLCrypto
 
 /// HTTP dates ([RFC 9110 §5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 package enum HTTPDate {
@@ -20,7 +21,7 @@ package enum HTTPDate {
     /// Formats a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of
     /// a second are dropped.
     package static func format(_ date: Date) -> String {
-        let seconds = Int(date.timeIntervalSince1970.rounded(.down))
+        let seconds = Int(clamping: date.timeIntervalSince1970.rounded(.down))
         let (day, time) = seconds.quotientAndRemainder(roundingDownBy: 86_400)
         let (year, month, dayOfMonth) = civil(day)
         // 1 January 1970 was a Thursday.
@@ -49,7 +50,7 @@ package enum HTTPDate {
             parts[3].elementsEqual("GMT".utf8)
         else { return nil }
         // A date more than 50 years ahead is in the most recent past year with the same digits.
-        let today = civil(Int((now.timeIntervalSince1970 / 86_400).rounded(.down))).year
+        let today = civil(Int(clamping: (now.timeIntervalSince1970 / 86_400).rounded(.down))).year
         var year = today - today % 100 + short
         if year > today + 50 { year -= 100 }
         return self.date(year: year, month: month, day: day, time: time)

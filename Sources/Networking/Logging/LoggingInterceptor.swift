@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationNetworking
+import OpenSSLCrypto
 
 /// An interceptor that logs requests and their outcomes without secrets.
 ///
@@ -98,7 +99,7 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     private static func text(_ duration: Duration) -> String {
         let milliseconds = duration / .milliseconds(1)
-        return milliseconds < 10 ? "\((milliseconds * 10).rounded() / 10) ms" : "\(Int(min(milliseconds, 1e15))) ms"
+        return milliseconds < 10 ? "\((milliseconds * 10).rounded() / 10) ms" : "\(Int(clamping: milliseconds)) ms"
     }
 
     private func headerLines(_ headers: HTTPHeaders, _ redaction: Redaction) -> [String] {

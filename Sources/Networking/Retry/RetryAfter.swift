@@ -1,4 +1,5 @@
 package import Foundation
+import OpenSSLCrypto
 
 /// The delay in a `Retry-After` header field, in seconds or as any of HTTP's date formats
 /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
@@ -11,10 +12,10 @@ package enum RetryAfter {
         guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // Larger numbers are capped at ten years.
-            return .seconds(min(Int(text) ?? .max, 315_360_000))
+            return Duration(clampingSeconds: min(Int(text) ?? .max, 315_360_000))
         }
         let reference = responseDate.flatMap { HTTPDate.parse($0, now: now) } ?? now
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
-        return max(.zero, .seconds(date.timeIntervalSince(reference)))
+        return max(.zero, Duration(clampingSeconds: date.timeIntervalSince(reference)))
     }
 }

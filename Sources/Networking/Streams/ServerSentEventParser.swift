@@ -129,8 +129,7 @@ struct ServerSentEventParser {
     private static func milliseconds(_ value: ArraySlice<UInt8>) -> Duration? {
         guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         // A number that doesn't fit in an `Int32` exceeds the maximum.
-        let number = Int32(String(decoding: value, as: UTF8.self)) ?? .max
-        return min(.milliseconds(number), maximumRetry)
+        return min(.milliseconds(Int32(String(decoding: value, as: UTF8.self)) ?? .max), maximumRetry)
     }
 
     private func excess(_ part: String) -> NetworkError {

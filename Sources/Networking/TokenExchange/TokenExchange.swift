@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import OpenSSLCrypto
 
 /// The exchange of a token for one with a narrower scope
 /// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
@@ -61,7 +62,7 @@ struct ServiceToken: Sendable {
         // Expires up to 30 s early, so that the request arrives while the token is valid, but at
         // most a tenth of its lifetime.
         let lifetime = min(max(response.expiresIn.number, 0), Double(Int32.max))
-        expiry = requested + .seconds(lifetime - min(30, lifetime / 10))
+        expiry = requested + Duration(clampingSeconds: lifetime - min(30, lifetime / 10))
     }
 
     private struct Response: Decodable {

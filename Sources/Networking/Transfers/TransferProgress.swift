@@ -1,3 +1,5 @@
+import OpenSSLCrypto
+
 /// The progress of a transfer.
 public struct TransferProgress: Sendable, Equatable {
     /// The state of a transfer.
@@ -66,8 +68,9 @@ public struct TransferProgress: Sendable, Equatable {
     /// unknown.
     public var estimatedTimeRemaining: Duration? {
         guard let totalBytes, let bytesPerSecond, bytesPerSecond > 0 else { return nil }
-        // `Duration` traps on values that it can't represent, so the time is capped at a year.
-        return .seconds(min(Double(max(0, totalBytes - completedBytes)) / bytesPerSecond, 31_536_000))
+        return Duration(
+            clampingSeconds: min(max(0, Double(totalBytes) - Double(completedBytes)) / bytesPerSecond, 31_536_000)
+        )
     }
 }
 

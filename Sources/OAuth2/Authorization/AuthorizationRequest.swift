@@ -114,7 +114,7 @@ public struct AuthorizationRequest: Sendable {
         guard let seconds = UInt32(text) else {
             throw OAuth2Error(.malformedRequest, "“max_age” must be a whole number of seconds")
         }
-        return .seconds(Int64(seconds))
+        return .seconds(Int(clamping: seconds))
     }
 
     /// Returns the URL to open in the user's browser.

@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+import OpenSSLCrypto
 import TokenGeneration
 
 extension OAuth2Client {
@@ -44,7 +45,7 @@ extension OAuth2Client {
             return PushedAuthorizationRequest(
                 requestURI: uri,
                 clientID: clientID,
-                expiry: pushed + .seconds(min(seconds, Double(Int32.max)))
+                expiry: pushed + Duration(clampingSeconds: seconds)
             )
         }
     }

@@ -156,7 +156,7 @@ public struct SignedAuthorizationRequest: Sendable {
             default: throw OAuth2Error(.malformedRequest, "the request has more than one “\(name.prefix(40))”")
             }
         }
-        let issued = Int(date.timeIntervalSince1970)
+        let issued = Int(clamping: date.timeIntervalSince1970)
         let seconds = Int(min(max(lifetime, .seconds(1)), .seconds(86_400)).components.seconds)
         claims["iss"] = .string(request.clientID)
         claims["aud"] = .string(audience)

@@ -18,7 +18,7 @@ final class ClientRefreshes: Sendable {
 
     init(timeSource: TimeSource) {
         var policy = SingleFlightCache<Secret, Entry>.Policy()
-        policy.lifetime = { if case .answer(.failure, _) = $0 { .zero } else { .seconds(Int32.max) } }
+        policy.lifetime = { if case .answer(.failure, _) = $0 { .zero } else { .seconds(3_000_000_000) } }
         entries = SingleFlightCache(timeSource: timeSource, policy: policy)
         self.timeSource = timeSource
     }

@@ -124,9 +124,9 @@ public struct IntrospectedToken: Sendable, Hashable {
         audience = try answer.strings("aud")
         issuer = try answer.string("iss")
         jwtID = try answer.string("jti")
-        expiration = try answer.seconds("exp").map(Date.init(timeIntervalSince1970:))
-        issuedAt = try answer.seconds("iat").map(Date.init(timeIntervalSince1970:))
-        notBefore = try answer.seconds("nbf").map(Date.init(timeIntervalSince1970:))
+        expiration = try answer.date("exp")
+        issuedAt = try answer.date("iat")
+        notBefore = try answer.date("nbf")
         confirmation = try answer.object("cnf")
         claims = answer.members
     }

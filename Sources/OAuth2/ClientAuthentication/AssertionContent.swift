@@ -21,7 +21,7 @@ struct AssertionContent: Sendable {
     ///
     /// It has no `nbf`, because a server whose clock is a second behind would reject it.
     func claims(audience: String, at date: Date) throws(CryptoError) -> JSONObject {
-        let issued = Int(date.timeIntervalSince1970)
+        let issued = Int(clamping: date.timeIntervalSince1970)
         var content = claims
         content["iss"] = .string(issuer)
         content["sub"] = .string(subject)

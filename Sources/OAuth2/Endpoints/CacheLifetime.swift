@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 
 /// The freshness lifetime of a response
 /// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
@@ -35,7 +36,7 @@ enum CacheLifetime {
         guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingHTTPWhitespace, now: now) else { return .zero }
         let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingHTTPWhitespace, now: now) } ?? now
         let seconds = expires.timeIntervalSince(made)
-        return .seconds(Int64(min(max(seconds, 0), Double(Int32.max))))
+        return Duration(clampingSeconds: max(seconds, 0))
     }
 
     /// Returns the number of seconds, which some servers quote, limited to 31 bits
@@ -44,6 +45,6 @@ enum CacheLifetime {
         var digits = text
         if digits.count >= 2, digits.hasPrefix("\""), digits.hasSuffix("\"") { digits = digits.dropFirst().dropLast() }
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return .seconds(min(Int64(digits) ?? Int64(Int32.max), Int64(Int32.max)))
+        return Duration(clampingSeconds: min(Int64(digits) ?? .max, Int64(Int32.max)))
     }
 }

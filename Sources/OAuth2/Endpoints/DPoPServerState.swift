@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import Synchronization
 
 /// The DPoP nonce and the clock skew of each server, from its response header fields.
@@ -93,7 +94,7 @@ final class DPoPServerState: Sendable {
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
         let middle = now.addingTimeInterval(-(age / .seconds(1)) / 2)
         // Add half a second, because `Date` is truncated to whole seconds.
-        let skew = Duration.milliseconds(Int64(((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
+        let skew = Duration.milliseconds(Int64(clamping: ((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
         return age <= .seconds(5) || age * 10 <= skew.size ? skew : nil
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 import TokenGeneration
 
@@ -33,9 +34,13 @@ struct AnswerMembers {
 
     func string(_ name: String) throws(OAuth2Error) -> String? { try value(name, \.string) }
 
-    /// Returns a time in seconds since 1970, with or without a fraction.
-    func seconds(_ name: String) throws(OAuth2Error) -> Double? {
-        try value(name) { $0.number?.double.flatMap { $0.isFinite ? $0 : nil } }
+    /// Returns a number of seconds, with or without a fraction.
+    func seconds(_ name: String) throws(OAuth2Error) -> Double? { try value(name) { $0.number?.double } }
+
+    /// Returns a time in seconds since 1970, with or without a fraction, as the nearest date in the
+    /// years 1 to 9999.
+    func date(_ name: String) throws(OAuth2Error) -> Date? {
+        try seconds(name).map(Date.init(clampingSecondsSince1970:))
     }
 
     /// Returns a list of strings, which can also be a single string.

@@ -150,6 +150,7 @@ struct TokenEndpoint: Sendable {
                 timeout: timeout ?? requestTimeout,
                 observers: journal.observers
             )
+            func value(_ name: String) -> String? { request.form.first { $0.name == name }?.value }
             do throws(OAuth2Error) {
                 return .tokens(
                     try TokenResponse(
@@ -159,9 +160,8 @@ struct TokenEndpoint: Sendable {
                         proof: proof,
                         insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
                         acceptsMissingType: request.server.omitsTokenType,
-                        isExchange: request.form.contains {
-                            $0.name == "grant_type" && $0.value == TokenExchangeGrant.type
-                        },
+                        isExchange: value("grant_type") == TokenExchangeGrant.type,
+                        requestedType: value("requested_token_type"),
                         hiding: request.secrets
                     )
                 )

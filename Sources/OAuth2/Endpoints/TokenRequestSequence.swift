@@ -100,12 +100,13 @@ extension OAuth2Error {
 
     /// A Boolean value that indicates whether the server may have processed the request anyway.
     ///
-    /// Either a gateway has lost the server's response (502, 504, and 520 to 527 of some), or the
-    /// response isn't an OAuth 2 response.
+    /// Either the server failed at some point of its work, or a gateway has lost the server's
+    /// response, or the response isn't an OAuth 2 response. Only 503 means that the server didn't
+    /// begin.
     fileprivate var mayHideAnswer: Bool {
         // Without a status code, the response arrived but was too large to read.
         guard let status else { return cause is NetworkError }
-        return status == 502 || status == 504 || (520...527).contains(status) || (200...299).contains(status)
+        return status >= 500 && status != 503 || (200...299).contains(status)
     }
 
     /// A Boolean value that indicates whether the server says it didn't process the request.

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import TokenGeneration
 
 /// A successful response of a token endpoint
@@ -21,6 +22,7 @@ struct TokenResponse: Sendable {
         insecurelyAcceptsBearerTokens: Bool = false,
         acceptsMissingType: Bool = false,
         isExchange: Bool = false,
+        requestedType: String? = nil,
         hiding secrets: SentSecrets = .none
     ) throws(OAuth2Error) {
         let object: JSONObject
@@ -74,6 +76,21 @@ struct TokenResponse: Sendable {
                 "the issued token isn't of the type \(proof == nil ? "Bearer" : "DPoP"), so it was discarded"
             )
         }
+        if isExchange {
+            guard let issuedType = object["issued_token_type"]?.string else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the response to a token exchange has no issued_token_type (RFC 8693 §2.2.1)",
+                    status: status
+                )
+            }
+            guard requestedType.map(issuedType.isExactly) ?? true else {
+                throw OAuth2Error(
+                    .unsupportedTokenType,
+                    "the issued_token_type isn't the requested type, so the token was discarded"
+                )
+            }
+        }
         lifetime = Self.lifetime(object["expires_in"])
         accessToken = AccessToken(
             value: Secret(value),
@@ -98,7 +115,7 @@ struct TokenResponse: Sendable {
         default: seconds = nil
         }
         guard let seconds, seconds.isFinite else { return nil }
-        return .seconds(min(max(seconds, 0), Double(Int32.max)))
+        return Duration(clampingSeconds: min(max(seconds, 0), Double(Int32.max)))
     }
 }
 

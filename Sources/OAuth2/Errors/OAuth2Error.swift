@@ -44,6 +44,8 @@ public struct OAuth2Error: Error, Sendable {
     var isAboutSentRequest = false
     /// A Boolean value that indicates whether a request wasn't sent because its time was over.
     var isTooLateToSend = false
+    /// A Boolean value that indicates whether a new token expired before the store had saved it.
+    var isOfTokenExpiredInStore = false
     /// A Boolean value that indicates whether another host is refreshing the token meanwhile.
     var isOthersTurn = false
     /// A Boolean value that indicates whether the only available assertion was sent before.

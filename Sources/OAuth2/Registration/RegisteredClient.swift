@@ -55,8 +55,8 @@ public struct RegisteredClient: Sendable, Hashable {
         if let secret = try answer.string("client_secret") {
             clientSecret = Secret(secret)
             // Zero means that the secret never expires.
-            clientSecretExpiry = try answer.seconds("client_secret_expires_at")
-                .flatMap { $0 == 0 ? nil : Date(timeIntervalSince1970: $0) }
+            clientSecretExpiry = try answer.date("client_secret_expires_at")
+                .flatMap { $0.timeIntervalSince1970 == 0 ? nil : $0 }
         } else {
             clientSecret = old?.clientSecret
             clientSecretExpiry = old?.clientSecretExpiry

@@ -63,6 +63,8 @@ public struct AccessToken: Sendable, ComparedByParts {
     }
 
     /// All properties; proof generators are equal if they have the same key.
+    func hasExpired(at now: ContinuousClock.Instant) -> Bool { expiry.map { $0 <= now } ?? false }
+
     var parts: [AnyHashable?] {
         [
             value, ByteComparedString(type), scope.map(ByteComparedString.init), expiry, requested, isFound, renewal,

@@ -30,7 +30,7 @@ extension GrantTokenSource {
             host: Self.hostLabel,
             date: Date(timeIntervalSince1970: endpoint.timeSource.date().timeIntervalSince1970.rounded(.down)),
             validFor: deadlines.validFor,
-            tries: (earlier?.tries ?? 0) + 1,
+            tries: (earlier?.tries ?? 0).next,
             earlier: ((earlier.map { $0.earlier + [$0.id] }) ?? []).suffix(RefreshAttempt.earlierLimit)
         )
         var record = current.record ?? TokenRecord(awaiting: refreshToken)

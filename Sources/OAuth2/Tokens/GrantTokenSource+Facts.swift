@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import Synchronization
 
 /// The facts that decisions depend on, and the errors of those that bring no token.
@@ -12,7 +13,8 @@ extension GrantTokenSource {
             // Only this process has the unsaved record. On one machine it's safe to use without the
             // store.
             if let unsaved {
-                let kind = isOnHosts ? RefreshTable.Record.unreachable : .tokens
+                let kind: RefreshTable.Record =
+                    unsaved.record.end != nil ? .end : isOnHosts ? .unreachable : .tokens
                 let failure = Self.readFailure(error)
                 return Current(record: unsaved.record, version: unsaved.version, kind: kind, failure: failure)
             }
@@ -26,7 +28,8 @@ extension GrantTokenSource {
         await save(unsaved)
         let saved = try? await store.load(key)
         guard replaces(unsaved, saved), saved?.record.isSame(as: unsaved.record) != true else { return found(saved) }
-        return Current(record: unsaved.record, version: saved?.version ?? stored?.version, kind: .tokens)
+        let kind = unsaved.record.end == nil ? RefreshTable.Record.tokens : .end
+        return Current(record: unsaved.record, version: saved?.version ?? stored?.version, kind: kind)
     }
 
     private func found(_ stored: VersionedTokenRecord?) -> Current {
@@ -99,7 +102,7 @@ extension GrantTokenSource {
     func refreshToken(in current: Current) -> Secret? {
         state.withLock { state in
             let candidate = current.record?.refreshToken ?? (state.isFirstTokenSpent ? nil : grant.refreshToken)
-            return candidate == state.refusedToken ? nil : candidate
+            return candidate == state.refusal?.token ? nil : candidate
         }
     }
 
@@ -132,9 +135,9 @@ extension GrantTokenSource {
         guard let pause = current.record?.pause else { return .zero }
         let left = pause.end.timeIntervalSince(endpoint.timeSource.date())
         return state.withLock { state in
-            if state.pause?.pause != pause { state.pause = (pause, now + pause.duration) }
+            if state.pause?.pause != pause { state.pause = (pause, now + min(pause.duration, TokenRecord.longestWait)) }
             let until = state.pause?.until ?? now
-            return min(until - now, .seconds(max(left, 0)))
+            return min(until - now, Duration(clampingSeconds: max(left, 0)))
         }
     }
 
@@ -228,8 +231,16 @@ extension GrantTokenSource {
                 cause: current.failure?.cause ?? current.failure
             )
         default:
-            return current.failure ?? .noRefreshToken(cause: refusal)
+            return current.failure ?? noRefreshToken(cause: refusal)
         }
+    }
+
+    /// Returns the error for a grant without a usable refresh token, which tells a lost answer from
+    /// a revoked grant even if the store doesn't have the grant's end.
+    func noRefreshToken(cause: OAuth2Error?) -> OAuth2Error {
+        var error = OAuth2Error.noRefreshToken(cause: cause)
+        if state.withLock({ $0.refusal?.end == .lost }) { error.isPossiblyLostRotation = true }
+        return error
     }
 }
 
@@ -250,6 +261,16 @@ extension OAuth2Error {
             "the refresh token wasn't sent because the time in which other hosts leave it alone is running out"
         )
         error.isTooLateToSend = true
+        return error
+    }
+
+    /// The error for a token that expired before the store had saved it.
+    static var tokenExpiredInStore: Self {
+        var error = Self(
+            .storeUnavailable,
+            "the token expired while the token store saved it; check the disk or service that holds it"
+        )
+        error.isOfTokenExpiredInStore = true
         return error
     }
 

@@ -52,7 +52,7 @@ extension GrantTokenSource {
         try await inSection { [record] in
             self.state.withLock { state in
                 state.unsaved = nil
-                state.refusedToken = nil
+                state.refusal = nil
                 state.boundKey = nil
             }
             while true {

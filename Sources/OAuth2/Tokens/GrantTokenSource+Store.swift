@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -7,7 +8,8 @@ import TokenGeneration
 extension GrantTokenSource {
     /// Saves the issued tokens, and returns the access token.
     ///
-    /// - Throws: The error of an answer without a usable access token.
+    /// - Throws: The error of an answer without a usable access token, or of a token that expired
+    ///   meanwhile.
     func keep(
         _ answer: TokenAnswer,
         bound: BoundKey?,
@@ -20,7 +22,10 @@ extension GrantTokenSource {
             // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
             let successor = response.refreshToken ?? sent
             let record = TokenRecord(token, refreshToken: successor, boundKey: bound, at: endpoint.timeSource)
+            let hasExpired = token.hasExpired(at: endpoint.timeSource.now())
             await save(record, over: current, sent: sent)
+            // A lifetime of zero is the server's mistake; the token may still work.
+            guard hasExpired || !token.hasExpired(at: endpoint.timeSource.now()) else { throw .tokenExpiredInStore }
             return token
         case .refreshTokenOnly(let refreshToken, let error):
             var record = TokenRecord(awaiting: refreshToken)
@@ -33,7 +38,7 @@ extension GrantTokenSource {
     private func save(_ record: TokenRecord, over current: Current, sent: Secret?) async {
         var record = record
         record.epoch = current.record?.epoch ?? (try? Self.randomText())
-        record.generation = (current.record?.generation ?? 0) + 1
+        record.generation = (current.record?.generation ?? 0).next
         let pending = state.withLock { [record] state in
             state.pendingCount += 1
             let pending = Pending(
@@ -56,6 +61,10 @@ extension GrantTokenSource {
     /// If the store can't save them, a background task retries for as long as the process lives.
     func save(_ pending: Pending) async {
         if await write(pending, attempts: Self.attempts) { return }
+        startSaver()
+    }
+
+    private func startSaver() {
         endpoint.journal.add(.storeFailed)
         state.withLock { state in
             guard state.unsaved != nil, state.saver == nil else { return }
@@ -135,6 +144,10 @@ extension GrantTokenSource {
         if stored.version == pending.version { return .ancestor }
         if stored.record.end == .signedOut { return .signedOut }
         if stored.record.isSame(as: pending.record) { return .own }
+        // Another host is sending the rejected token, and learns of the grant's end by itself.
+        if pending.record.end != nil, let attempt = stored.record.refreshAttempt, attempt.id != pending.attempt {
+            return .other
+        }
         let isSameEpoch = stored.record.epoch == nil || stored.record.epoch == pending.record.epoch
         let isAncestor = stored.record.refreshToken.map(pending.ancestors.contains) ?? false
         return isAncestor && isSameEpoch ? .ancestor : .other
@@ -185,27 +198,45 @@ extension GrantTokenSource {
             isInDoubt: refusal?.isPossiblyLostRotation ?? false || state.withLock { $0.attempt?.isInDoubt ?? false }
         )
         if end == .lost { refusal?.isPossiblyLostRotation = true }
+        let ended = store.outlivesProcess && !grant.isRepeatable ? TokenRecord(end, replacing: current.record) : nil
         var isWritten = false
-        if store.outlivesProcess, !grant.isRepeatable {
-            let record = TokenRecord(end, replacing: current.record)
-            isWritten = (try? await store.compareAndSwap(key, expectedVersion: current.version, record: record)) != nil
+        if let ended {
+            let version = try? await limited {
+                try await self.store.compareAndSwap(self.key, expectedVersion: current.version, record: ended)
+            }
+            isWritten = version != nil
         } else if let version = current.version {
-            isWritten = (try? await store.remove(key, ifVersion: version)) ?? false
+            isWritten = (try? await limited { try await self.store.remove(self.key, ifVersion: version) }) ?? false
         }
-        if !isWritten, isOnHosts, let stored = try? await store.load(key) {
+        var isReplaced = false
+        if !isWritten, isOnHosts, let stored = try? await limited({ try await self.store.load(self.key) }) {
             let isSameToken = stored.record.refreshToken == refreshToken
             let isOthers = isSameToken && stored.record.refreshAttempt.map { $0.id != announced?.id } ?? false
             let rival: RefreshTable.Rival = isOthers ? .sameToken : isSameToken ? .none : .successor
-            if RefreshTable.step(afterRejectionOver: rival) == .wait {
+            switch RefreshTable.step(afterRejectionOver: rival) {
+            case .wait:
                 let others = Current(record: stored.record, version: stored.version, kind: .tokens)
                 return try await wait(in: others, until: deadline)
+            case .restart: isReplaced = true
+            case .end: break
             }
         }
-        state.withLock { state in
-            state.refusedToken = refreshToken
+        let isUnsaved = state.withLock { state in
+            state.refusal = (refreshToken, end)
             state.isFirstTokenSpent = true
             state.unsaved = nil
             state.attempt = nil
+            guard let ended, !isWritten, !isReplaced else { return false }
+            state.pendingCount += 1
+            state.unsaved = Pending(
+                number: state.pendingCount,
+                record: ended,
+                version: current.version,
+                ancestors: [refreshToken],
+                attempt: announced?.id
+            )
+            return true
         }
+        if isUnsaved { startSaver() }
     }
 }

@@ -31,6 +31,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         /// The record's ancestors that the store may still have: the refresh token that was sent,
         /// and earlier ones that were never saved.
         let ancestors: [Secret]
+        /// The attempt after which the server rejected the token, in the record of a grant's end.
+        var attempt: String?
     }
 
     /// The known state of the refresh attempt that a record names.
@@ -65,8 +67,9 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         var seen: (epoch: String, generation: Int)?
         /// A Boolean value that indicates whether the grant's own refresh token was ever used.
         var isFirstTokenSpent = false
-        /// The last rejected refresh token, not used again even if the store couldn't remove it.
-        var refusedToken: Secret?
+        /// The last rejected refresh token, not used again even if the store couldn't remove it,
+        /// and what its rejection says about the grant.
+        var refusal: (token: Secret, end: GrantEnd)?
         var boundKey: BoundKey?
     }
 
@@ -142,6 +145,13 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             if failure != nil, grant.isRepeatable, (failure as? OAuth2Error)?.code != .storeBusy {
                 return try await newTokenWithoutStore(until: deadline)
             }
+            if (failure as? OAuth2Error)?.code == .storeBusy, store.isHeldByRequest {
+                throw OAuth2Error(
+                    .serverUnreachable,
+                    "the server hasn't responded to an earlier request for this token",
+                    cause: failure
+                )
+            }
             if let error = (failure ?? error) as? OAuth2Error { throw error }
             throw OAuth2Error(
                 .storeFailed,
@@ -159,7 +169,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         endpoint.journal.add(.storeFailed)
         let bound = try boundKey(for: Current())
         guard let answer = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
-            throw .noRefreshToken(cause: nil)
+            throw noRefreshToken(cause: nil)
         }
         return try answer.tokens().accessToken
     }
@@ -169,6 +179,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
         var refusal: OAuth2Error?
+        var expiry: OAuth2Error?
         var attempts = 0
         while attempts < Self.attempts {
             var current = await current()
@@ -191,7 +202,12 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             case (.fail, _, _), (.use, nil, _):
                 throw failure(in: current, after: refusal)
             case (.redeem, _, _), (.announce, _, nil), (.send, _, nil):
-                return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
+                attempts += 1
+                do {
+                    return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
+                } catch  where error.isOfTokenExpiredInStore {
+                    expiry = error
+                }
             case (.announce, _, let refreshToken?), (.send, _, let refreshToken?):
                 // Nothing is written while the server isn't known.
                 _ = try await endpoint.server()
@@ -211,6 +227,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                     )
                 } catch  where error.isTooLateToSend {
                     continue
+                } catch  where error.isOfTokenExpiredInStore {
+                    expiry = error
                 } catch  where error.code == .reauthenticationRequired {
                     let isPossiblyLost = refusal?.isPossiblyLostRotation ?? false || error.isPossiblyLostRotation
                     refusal = error
@@ -219,7 +237,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 }
             }
         }
-        throw refusal ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
+        throw refusal ?? expiry ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
     /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
@@ -282,7 +300,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     ) async throws(OAuth2Error) -> AccessToken {
         let ask = { @Sendable () async throws(OAuth2Error) -> AccessToken in
             guard let answer = try await self.endpoint.redeem(self.grant, proof: bound?.generator, until: deadline)
-            else { throw .noRefreshToken(cause: refusal) }
+            else { throw self.noRefreshToken(cause: refusal) }
             return try await self.keep(answer, bound: bound, over: current, sent: nil)
         }
         // A repeatable request isn't worth waiting for after the deadline.

@@ -58,7 +58,11 @@ public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
             let token = try await self.source.token(for: requirements)
             guard token.proofGenerator == nil else { return token }
             let record = TokenRecord(token, at: self.timeSource)
+            let hasExpired = token.hasExpired(at: self.timeSource.now())
             _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
+            guard hasExpired || !token.hasExpired(at: self.timeSource.now()) else {
+                return try await self.source.token(for: requirements)
+            }
             return token
         }
     }

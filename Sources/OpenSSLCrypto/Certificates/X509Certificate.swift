@@ -64,7 +64,7 @@ internal import COpenSSL
                 "The \(name) of the certificate's validity isn't a valid time"
             )
         }
-        return Int64(days) * 86_400 + Int64(seconds)
+        return Int64(days) * 86_400 + Int64(clamping: seconds)
     }
 
     private static func text(_ name: OpaquePointer?) -> String {

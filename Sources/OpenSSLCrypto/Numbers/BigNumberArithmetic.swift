@@ -63,7 +63,7 @@ internal import COpenSSL
     func squareRoot(of number: BigNumber) throws(CryptoError) -> BigNumber {
         let shift = max(number.bitCount - 51, 0) / 2 * 2
         let head = try shifted(number, rightBy: shift).word
-        var root = try shifted(BigNumber(UInt(Double(head).squareRoot()) + 1), leftBy: shift / 2)
+        var root = try shifted(BigNumber(UInt(clamping: Double(head).squareRoot()) + 1), leftBy: shift / 2)
         while true {
             guard !root.isZero else { return root }
             let next = try shifted(sum(root, quotient(of: number, dividingBy: root)), rightBy: 1)

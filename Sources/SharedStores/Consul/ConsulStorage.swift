@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// Values in [Consul's key-value store](https://developer.hashicorp.com/consul/api-docs/kv), below
@@ -60,7 +61,7 @@ struct ConsulStorage: ConditionalStorage {
                 // Consul adds up to a sixteenth of the time. A time of 0 would be 5 minutes.
                 let wait = min(left, Self.longestQuery) * 15 / 16
                 query.append(URLQueryItem(name: "index", value: String(index)))
-                query.append(URLQueryItem(name: "wait", value: "\(max(Int(wait / .milliseconds(1)), 1))ms"))
+                query.append(URLQueryItem(name: "wait", value: "\(max(Int(clamping: wait / .milliseconds(1)), 1))ms"))
                 limit += wait * 17 / 16
             }
             let answer = try await service.answer("GET", path(name), query: query, timeout: limit)

@@ -2,6 +2,7 @@ public import Foundation
 import FoundationNetworking
 public import Networking
 public import OAuth2
+import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -125,7 +126,7 @@ public final class EtcdCluster: Sendable {
     }
 
     private func watch(_ key: String, after revision: Int64, at member: Int, timeout: Duration) async throws -> Bool {
-        var request = try await urlRequest(for: .watch(key, from: revision + 1), to: member)
+        var request = try await urlRequest(for: .watch(key, from: revision.next), to: member)
         // Without it, a member that is cut off stays silent forever.
         request.setValue("true", forHTTPHeaderField: "Grpc-Metadata-Hasleader")
         let response = try await client.stream(request, options: Self.options(timeout))

@@ -1,6 +1,7 @@
 public import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import Synchronization
 public import TokenGeneration
 
@@ -156,7 +157,7 @@ public final class EtcdReplayCache: ReplayCache {
     private static func minute(_ date: Date) -> String? {
         let minute = (date.timeIntervalSince1970 / 60).rounded(.down)
         guard minute >= 1, minute < 9_999_999_999 else { return nil }
-        return text(Int64(minute))
+        return text(Int64(clamping: minute))
     }
 
     private static func text(_ minute: Int64) -> String {

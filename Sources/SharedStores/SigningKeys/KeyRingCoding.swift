@@ -88,7 +88,7 @@ struct KeyRingCoding: Sendable {
     }
 
     private static func seconds(_ date: Date) -> JSONValue {
-        .number(JSONNumber(Int(min(max(date.timeIntervalSince1970, 0), Double(latest)))))
+        .number(JSONNumber(min(max(Int(clamping: date.timeIntervalSince1970), 0), latest)))
     }
 
     // MARK: Decoding
@@ -97,9 +97,9 @@ struct KeyRingCoding: Sendable {
     ///   this host can't use a key.
     func decode(_ record: [UInt8]) throws(OAuth2Error) -> KeyRingSet {
         guard record.count <= Self.maximumSize, let file = try? JSONObject(parsing: Data(record)),
-            file["format"]?.string == Self.format, let version = file["version"]?.number?.double
+            file["format"]?.string == Self.format, let version = file["version"]?.number?.integer, version > 0
         else { throw Self.damaged("it isn't a ring, or it was truncated") }
-        guard version <= Double(Self.version) else {
+        guard version <= Self.version else {
             throw OAuth2Error(
                 .storeTooNew,
                 "the signing keys were written by a newer version of this package; update this package to use them"

@@ -1,5 +1,6 @@
 import Foundation
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// The times in the life of a key, and the decisions that depend on them.
@@ -56,10 +57,10 @@ struct KeyRingRules: Sendable {
         leeway = Self.seconds(options.leeway)
         rotation = Self.seconds(options.rotationInterval)
         delay = Self.seconds(poll * 3 + options.cacheLifetime + options.clockDifference)
-        publicationDelay = .seconds(delay)
+        publicationDelay = Duration(clampingSeconds: delay)
         retention = max(tokenLifetime + leeway, Self.seconds(poll * 3)) + 2 * clock
         overlap = max((rotation / 4).rounded(.up), 2 * delay)
-        maximumAge = Int(Self.seconds(min(options.cacheLifetime, .seconds(300))))
+        maximumAge = Int(clamping: Self.seconds(min(options.cacheLifetime, .seconds(300))))
         guard rotation >= 2 * delay else {
             throw OAuth2Error(
                 .storeFailed,

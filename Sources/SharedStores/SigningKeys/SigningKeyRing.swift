@@ -295,7 +295,7 @@ public final class SigningKeyRing: Sendable {
             let isRewritten = found?.set.needsSealing ?? true && !state.withLock(\.hasSealed) || found == nil
             guard let keys = changed ?? (isRewritten ? base?.keys : nil) else { return false }
             let next = KeyRingSet(
-                generation: (base?.generation ?? 0) + 1,
+                generation: (base?.generation ?? 0).next,
                 attempt: try StoreRandom.bytes(count: 16).hexadecimal,
                 keys: keys
             )

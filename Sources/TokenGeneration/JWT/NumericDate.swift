@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 
 /// A time in seconds since 1970, in the years 1 to 9999
 /// ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
@@ -40,5 +40,14 @@ struct NumericDate: Codable {
         } else {
             try container.encode(seconds)
         }
+    }
+}
+
+extension Date {
+    /// Creates the date in the years 1 to 9999 that is nearest to a number of seconds since 1970,
+    /// or 1970 if the number is NaN.
+    package init(clampingSecondsSince1970 seconds: Double) {
+        let limits = (first: NumericDate.range.lowerBound, end: NumericDate.range.upperBound - 1)
+        self.init(timeIntervalSince1970: seconds.isNaN ? 0 : min(max(seconds, limits.first), limits.end))
     }
 }

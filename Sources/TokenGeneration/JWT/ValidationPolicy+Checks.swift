@@ -1,4 +1,5 @@
 internal import Foundation
+internal import OpenSSLCrypto
 
 extension ValidationPolicy {
     /// Returns the registered claims of a token whose signature has been verified, after validating
@@ -110,10 +111,10 @@ extension ValidationPolicy {
     private static func text(_ seconds: Double) -> String {
         switch seconds {
         case ..<1: "less than 1 s"
-        case ..<120: "\(Int(seconds)) s"
-        case ..<7200: "\(Int(seconds / 60)) min"
-        case ..<172_800: "\(Int(seconds / 3600)) h"
-        case ..<1e12: "\(Int(seconds / 86400)) days"
+        case ..<120: "\(Int(clamping: seconds)) s"
+        case ..<7200: "\(Int(clamping: seconds / 60)) min"
+        case ..<172_800: "\(Int(clamping: seconds / 3600)) h"
+        case ..<1e12: "\(Int(clamping: seconds / 86400)) days"
         default: "over 10 million days"
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+import OpenSSLCrypto
 
 /// A signed status list: a JWT with the type `statuslist+jwt` ([Token Status List
 /// §5.1](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-5.1)).
@@ -139,8 +140,7 @@ extension StatusListToken {
         guard let seconds = claim.number?.double, seconds > 0 else {
             throw TokenError(.malformedClaim, "the claim “ttl” must be a positive number of seconds")
         }
-        // A longer time has no meaning, and a `Duration` couldn't represent any number.
-        return .seconds(min(seconds, 1_000_000_000))
+        return Duration(clampingSeconds: seconds)
     }
 
     /// Returns the status of a token.

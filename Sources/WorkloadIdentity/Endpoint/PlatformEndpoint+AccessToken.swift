@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 extension PlatformEndpoint {
@@ -34,10 +35,10 @@ extension PlatformEndpoint {
             // The machine's clock may be wrong, but both of these are the platform's.
             let now = environment.timeSource.date()
             let sent = response.headers["Date"].flatMap { HTTPDate.parse($0, now: now) } ?? now
-            expiry = environment.timeSource.now() + Self.duration(date - sent.timeIntervalSince1970)
+            expiry = environment.timeSource.now() + Duration(clampingSeconds: date - sent.timeIntervalSince1970)
         } else {
             expiry = try object[members.lifetime].map { text throws(WorkloadIdentityError) in
-                requested + Self.duration(try seconds(text, members.lifetime))
+                requested + Duration(clampingSeconds: try seconds(text, members.lifetime))
             }
         }
         return try bearerToken(in: value, (expiry, requested), for: requirements)
@@ -85,8 +86,4 @@ extension PlatformEndpoint {
         let whole = text.dropLast().split(separator: ".", maxSplits: 1)[0]
         return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
     }
-
-    /// Returns a duration of at most a century, because the conversion of an arbitrary number would
-    /// trap.
-    private static func duration(_ seconds: Double) -> Duration { .seconds(min(max(seconds, -3e9), 3e9)) }
 }

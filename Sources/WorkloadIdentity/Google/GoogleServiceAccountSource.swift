@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 public import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// A token source for Google Cloud that signs its own tokens with the key of a `service_account`
@@ -73,7 +74,7 @@ public struct GoogleServiceAccountSource: TokenSource {
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let (email, key) = try await BlockingWork.value { [path] in try Self.account(at: path) }
         let now = environment.timeSource.now()
-        let issued = Int(environment.timeSource.date().timeIntervalSince1970)
+        let issued = Int(clamping: environment.timeSource.date().timeIntervalSince1970)
         let claims: JSONObject = [
             "iss": .string(email), "sub": .string(email), target.name: .string(target.value),
             "iat": .number(JSONNumber(issued)), "exp": .number(JSONNumber(issued + Self.lifetime)),

@@ -1,5 +1,6 @@
 import Foundation
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// A client token of Vault with its lease.
@@ -18,8 +19,7 @@ struct VaultLease: Sendable {
                 lease >= 0
             else { return nil }
             self.token = token
-            // A century: a longer duration could overflow.
-            self.lease = .seconds(min(lease, 3_000_000_000))
+            self.lease = Duration(clampingSeconds: lease)
             isRenewable = auth["renewable"] == true && auth["token_type"] != "batch"
         }
     }

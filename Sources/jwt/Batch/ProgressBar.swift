@@ -62,7 +62,7 @@ final class ProgressBar: Sendable {
     func line(_ progress: TransferProgress) -> String {
         var facts = [Self.size(progress.completedBytes)]
         if let total = progress.totalBytes, progress.state != .completed { facts[0] += " of \(Self.size(total))" }
-        if let rate = progress.bytesPerSecond { facts.append("\(Self.size(Int(min(rate, 1e18))))/s") }
+        if let rate = progress.bytesPerSecond { facts.append("\(Self.size(Int(exactly: rate.rounded()) ?? .max))/s") }
         if let rest = progress.estimatedTimeRemaining { facts.append("\(Self.clock(rest)) left") }
         if progress.state != .running { facts.append("\(progress.state)") }
         let tail = facts.joined(separator: ", ")
@@ -73,7 +73,7 @@ final class ProgressBar: Sendable {
         let barWidth = fraction == nil ? 0 : min(30, room / 2)
         let head = String(label.prefix(max(0, room - (barWidth > 0 ? barWidth + 8 : 0))))
         guard let fraction, barWidth >= 4 else { return "\(head) \(tail)" }
-        let filled = Int(Double(barWidth) * fraction)
+        let filled = Int(Double(barWidth) * fraction)  // reason: the fraction is from 0 to 1
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: barWidth - filled)
         let percent = "\(Int(fraction * 100))%"
         return "\(head) [\(bar)] \(String(repeating: " ", count: 4 - percent.count))\(percent) \(tail)"
@@ -93,7 +93,7 @@ final class ProgressBar: Sendable {
 
     /// Formats a duration, such as `1:05` or `2:00:00`.
     private static func clock(_ duration: Duration) -> String {
-        let seconds = Int(duration / .seconds(1))
+        let seconds = duration.components.seconds
         let minutes = String(format: seconds >= 3600 ? "%02d:%02d" : "%d:%02d", seconds / 60 % 60, seconds % 60)
         return seconds >= 3600 ? "\(seconds / 3600):\(minutes)" : minutes
     }

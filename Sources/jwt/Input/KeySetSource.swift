@@ -47,7 +47,7 @@ struct KeySetSource {
     /// Creates the source, or returns `nil` if the command line has no key set.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         roots = try arguments.value(of: RootsOption.option)
-        timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 20)
+        timeout = try arguments.value(of: Self.timeout)?.duration ?? .seconds(20)
         let place: Place?
         issuer = try arguments.value(of: Self.discovery)?.text
         switch (try arguments.value(of: Self.set)?.text, issuer) {

@@ -9,6 +9,7 @@ struct TimeSpan: ArgumentValue, Equatable {
 
     /// The duration in seconds, from 0 to ``limit``.
     let seconds: Int
+    var duration: Duration { .seconds(seconds) }  // reason: at most the limit
 
     /// The maximum duration of 100 years, because a longer one is most likely a typo.
     static let limit = 36_525 * 86_400

@@ -25,6 +25,25 @@ enum FuzzTarget: String, CaseIterable {
     case pem
     /// Keys and certificates in DER, and the same bytes in PEM.
     case der
+    /// The answers of servers, platforms and stores; the first byte chooses the kind.
+    case answer
+    case answerToken = "answer-token"
+    case answerIntrospection = "answer-introspection"
+    case answerMetadata = "answer-metadata"
+    case answerKeySet = "answer-keyset"
+    case answerDevice = "answer-device"
+    case answerCIBA = "answer-ciba"
+    case answerRegistration = "answer-registration"
+    case answerCloud = "answer-cloud"
+    case answerEtcd = "answer-etcd"
+    case answerVault = "answer-vault"
+    case answerConsul = "answer-consul"
+    case answerKubernetes = "answer-kubernetes"
+    /// The records of stores; the first byte chooses the kind.
+    case record
+    case recordToken = "record-token"
+    case recordKeys = "record-keys"
+    case recordReplay = "record-replay"
 
     func run(_ bytes: [UInt8]) {
         switch self {
@@ -46,7 +65,30 @@ enum FuzzTarget: String, CaseIterable {
             let type = Self.types[bytes.reduce(0) { ($0 + Int($1)) % Self.types.count }]
             let base64 = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
             Self.pem("-----BEGIN \(type)-----\n\(base64)\n-----END \(type)-----\n")
+        case .answer: Self.any(of: Self.answers, bytes)
+        case .answerToken: Self.tokenAnswer(bytes)
+        case .answerIntrospection: Self.introspectionAnswer(bytes)
+        case .answerMetadata: Self.metadataAnswer(bytes)
+        case .answerKeySet: Self.keySetAnswer(bytes)
+        case .answerDevice: Self.deviceAnswer(bytes)
+        case .answerCIBA: Self.cibaAnswer(bytes)
+        case .answerRegistration: Self.registrationAnswer(bytes)
+        case .answerCloud: Self.cloudAnswer(bytes)
+        case .answerEtcd: Self.etcdAnswer(bytes)
+        case .answerVault: Self.vaultAnswer(bytes)
+        case .answerConsul: Self.consulAnswer(bytes)
+        case .answerKubernetes: Self.kubernetesAnswer(bytes)
+        case .record: Self.any(of: Self.records, bytes)
+        case .recordToken: Self.tokenRecord(bytes)
+        case .recordKeys: Self.keysRecord(bytes)
+        case .recordReplay: Self.replayRecord(bytes)
         }
+    }
+
+    /// Runs the target that the first byte chooses.
+    private static func any(of targets: [FuzzTarget], _ bytes: [UInt8]) {
+        guard let first = bytes.first else { return }
+        targets[Int(first) % targets.count].run(Array(bytes.dropFirst()))
     }
 
     /// The supported types of PEM blocks.

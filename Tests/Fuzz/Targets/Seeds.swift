@@ -49,6 +49,8 @@ enum Seeds {
         seeds[.sdjwt, default: []] += sdJWTSeeds()
         seeds[.dpop, default: []] += proofSeeds()
         seeds[.field, default: []] += structuredFields
+        seeds.merge(answerSeeds()) { $0 + $1 }
+        seeds.merge(try recordSeeds()) { $0 + $1 }
         let key = try SigningKey(jwk: vector.key)
         for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))

@@ -25,7 +25,7 @@ struct OtherAuthenticationTests {
     @Test("none sends nothing to a server that knows the client by its grant")
     func anonymousClient() async throws {
         let fixture = EndpointFixture(
-            .tokens("t"),
+            .exchanged("t"),
             clientAuthentication: .none(clientID: "a", sendsClientID: false)
         )
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))

@@ -89,9 +89,30 @@ struct TokenResponseTests {
 
     @Test("Accepts any characters in an exchanged token that isn't sent in a header field")
     func exchangedToken() throws {
-        let json = Data(#"{"access_token":"<saml/>","token_type":"N_A"}"#.utf8)
+        let json = Data(#"{"access_token":"<saml/>","token_type":"N_A","issued_token_type":"urn:saml"}"#.utf8)
         let response = try TokenResponse(parsing: json, requested: requested, isExchange: true)
         #expect(response.accessToken.value == Secret("<saml/>"))
+    }
+
+    @Test(
+        "Rejects an exchanged token without the requested type of RFC 8693 §2.2.1",
+        arguments: [
+            ("", nil, .protocolViolation), (#""issued_token_type":7,"#, nil, .protocolViolation),
+            (#""issued_token_type":null,"#, "urn:a", .protocolViolation), (#""issued_token_type":"urn:a","#, nil, nil),
+            (#""issued_token_type":"urn:a","#, "urn:a", nil),
+            (#""issued_token_type":"urn:b","#, "urn:a", .unsupportedTokenType),
+            (#""issued_token_type":"urn:A","#, "urn:a", .unsupportedTokenType),
+            (#""issued_token_type":"","#, "urn:a", .unsupportedTokenType),
+        ] as [(String, String?, OAuth2Error.Code?)]
+    )
+    func issuedTokenType(member: String, requested: String?, code: OAuth2Error.Code?) async {
+        let fixture = EndpointFixture(.json("{\(member)\"access_token\":\"a\",\"token_type\":\"Bearer\"}"))
+        let grant = TokenExchangeGrant(
+            subject: StaticTokenSource(AccessToken(value: Secret("s"), requested: self.requested)),
+            identifier: "ada",
+            requestedTokenType: requested.map(TokenType.init)
+        )
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: grant) } == code)
     }
 
     @Test("Accepts a token without a type only from a server with omitsTokenType")

@@ -236,7 +236,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Doesn't retry a refresh that the server has failed to process, and keeps the token",
-        arguments: [(500, "invalid_grant"), (500, "server_error"), (400, "server_error"), (501, "invalid_request")]
+        arguments: [(400, "server_error"), (403, "server_error")]
     )
     func failedRefreshes(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
@@ -282,7 +282,8 @@ struct TokenEndpointRowTests {
             .failure(NetworkError(.timedOut, "cut")), .failure(NetworkError(.connectionLost, "cut")),
             .failure(NetworkError(.invalidResponse, "cut")), .failure(NetworkError(.bodyTooLarge, "cut")),
             .text("<html>"), .status(200), .status(204), .text("bad gateway", status: 502), .text("", status: 504),
-            .text("", status: 524), .error("invalid_grant", status: 504),
+            .text("", status: 524), .error("invalid_grant", status: 504), .error("server_error", status: 500),
+            .error("invalid_grant", status: 500), .error("invalid_request", status: 501), .status(507), .status(599),
         ] as [MockTransport.Step]
     )
     func lostAnswers(lost: MockTransport.Step) async throws {

@@ -127,7 +127,7 @@ struct TokenSourceTests {
 
     @Test("A chain of exchanges refreshes itself from its first link")
     func chain() async throws {
-        let fixture = OAuth2Fixture(steps: [.tokens("b1", lifetime: 100), .tokens("b2", lifetime: 100)])
+        let fixture = OAuth2Fixture(steps: [.exchanged("b1", lifetime: 100), .exchanged("b2", lifetime: 100)])
         let count = Counter()
         let user = CachedTokenSource(
             ClosureTokenSource { [time = fixture.time] _ in
@@ -156,7 +156,7 @@ struct TokenSourceTests {
         arguments: ["invalid_grant", "invalid_request"]
     )
     func exchangeOfRevokedSubject(code: String) async throws {
-        let fixture = OAuth2Fixture(steps: [.error(code), .tokens("b1"), .error(code), .error(code)])
+        let fixture = OAuth2Fixture(steps: [.error(code), .exchanged("b1"), .error(code), .error(code)])
         let grant = TokenExchangeGrant(subject: CountingSource("s"), identifier: "ada")
         #expect(try await fixture.authenticator(grant: grant).text() == "b1")
         #expect(fixture.forms.map { $0["subject_token"] } == ["s-1", "s-2"])

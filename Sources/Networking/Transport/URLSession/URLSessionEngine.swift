@@ -74,7 +74,8 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         guard let next else { return }
         let alarm = DispatchWorkItem { [weak self] in self?.check(identifier) }
         exchange.alarm = alarm
-        queue.asyncAfter(deadline: .now() + .milliseconds((next - .now).milliseconds), execute: alarm)
+        let delay = DispatchTimeInterval.milliseconds((next - .now).milliseconds)
+        queue.asyncAfter(deadline: .now() + delay, execute: alarm)
     }
 
     /// Starts as many waiting requests as the limits allow.

@@ -24,8 +24,9 @@ struct RefreshDeadlines: Equatable {
 
     /// Returns the time for which a host respects another's attempt.
     static func validity(of attempt: RefreshAttempt) -> Duration {
-        guard attempt.tries >= triesBeforeBackoff else { return attempt.validFor }
-        let factor = 1 << min(attempt.tries - triesBeforeBackoff + 1, 10)
-        return max(min(attempt.validFor * factor, longestValidity), attempt.validFor)
+        let validFor = min(attempt.validFor, TokenRecord.longestWait)
+        guard attempt.tries >= triesBeforeBackoff else { return validFor }
+        let factor = 2 << min(attempt.tries - triesBeforeBackoff, 9)
+        return max(min(validFor * factor, longestValidity), validFor)
     }
 }

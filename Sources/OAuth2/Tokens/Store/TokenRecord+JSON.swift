@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 import TokenGeneration
 
 extension TokenRecord {
@@ -85,7 +86,7 @@ extension TokenRecord {
     private mutating func readFirstFormat(_ content: JSONObject) {
         if let id = content["is_being_refreshed"]?.string {
             let seconds = id.split(separator: "@").last.flatMap { Double($0) }
-            refreshAttempt = RefreshAttempt(id: id, date: seconds.map(Date.init(timeIntervalSince1970:)))
+            refreshAttempt = RefreshAttempt(id: id, date: seconds.map(Date.init(clampingSecondsSince1970:)))
         }
         guard end == nil, accessToken == Self.noToken, refreshToken == nil else { return }
         end = content["signed_out"] != nil ? .signedOut : refreshAttempt == nil ? .revoked : .lost
@@ -99,7 +100,7 @@ extension TokenRecord {
     fileprivate static func date(_ value: JSONValue?) throws -> Date? {
         guard let value else { return nil }
         guard let seconds = value.string.flatMap(Double.init), seconds.isFinite else { throw Malformed() }
-        return Date(timeIntervalSince1970: seconds)
+        return Date(clampingSecondsSince1970: seconds)
     }
 
     /// Reads a time span of at most ``longestWait``, so that a foreign record can't stop a client.
@@ -107,7 +108,7 @@ extension TokenRecord {
         guard let seconds = value?.string.flatMap(Double.init), seconds.isFinite, seconds >= 0 else {
             throw Malformed()
         }
-        return min(.seconds(min(seconds, 1_000_000)), longestWait)
+        return min(Duration(clampingSeconds: seconds), longestWait)
     }
 
     private static func storable(_ date: Date) -> Date {
@@ -115,7 +116,7 @@ extension TokenRecord {
     }
 
     private static func storable(_ duration: Duration) -> Duration {
-        min(.seconds(duration / .seconds(1)), longestWait)
+        min(Duration(clampingSeconds: duration / .seconds(1)), longestWait)
     }
 }
 

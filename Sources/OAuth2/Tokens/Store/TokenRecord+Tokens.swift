@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import TokenGeneration
 
 extension TokenRecord {
@@ -62,7 +63,7 @@ extension AccessToken {
             value: record.accessToken,
             type: record.tokenType,
             scope: record.scope,
-            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
+            expiry: left.map { now + Duration(clampingSeconds: $0) },
             requested: now,
             proofGenerator: isBound ? boundKey?.generator : nil,
             isFound: true

@@ -73,9 +73,9 @@ package struct TokenRecordCoding: Sendable {
         hasRevision: Bool
     ) throws(OAuth2Error) -> (record: TokenRecord, revision: String) {
         guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
-            let version = file["version"]?.number?.double
+            let version = file["version"]?.number?.integer, version > 0
         else { throw Self.damaged("it isn't a record of this store, or it was truncated") }
-        guard version <= Double(Self.version) else {
+        guard version <= Self.version else {
             throw OAuth2Error(
                 .storeTooNew,
                 "the stored token was written by a newer version of this package; update this package to use it"
@@ -85,7 +85,7 @@ package struct TokenRecordCoding: Sendable {
         guard file["key"]?.string == key, (revision != nil) == hasRevision else {
             throw Self.damaged("it belongs to another grant")
         }
-        let content = try content(of: file, key: key, version: Int(version), revision: revision)
+        let content = try content(of: file, key: key, version: version, revision: revision)
         guard let record = TokenRecord(content) else {
             throw Self.damaged("a part of it is missing or isn't what it should be")
         }

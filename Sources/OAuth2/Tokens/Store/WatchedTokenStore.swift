@@ -8,8 +8,17 @@ final class WatchedTokenStore: TokenStore {
         let cause: any Error
     }
 
+    private struct Counts {
+        /// The pending calls but those that take a lock.
+        var calls = 0
+        /// The calls that wait for a lock or release it.
+        var locks = 0
+        /// The closures that run with a lock.
+        var closures = 0
+    }
+
     private let store: any TokenStore
-    private let calls = Mutex(0)
+    private let counts = Mutex(Counts())
 
     init(_ store: any TokenStore) {
         self.store = store
@@ -19,7 +28,13 @@ final class WatchedTokenStore: TokenStore {
     var isSharedByHosts: Bool { store.isSharedByHosts }
 
     /// A Boolean value that indicates whether a call of the store is pending.
-    var isWaitedFor: Bool { calls.withLock { $0 > 0 } }
+    ///
+    /// Waiting for the lock counts only if no closure of this process holds it.
+    var isWaitedFor: Bool { counts.withLock { $0.calls > 0 || $0.locks > 0 && $0.closures == 0 } }
+
+    /// A Boolean value that indicates whether a closure holds the lock and waits for something
+    /// other than the store.
+    var isHeldByRequest: Bool { counts.withLock { $0.calls == 0 && $0.closures > 0 } }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
         try await watching { try await store.load(key) }
@@ -59,14 +74,14 @@ final class WatchedTokenStore: TokenStore {
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         let hasEntered = SharedValue(false)
+        counts.withLock { $0.locks += 1 }
+        defer { counts.withLock { $0.locks -= 1 } }
         do {
-            return try await watching {
-                try await store.withExclusiveAccess(to: key, timeout: timeout) {
-                    hasEntered.replace(with: true)
-                    self.count(-1)
-                    defer { self.count(1) }
-                    return try await body()
-                }
+            return try await store.withExclusiveAccess(to: key, timeout: timeout) {
+                hasEntered.replace(with: true)
+                self.enter(1)
+                defer { self.enter(-1) }
+                return try await body()
             }
         } catch {
             guard !hasEntered.value, !(error is CancellationError) else { throw error }
@@ -75,12 +90,17 @@ final class WatchedTokenStore: TokenStore {
     }
 
     private func watching<Value>(_ call: () async throws -> Value) async throws -> Value {
-        count(1)
-        defer { count(-1) }
+        counts.withLock { $0.calls += 1 }
+        defer { counts.withLock { $0.calls -= 1 } }
         return try await call()
     }
 
-    private func count(_ change: Int) { calls.withLock { $0 += change } }
+    private func enter(_ change: Int) {
+        counts.withLock { counts in
+            counts.locks -= change
+            counts.closures += change
+        }
+    }
 }
 
 /// A token source that may wait for a store.

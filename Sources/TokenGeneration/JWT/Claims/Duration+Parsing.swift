@@ -15,7 +15,7 @@ extension Duration {
     /// - Throws: ``TokenError`` with the code `malformedDuration`. The message has the position.
     public init(parsing text: String) throws(TokenError) {
         var parser = DurationParser(text)
-        self = .seconds(try parser.parse())
+        self = .seconds(try parser.parse())  // reason: an integer
     }
 }
 

@@ -89,8 +89,8 @@ struct SignatureRules {
         }
         profile.components += required.map { .required($0) }
         if let tag { profile.tag = tag }
-        if let maximumAge { profile.maximumAge = .seconds(maximumAge.seconds) }
-        if let leeway { profile.clockSkew = .seconds(leeway.seconds) }
+        if let maximumAge { profile.maximumAge = maximumAge.duration }
+        if let leeway { profile.clockSkew = leeway.duration }
         return profile
     }
 

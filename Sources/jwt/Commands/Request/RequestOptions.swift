@@ -72,7 +72,7 @@ struct RequestOptions: Sendable {
         headers = try arguments.values(of: Self.header)
         follows = arguments.contains(Self.follows)
         retries = try arguments.value(of: Self.retries)?.number ?? 0
-        timeout = try arguments.value(of: Self.timeout).map { .seconds($0.seconds) }
+        timeout = try arguments.value(of: Self.timeout).map { $0.duration }
         if data != nil, json != nil {
             throw arguments.usageError("--data and --json-body can't be combined: a request has one body")
         }

@@ -107,7 +107,7 @@ struct SignatureOptions: Sendable {
         var profile = name.request(agent: agent.map { SignatureAgent(url: $0) })
         profile.components += try arguments.values(of: Self.cover).map { .required($0.component) }
         if let tag = try arguments.value(of: Self.tag)?.text { profile.tag = tag }
-        if let lifetime = try arguments.value(of: Self.lifetime) { profile.lifetime = .seconds(lifetime.seconds) }
+        if let lifetime = try arguments.value(of: Self.lifetime) { profile.lifetime = lifetime.duration }
         self.profile = profile
         if let responseFile {
             guard let profile = name.response else {

@@ -41,7 +41,7 @@ struct KeyBindingOptions {
             rule = .required(
                 nonce: nonce,
                 audience: audience,
-                maximumAge: .seconds(maximumAge?.seconds ?? 300)
+                maximumAge: maximumAge?.duration ?? .seconds(300)
             )
         case (_?, nil, false):
             throw arguments.usageError("--nonce needs --kb-aud TEXT, the audience of the key binding")

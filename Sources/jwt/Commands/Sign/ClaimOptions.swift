@@ -157,7 +157,7 @@ struct ClaimOptions {
     }
 
     /// The current time in whole seconds since 1970, which always fits.
-    static var now: Int { Int(Date().timeIntervalSince1970) }
+    static var now: Int { Int(Date().timeIntervalSince1970) }  // reason: a clock
 
     /// Reads claims from a file.
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {

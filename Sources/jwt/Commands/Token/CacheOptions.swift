@@ -60,7 +60,7 @@ struct CacheOptions: Sendable {
         user = try arguments.value(of: Self.user)?.text
         password = try PasswordSource(arguments, Self.password)
         isOff = arguments.contains(Self.isOff)
-        leastLifetime = .seconds(try arguments.value(of: Self.leastLifetime)?.seconds ?? 30)
+        leastLifetime = try arguments.value(of: Self.leastLifetime)?.duration ?? .seconds(30)
         if isOff, folder != nil || key != nil {
             throw arguments.usageError("--no-cache can't be combined with a cache folder or key")
         }

@@ -70,7 +70,7 @@ struct ServerMetadata: Sendable {
     /// fetches it again.
     private static func write(_ server: AuthorizationServer, fetched: Double, to path: String) {
         let object: JSONObject = [
-            "issuer": .string(server.issuer), "fetched": .number(JSONNumber(Int(fetched))),
+            "issuer": .string(server.issuer), "fetched": .number(JSONNumber(Int(exactly: fetched.rounded()) ?? 0)),
             "metadata": .object(server.metadata),
         ]
         let folder = URL(filePath: path).deletingLastPathComponent().path

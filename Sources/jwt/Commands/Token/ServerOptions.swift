@@ -40,7 +40,7 @@ struct ServerOptions: Sendable {
 
     /// Returns the timeout for getting a token.
     static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
-        .seconds(try arguments.value(of: timeout)?.seconds ?? 30)
+        try arguments.value(of: timeout)?.duration ?? .seconds(30)
     }
 
     /// The name of the server in messages.

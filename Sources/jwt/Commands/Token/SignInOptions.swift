@@ -33,7 +33,7 @@ struct SignInOptions: Sendable {
         redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
         redirectPort = try arguments.value(of: Self.redirectPort).map { UInt16($0.number) } ?? 0
         opensBrowser = !arguments.contains(Self.isBrowserless)
-        timeout = try arguments.value(of: Self.timeout).map { .seconds($0.seconds) }
+        timeout = try arguments.value(of: Self.timeout).map { $0.duration }
         let browserOptions = [
             Self.redirectPath.definition, Self.redirectPort.definition, Self.isBrowserless.definition,
         ]

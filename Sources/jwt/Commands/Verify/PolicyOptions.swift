@@ -69,9 +69,9 @@ struct PolicyOptions {
         policy.expiration = arguments.contains(Self.allowNoExpiration) ? .optional : .required
         policy.requiredClaims = try arguments.values(of: Self.required).map(\.text)
         policy.prohibitedClaims = try arguments.values(of: Self.prohibited).map(\.text)
-        policy.maximumAge = try arguments.value(of: Self.maximumAge).map { .seconds($0.seconds) }
-        policy.maximumLifetime = try arguments.value(of: Self.maximumLifetime).map { .seconds($0.seconds) }
-        if let leeway = try arguments.value(of: Self.leeway) { policy.leeway = .seconds(leeway.seconds) }
+        policy.maximumAge = try arguments.value(of: Self.maximumAge).map { $0.duration }
+        policy.maximumLifetime = try arguments.value(of: Self.maximumLifetime).map { $0.duration }
+        if let leeway = try arguments.value(of: Self.leeway) { policy.leeway = leeway.duration }
         if let date = try arguments.value(of: Self.time)?.date { policy.currentDate = { date } }
         policy.checks = try arguments.values(of: Self.claim).map { expected in
             ClaimsCheck("--claim \(expected.name)") { $0.claims[expected.name] == expected.value }

@@ -178,7 +178,7 @@ enum CurlTraffic: UInt32 {
         case ..<0: alarm = nil
         // Any time in the past works, and reading the clock isn't necessary.
         case 0: alarm = beginning
-        default: alarm = .now + .milliseconds(milliseconds)
+        default: alarm = .now + .milliseconds(milliseconds)  // reason: an integer
         }
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import OpenSSLCrypto
 import Synchronization
 
 /// The load of an engine's thread, which decides whether another engine takes the next request.
@@ -51,7 +52,7 @@ struct EngineLoadMeter {
         let elapsed = now - start
         guard elapsed >= Self.period else { return }
         let time = Self.threadTime()
-        load.set(share: Int((time - startTime) / elapsed * 1000))
+        load.set(share: Int(clamping: (time - startTime) / elapsed * 1000))
         (start, startTime) = (now, time)
     }
 
@@ -59,6 +60,6 @@ struct EngineLoadMeter {
     private static func threadTime() -> Duration {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return .zero }
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)  // reason: integers
     }
 }

@@ -42,6 +42,6 @@ extension Duration {
         let (seconds, attoseconds) = components
         guard seconds < 2_000_000 else { return Int(Int32.max) }
         guard seconds >= 0, attoseconds >= 0 else { return 1 }
-        return max(1, Int(seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000))
+        return max(1, Int(clamping: seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000))
     }
 }

@@ -75,7 +75,7 @@ final class CurlObservation {
         /// A phase that didn't happen has no time, or the time of an earlier phase.
         func time(_ info: ccurl_info) -> Duration? {
             let microseconds = handle.number(info)
-            return microseconds > 0 ? offset + .microseconds(microseconds) : nil
+            return microseconds > 0 ? offset + .microseconds(Int(microseconds)) : nil
         }
         metrics.queueTime = started - exchange.begin
         let isNew = handle.number(CCURL_INFO_NUM_CONNECTS) > 0
