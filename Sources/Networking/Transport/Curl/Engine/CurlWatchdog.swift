@@ -86,7 +86,7 @@ final class CurlWatchdog: Sendable {
         let time = min(time, now + Self.longestPause)
         guard state.next.map({ time < $0 }) ?? true else { return }
         state.next = time
-        Self.queue.asyncAfter(deadline: .now() + .milliseconds((time - now).milliseconds)) { [weak self] in
+        Self.queue.asyncAfter(deadline: .now() + .milliseconds((time - now).milliseconds)) { [weak self] in  // reason: our own clock
             self?.check()
         }
     }

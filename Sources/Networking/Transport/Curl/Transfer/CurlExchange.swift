@@ -45,12 +45,12 @@ final class CurlExchange: Sendable {
     /// The time of the cancellation, or `nil`.
     var cancelTime: ContinuousClock.Instant? {
         let time = cancellation.load(ordering: .acquiring)
-        return time == 0 ? nil : begin + .nanoseconds(time)
+        return time == 0 ? nil : begin + .nanoseconds(time)  // reason: our own clock
     }
 
     func cancel() {
         let (seconds, attoseconds) = (ContinuousClock.now - begin).components
-        let time = max(1, Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
+        let time = max(1, Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))  // reason: our own clock
         cancellation.store(time, ordering: .releasing)
     }
 
