@@ -86,7 +86,8 @@ final class CurlWatchdog: Sendable {
         let time = min(time, now + Self.longestPause)
         guard state.next.map({ time < $0 }) ?? true else { return }
         state.next = time
-        Self.queue.asyncAfter(deadline: .now() + .milliseconds((time - now).milliseconds)) { [weak self] in  // reason: our own clock
+        let delay = DispatchTimeInterval.milliseconds((time - now).milliseconds)  // reason: our own clock
+        Self.queue.asyncAfter(deadline: .now() + delay) { [weak self] in
             self?.check()
         }
     }
