@@ -76,9 +76,10 @@ final class OAuth2Fixture: Sendable {
         random: Double = 1,
         attempts: Int = 1,
         replicationDelay: Duration? = nil,
+        options: OAuth2Authenticator.Options = .init(),
         stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)? = nil
     ) -> OAuth2Authenticator {
-        var options = OAuth2Authenticator.Options()
+        var options = options
         options.stepUpSource = stepUpSource
         return OAuth2Authenticator(
             server: Self.server,
@@ -144,6 +145,16 @@ final class OAuth2Fixture: Sendable {
             guard let field, field.hasPrefix("Bearer ") else { return false }
             return state.withLock { $0.valid.contains(String(field.dropFirst(7))) }
         }
+    }
+}
+
+extension OAuth2Authenticator.Options {
+    /// Options with additional scope, or for claims that a resource demands.
+    static func obtaining(scope: String? = nil, claims: Bool = false) -> Self {
+        var options = Self()
+        options.additionalScope = scope
+        options.sendsDemandedClaims = claims
+        return options
     }
 }
 

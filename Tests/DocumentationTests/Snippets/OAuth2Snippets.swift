@@ -198,24 +198,56 @@ struct OAuth2Snippets {
         struct AttestedClient: ClientAuthentication {
             let clientID: String
             let attestation: Secret
+            let key: SigningKey
+            var usesAssertion: Bool { true }
 
-            func authenticate(_ request: inout TokenRequest, at date: Date) {
+            func authenticate(_ request: inout TokenRequest, at date: Date) throws {
+                var proof: JSONObject = ["iss": .string(clientID)]
+                proof["aud"] = .string(request.server.issuer)
+                proof["jti"] = .string(UUID().uuidString)
+                proof["iat"] = JSONValue(date: date)
+                let type: JSONObject = ["typ": "oauth-client-attestation-pop+jwt"]
                 request.set("client_id", clientID)
                 request.headers["OAuth-Client-Attestation"] = attestation.expose { $0 }
+                request.headers["OAuth-Client-Attestation-PoP"] = try JWTGenerator(
+                    header: type,
+                    payload: proof,
+                    signingService: key
+                ).token()
             }
         }
         let transport = MockTransport(.json(#"{"access_token":"a","token_type":"Bearer"}"#))
+        let key = try SigningKey.generate(.es256)
+        let server = try server("https://as.example/token")
         let authenticator = OAuth2Authenticator(
-            server: try server("https://as.example/token"),
-            clientAuthentication: AttestedClient(clientID: "reports", attestation: Secret("a+b")),
+            server: server,
+            clientAuthentication: AttestedClient(clientID: "reports", attestation: Secret("a+b"), key: key),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: transport)
         )
         _ = try await authenticator.accessToken()
         let request = try #require(transport.requests.first)
+        var policy = ValidationPolicy(
+            issuer: .exactly("reports"),
+            audience: .only(server.issuer),
+            type: .exactly("oauth-client-attestation-pop+jwt"),
+            expiration: .optional,
+            maximumAge: .seconds(60),
+            requiredClaims: ["iss", "aud", "jti", "iat"]
+        )
+        policy.algorithms = [.es256]
+        let proof = try #require(request.headers["OAuth-Client-Attestation-PoP"])
+        _ = try JWTVerifier(key: key.verificationKey, policy: policy).verify(proof)
         #expect(String(decoding: request.body, as: UTF8.self) == "grant_type=client_credentials&client_id=reports")
         #expect(request.headers["OAuth-Client-Attestation"] == "a+b")
+    }
+
+    @Test("Names the scope that a resource may demand")
+    func additionalScope() {
+        var options = OAuth2Authenticator.Options()
+        options.additionalScope = "reports.write"
+        #expect(!options.sendsDemandedClaims)
     }
 
     @Test("Sends no credential and no identifier")

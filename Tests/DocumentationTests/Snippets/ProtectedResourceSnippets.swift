@@ -73,7 +73,7 @@ struct ProtectedResourceSnippets {
             )
             let request = try oauth.authorizationRequest(
                 redirectURI: redirectURI,
-                scope: resource.scope,
+                scope: resource.scope(within: "tools.read tools.call"),
                 resources: [resource.identifier]
             )
             let redirect = try await browser(try request.url(at: server))

@@ -59,10 +59,8 @@ struct ProtectedResourceTests {
         )
         #expect(try ProtectedResource(metadata: resource.metadata, identifier: "https://api.example/mcp") == resource)
         #expect(resource.metadata["resource_name"] == "Tools")
-        #expect(resource.scope == "read write")
         let plain = try ProtectedResource(identifier: "https://api.example", authorizationServers: [])
         #expect(plain.metadata == ["resource": "https://api.example"])
-        #expect(plain.scope == nil)
     }
 
     @Test(
