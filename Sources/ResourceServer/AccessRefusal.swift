@@ -41,17 +41,23 @@ public struct AccessRefusal: Error, Sendable {
         self.challenges = challenges
     }
 
+    private static let longestRetryAfter = Duration.seconds(300)
+
     /// The status code of the response: 400, 401, 403 or 503.
     public var status: Int { code.status }
 
     /// The header fields of the response: `WWW-Authenticate`, `DPoP-Nonce` and `Retry-After` where
     /// they apply, and `Cache-Control`.
+    ///
+    /// `Retry-After` is at most 5 minutes, even if the server that the API depends on asks for
+    /// more.
     public var headers: HTTPHeaders {
         var headers: HTTPHeaders = [:]
         headers["WWW-Authenticate"] = AuthenticationChallenge.format(challenges)
         headers["DPoP-Nonce"] = nonce
         if code == .undecided, let delay = (cause as? OAuth2Error)?.retryAfter {
-            headers["Retry-After"] = String(delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0))
+            let limited = min(max(delay, .zero), Self.longestRetryAfter).components
+            headers["Retry-After"] = String(limited.seconds + (limited.attoseconds > 0 ? 1 : 0))
         }
         // A cache must not serve one sender's response to another.
         headers["Cache-Control"] = "no-store"

@@ -147,6 +147,16 @@ final class OAuth2Fixture: Sendable {
     }
 }
 
+extension OAuth2Authenticator.Options {
+    /// Options with additional scope, or for claims that a resource demands.
+    static func obtaining(scope: String? = nil, claims: Bool = false) -> Self {
+        var options = Self()
+        options.additionalScope = scope
+        options.sendsDemandedClaims = claims
+        return options
+    }
+}
+
 extension MockTransport {
     /// The forms of the requests, in order. Repeated values are joined by spaces.
     var forms: [[String: String]] {

@@ -89,7 +89,7 @@ public struct TokenService: Service {
         func next(after error: any Error, failures: Int) -> (code: OAuth2Error.Code?, wait: Duration?) {
             guard let error = error as? OAuth2Error else { return (nil, delay(failures)) }
             if Self.permanent.contains(error.code) { return (error.code, nil) }
-            return (error.code, max(delay(failures), error.retryAfter ?? .zero))
+            return (error.code, max(delay(failures), min(error.retryAfter ?? .zero, .seconds(300))))
         }
 
         private func delay(_ failures: Int) -> Duration { min(first * (1 << min(failures - 1, 10)), longest) }

@@ -1,9 +1,13 @@
 import Foundation
 public import FoundationNetworking
 public import Networking
+import Synchronization
 import TokenGeneration
 
 extension OAuth2Authenticator {
+    /// The maximum number of origins for which an event reports that they get no token.
+    private static let withheldLimit = 64
+
     /// Decides whether another attempt with a token can help a failed request; see the type.
     ///
     /// The action is `none` if the failure isn't about the token. `noRetry` has an ``OAuth2Error``
@@ -16,6 +20,10 @@ extension OAuth2Authenticator {
     ) -> Retry.Action {
         if error is CancellationError || (error as? NetworkError)?.code == .cancelled { return .none }
         guard let response, let url = request.url else { return .none }
+        if let reason = withheldReason(request, response) {
+            journal.add(.refused)
+            return .noRetry(.custom(reason))
+        }
         guard
             let credential = RequestCredential(authorization: request.value(forHTTPHeaderField: "Authorization")),
             let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
@@ -52,6 +60,29 @@ extension OAuth2Authenticator {
         case .none: break
         }
         return action
+    }
+
+    /// Returns the reason why a rejected request had no token, if it's that the application doesn't
+    /// name its origin.
+    private func withheldReason(_ request: URLRequest, _ response: HTTPResponse) -> OAuth2Error? {
+        guard response.status == 401, !request.hasAuthorization, let origin = request.url.flatMap({ HTTPOrigin($0) }),
+            HTTPOrigin(response.url) == origin, (try? resources.covers(origin)) == false,
+            // The response may be about the request's signature (RFC 9421 §5).
+            response.headers["Accept-Signature"] == nil
+        else { return nil }
+        let fields = response.headers.values(for: "WWW-Authenticate").joined(separator: ", ")
+        let challenge = AuthenticationChallenge.parse(fields).first { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
+        guard let challenge else { return nil }
+        let isFirst = withheld.withLock { $0.count < Self.withheldLimit && $0.insert(origin).inserted }
+        if isFirst { journal.add(.withheld(origin: origin.description)) }
+        var error = OAuth2Error(
+            .originNotCovered,
+            "the request got no token, because the authenticator's `resources` don't have \(origin.text), only "
+                + "\(resources.text); add the origin if the token is meant for it",
+            status: response.status
+        )
+        error.challenge = challenge
+        return error
     }
 
     fileprivate struct Attempt {
@@ -146,7 +177,8 @@ extension OAuth2Authenticator {
             code,
             code == .stepUpRequired
                 ? "the resource requires the user to authenticate again; see `demand`"
-                : "the token's scope is insufficient for this request; see `demand` for the required scope",
+                : "the token's scope is insufficient for this request; see `demand` for the required scope, and name it "
+                    + "in the grant or in `additionalScope` if the resource may have it",
             status: attempt.response.status
         )
         error.demand = demand
@@ -161,7 +193,8 @@ extension OAuth2Authenticator {
             guard let refusal = ResourceRefusal(error, isDPoP: dpop != nil), let challenge = refusal.challenge,
                 refusal.kind == .stepUpRequired || refusal.kind == .insufficientScope
             else { continue }
-            return widerSource(answering: ResourceDemand(challenge)) ?? base
+            // Without a new source, because the challenge may repeat the rejected token.
+            return knownWiderSource(answering: ResourceDemand(challenge)) ?? base
         }
         return base
     }

@@ -1,6 +1,7 @@
 import Foundation
 public import FoundationNetworking
 public import Networking
+internal import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -50,7 +51,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let journal: TokenJournal
     /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
-    private let resources: ResourceRule
+    let resources: ResourceRule
+    /// The origins for which an event has reported that they get no token.
+    let withheld = Mutex<Set<HTTPOrigin>>([])
     private let grantSource: GrantTokenSource?
     /// The grant that can be widened, and the closure that creates the source of a wider one.
     private let wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)?
@@ -61,7 +64,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
-        case grant(String)
+        case grant(ByteComparedString)
         case demand(ResourceDemand)
     }
 
@@ -243,19 +246,44 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// Returns the source of a grant that meets a demand, or the application's source for it.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
-        if let wideGrant, let grant = wideGrant.grant.answering(demand) {
-            return widerSource(.grant(grant.identifier)) { wideGrant.makeSource(grant) }
+        if let wideGrant, let grant = grant(answering: demand) {
+            return widerSource(.grant(ByteComparedString(grant.identifier))) { wideGrant.makeSource(grant) }
         }
         return widerSource(.demand(demand)) { options.stepUpSource?(demand) }
     }
 
-    private func widerSource(_ key: WiderKey, make: () -> (any TokenSource)?) -> CachedTokenSource? {
+    /// Returns the existing source for a demand.
+    func knownWiderSource(answering demand: ResourceDemand) -> CachedTokenSource? {
+        knownWiderSource(
+            grant(answering: demand).map { .grant(ByteComparedString($0.identifier)) } ?? .demand(demand)
+        )
+    }
+
+    /// Returns the grant that meets a demand, as far as the application allows it.
+    private func grant(answering demand: ResourceDemand) -> (any Grant)? {
+        guard let grant = wideGrant?.grant, demand.claims == nil || options.sendsDemandedClaims else { return nil }
+        let own = (grant as? any RepeatableGrant)?.access.scope?.spaceSeparated ?? []
+        let additional = options.additionalScope?.spaceSeparated ?? []
+        let allowed = Set((own + additional).map(ByteComparedString.init))
+        let demanded = Set(demand.scope.map(ByteComparedString.init))
+        guard demanded.isSubset(of: allowed) else { return nil }
+        // The application's order, so that a resource doesn't get a token for each order of names.
+        var demand = demand
+        demand.scope = additional.filter { demanded.contains(ByteComparedString($0)) }
+        return grant.answering(demand)
+    }
+
+    private func knownWiderSource(_ key: WiderKey) -> CachedTokenSource? {
         let now = timing.timeSource.now()
-        let known = wider.withLock { wider in
+        return wider.withLock { wider in
             wider[key]?.used = now
             return wider[key]?.source
         }
-        if let known { return known }
+    }
+
+    private func widerSource(_ key: WiderKey, make: () -> (any TokenSource)?) -> CachedTokenSource? {
+        if let known = knownWiderSource(key) { return known }
+        let now = timing.timeSource.now()
         // This runs outside the lock because it may call the application's closure. If two callers
         // create a source at once, one is kept.
         guard let source = make() else { return nil }

@@ -50,6 +50,13 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
         self = .origins(of: elements)
     }
 
+    /// The origins, for an error's message.
+    var text: String {
+        guard case .origins(let origins) = wrapped else { return "https origins" }
+        let shown = origins.prefix(8).map(\.text).joined(separator: ", ")
+        return origins.count > 8 ? "\(shown) and \(origins.count - 8) more" : shown
+    }
+
     /// Returns `true` if a request to an origin gets the token.
     ///
     /// The origin is `nil` if the URL has none.
@@ -67,4 +74,9 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
             )
         }
     }
+}
+
+extension HTTPOrigin {
+    /// The scheme, the host and the port.
+    var text: String { "\(scheme)://\(self)" }
 }

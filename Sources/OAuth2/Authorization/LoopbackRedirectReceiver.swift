@@ -92,14 +92,18 @@ public final class LoopbackRedirectReceiver: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request, with the receiver's ``redirectURI``.
+    ///   - verifier: The verifier that later reads the response. For an encrypted response, its
+    ///     decrypter shows whether the response is for the request. The default is `nil`.
     ///   - timeout: The maximum time to wait for the user. The default is five minutes.
     ///   - timeSource: The source of time.
-    /// - Returns: The URL that the browser requested, for ``AuthorizationRequest/grant(from:of:)``.
+    /// - Returns: The URL that the browser requested, for ``AuthorizationRequest/grant(from:of:)``
+    ///   or ``AuthorizationRequest/grant(from:of:verifiedBy:)``.
     /// - Throws: ``OAuth2Error`` with the code `authorizationExpired` if the timeout has expired,
     ///   or `receiverFailed` if the receiver is already in use; `CancellationError` if the task is
     ///   cancelled.
     public func redirect(
         for request: AuthorizationRequest,
+        verifiedBy verifier: SignedResponseVerifier? = nil,
         within timeout: Duration = .seconds(300),
         timeSource: TimeSource = .system
     ) async throws -> URL {
@@ -110,7 +114,8 @@ public final class LoopbackRedirectReceiver: Sendable {
             )
         }
         defer { listener.stop() }
-        let query = try await listener.query(state: Secret(request.state), within: timeout, timeSource: timeSource)
+        let expected = ExpectedRedirect(state: Secret(request.state), decrypter: verifier?.decrypter)
+        let query = try await listener.query(of: expected, within: timeout, timeSource: timeSource)
         guard let url = URL(string: "\(redirectURI)?\(query)") else {
             throw OAuth2Error(.protocolViolation, "the authorization response's query is malformed")
         }

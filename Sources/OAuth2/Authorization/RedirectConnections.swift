@@ -141,7 +141,7 @@ final class RedirectConnections {
     /// Responds to a complete request, once the expected state is known.
     private func consider(_ visitor: Visitor) {
         guard let head = visitor.head, !visitor.isDone else { return }
-        switch RedirectVerdict.on(head, host: host, path: path, state: shared.expected) {
+        switch RedirectVerdict.on(head, host: host, path: path, expecting: shared.expected) {
         case .answer(let query, let isRefusal):
             guard !shared.isOver else { return answer(visitor, .refusal(404)) }
             answer(visitor, RedirectResponse(status: 200, html: isRefusal ? pages.refused : pages.authorized))

@@ -6,8 +6,7 @@ import SystemIO
 final class RedirectListener: Sendable {
     /// The state shared with the thread.
     struct State {
-        /// The `state` of the request.
-        var expected: Secret?
+        var expected: ExpectedRedirect?
         var result: Result<String, any Error>?
         var waiter: CheckedContinuation<String, any Error>?
         /// The number of responses with another `state`.
@@ -51,15 +50,21 @@ final class RedirectListener: Sendable {
     }
 
     /// Waits for the query of the response.
-    func query(state: Secret, within timeout: Duration, timeSource: TimeSource) async throws -> String {
-        try shared.expect(state)
+    func query(
+        of redirect: ExpectedRedirect,
+        within timeout: Duration,
+        timeSource: TimeSource
+    ) async throws -> String {
+        try shared.expect(redirect)
         let timer = Task { [shared] in
             do { try await timeSource.sleep(timeout) } catch { return }
             shared.end { state in
                 let others = state.foreignCount
                 let hint =
                     others == 0
-                    ? "" : "; rejected responses with another state: \(others), so the state may be lost"
+                    ? ""
+                    : "; rejected responses with another state: \(others), so the state may be lost; encrypted ones need "
+                        + "a verifier with a decrypter"
                 return OAuth2Error(.authorizationExpired, "received no authorization response within \(timeout)\(hint)")
             }
         }
@@ -87,15 +92,15 @@ final class RedirectListener: Sendable {
         /// A Boolean value that indicates whether the wait has ended.
         var isOver: Bool { state.withLock { $0.result != nil } }
 
-        var expected: Secret? { state.withLock { $0.expected } }
+        var expected: ExpectedRedirect? { state.withLock { $0.expected } }
 
         func countForeign() { state.withLock { $0.foreignCount += 1 } }
 
-        /// Sets the expected state.
-        func expect(_ secret: Secret) throws(OAuth2Error) {
+        /// Sets the expected response.
+        func expect(_ redirect: ExpectedRedirect) throws(OAuth2Error) {
             let isFirst = state.withLock { state in
                 guard state.expected == nil, state.result == nil else { return false }
-                state.expected = secret
+                state.expected = redirect
                 return true
             }
             guard isFirst else {

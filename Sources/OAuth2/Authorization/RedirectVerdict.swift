@@ -2,6 +2,14 @@ import Foundation
 import Networking
 import TokenGeneration
 
+/// The response that a ``LoopbackRedirectReceiver`` waits for.
+struct ExpectedRedirect {
+    /// The `state` of the request.
+    let state: Secret
+    /// The decrypter of the response, or `nil` if it isn't encrypted.
+    let decrypter: JWEDecrypter?
+}
+
 /// The decision about a request to a ``LoopbackRedirectReceiver``.
 enum RedirectVerdict: Hashable {
     /// The expected response, with its query and whether it's an error.
@@ -16,8 +24,8 @@ enum RedirectVerdict: Hashable {
     /// Decides how to treat a request.
     ///
     /// The `host` is the receiver's address and port; another one comes from a web page. The
-    /// `state` is `nil` if no task is waiting yet.
-    static func on(_ head: RequestHead, host: String, path: String, state: Secret?) -> Self {
+    /// expected response is `nil` if no task is waiting yet.
+    static func on(_ head: RequestHead, host: String, path: String, expecting expected: ExpectedRedirect?) -> Self {
         // An authorization response has no body.
         guard head.target.hasPrefix("/"), head.headers.values(for: "Host") == [host],
             (try? head.framing(maximumBodySize: 0)) == .length(0)
@@ -27,15 +35,18 @@ enum RedirectVerdict: Hashable {
         guard head.method == .get else { return .refused(status: 405) }
         let query = parts.count == 2 ? String(parts[1]) : ""
         guard let fields = FormURLEncoded.decode(query) else { return .refused(status: 400) }
-        guard let state else { return .early }
+        guard let expected else { return .early }
         var parameters = fields.map { (name: $0.name, value: $0.value) }
         let responses = fields.filter { $0.name.isExactly("response") }
-        if responses.count == 1, let token = try? UnverifiedToken(responses[0].value) {
+        if responses.count == 1,
+            let opened = try? expected.decrypter.opened(responses[0].value, "the authorization response"),
+            let token = try? UnverifiedToken(opened.text)
+        {
             // Only to match the request: the caller that reads the response verifies the token.
             parameters = token.unverifiedClaims.compactMap { claim in claim.value.string.map { (claim.name, $0) } }
         }
         let states = parameters.filter { $0.name.isExactly("state") }.map(\.value)
-        guard states.count == 1, Secret(states[0]) == state else { return .foreign }
+        guard states.count == 1, Secret(states[0]) == expected.state else { return .foreign }
         return .answer(query: query, isRefusal: parameters.contains { $0.name.isExactly("error") })
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import Networking
+internal import OpenSSLCrypto
 import TokenGeneration
 
 /// The requested access in a token, authorization or device authorization request.
@@ -56,14 +58,17 @@ struct RequestedAccess: Sendable, Hashable {
 
     /// Returns the access with the claims or the scope that a resource demands in addition, or
     /// `nil` if it demands neither.
+    ///
+    /// The authenticator calls it only with names and claims that the application allows.
     func widened(by demand: ResourceDemand) -> Self? {
         var access = self
         if let claims = demand.claims {
             access.additionalParameters["claims"] = claims
             return access
         }
-        let names = (scope ?? "").split(separator: " ").map(String.init)
-        let more = demand.scope.filter { !names.contains($0) }
+        let names = scope?.spaceSeparated ?? []
+        var known = Set(names.map(ByteComparedString.init))
+        let more = demand.scope.filter { known.insert(ByteComparedString($0)).inserted }
         // If the demand includes another authentication, more scope alone doesn't meet it.
         guard !more.isEmpty, demand.acrValues.isEmpty, demand.maxAge == nil else { return nil }
         access.scope = (names + more).joined(separator: " ")

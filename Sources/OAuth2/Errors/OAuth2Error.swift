@@ -173,6 +173,9 @@ extension OAuth2Error {
         /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1));
         /// ``OAuth2Error/demand`` has it if the resource named it.
         case insufficientScope
+        /// The resource requires a token, but its origin isn't one that the authenticator's
+        /// ``ResourceRule`` covers, so that the request had none.
+        case originNotCovered
         /// A server requires a nonce in DPoP proofs but sent none
         /// ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
         case missingNonce

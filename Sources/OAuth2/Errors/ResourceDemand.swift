@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+internal import OpenSSLCrypto
 internal import TokenGeneration
 
 /// The requirements that a resource states in its challenge when it rejects a request.
@@ -66,5 +67,26 @@ public struct ResourceDemand: Sendable, Hashable {
     private static func claims(_ parameter: String) -> String? {
         guard let data = Data(base64Encoded: parameter), (try? JSONObject(parsing: data)) != nil else { return nil }
         return String(data: data, encoding: .utf8)
+    }
+}
+
+extension ResourceDemand {
+    /// Returns a Boolean value that indicates whether two demands have the same members, as bytes.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.maxAge == right.maxAge && left.texts == right.texts
+    }
+
+    /// Hashes the members.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(maxAge)
+        hasher.combine(texts)
+    }
+
+    private var texts: [[ByteComparedString]?] {
+        let metadata = resourceMetadata.map { [ByteComparedString($0.absoluteString)] }
+        let lists = [scope, acrValues].map { $0.map(ByteComparedString.init) }
+        return lists + [metadata, claims.map { [ByteComparedString($0)] }]
     }
 }

@@ -50,6 +50,8 @@ public protocol Grant: Sendable {
     /// Returns a grant that meets a resource's demand.
     ///
     /// The authenticator then repeats the request once with that grant's token, stored separately.
+    /// It calls this method only for scope and claims that its ``OAuth2Authenticator/Options``
+    /// allow.
     ///
     /// - Parameter demand: Additional scope
     ///   ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)), or a different

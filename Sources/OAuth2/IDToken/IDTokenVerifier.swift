@@ -157,7 +157,8 @@ public struct IDTokenVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - idToken: The token.
-    ///   - nonce: The nonce of the authentication request. If `nil`, the token must have none.
+    ///   - nonce: The nonce of the authentication request. If `nil`, the token must have none. An
+    ///     empty nonce rejects every token.
     ///   - accessToken: The access token that came with it, to compare with `at_hash` if present.
     ///   - code: The authorization code that came with the ID token from the authorization
     ///     endpoint, to compare with `c_hash`.

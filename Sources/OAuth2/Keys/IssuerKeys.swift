@@ -44,7 +44,7 @@ package enum IssuerKeys: Sendable {
         against policy: ValidationPolicy
     ) async throws -> VerifiedToken {
         let opened = try decrypter.opened(text, what)
-        try UnverifiedToken(opened.text).checkAlgorithm(algorithms, of: what)
+        try UnverifiedToken(opened.text, maximumSize: policy.limits.size).checkAlgorithm(algorithms, of: what)
         return try opened.checked(try await verify(opened.text, against: policy))
     }
 }

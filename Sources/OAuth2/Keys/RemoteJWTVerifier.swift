@@ -132,7 +132,8 @@ public final class RemoteJWTVerifier: Sendable {
         switch error.code {
         case .unknownKey: return true
         case .algorithmMismatch, .signatureInvalid:
-            guard let header = try? UnverifiedToken(token).unverifiedHeader, header["kid"] == nil else { return false }
+            let unverified = try? UnverifiedToken(token, maximumSize: policy.limits.size)
+            guard let header = unverified?.unverifiedHeader, header["kid"] == nil else { return false }
             guard let algorithms = policy.algorithms else { return true }
             return header["alg"]?.string.flatMap(JWSAlgorithm.init(rawValue:)).map(algorithms.contains) ?? false
         default: return false

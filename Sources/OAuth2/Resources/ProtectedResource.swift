@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// A protected resource and the authorization servers whose tokens it accepts
@@ -84,11 +85,30 @@ public struct ProtectedResource: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// The `scope` to request for the resource: what it demanded, or else everything it supports,
-    /// or else `nil`.
-    public var scope: String? {
-        let names = demandedScopes.isEmpty ? scopes : demandedScopes
-        return names.isEmpty ? nil : names.joined(separator: " ")
+    /// Returns the scope to request for the resource, within names that the application chooses.
+    ///
+    /// It's what the resource demanded, or else the names that it supports, or else all names. A
+    /// client that can't know the names asks its user before it requests ``demandedScopes`` or
+    /// ``scopes``.
+    ///
+    /// - Parameter names: The names that the resource may have, separated by spaces. They are
+    ///   compared as bytes.
+    /// - Returns: The scope, in the order of `names`.
+    /// - Throws: ``OAuth2Error`` with the code `insufficientScope` if the resource demanded another
+    ///   name. ``OAuth2Error/demand`` has what it demanded.
+    public func scope(within names: String) throws(OAuth2Error) -> String {
+        let names = names.spaceSeparated
+        let wanted = Set((demandedScopes.isEmpty ? scopes : demandedScopes).map(ByteComparedString.init))
+        guard demandedScopes.isEmpty || wanted.isSubset(of: names.map(ByteComparedString.init)) else {
+            var error = OAuth2Error(
+                .insufficientScope,
+                "the resource demands scope that the application doesn't name; see `demand`"
+            )
+            error.demand = ResourceDemand(scope: demandedScopes)
+            throw error
+        }
+        let found = names.filter { wanted.contains(ByteComparedString($0)) }
+        return (found.isEmpty ? names : found).joined(separator: " ")
     }
 
     /// The URL of the resource's metadata

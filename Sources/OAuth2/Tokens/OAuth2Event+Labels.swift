@@ -22,6 +22,7 @@ extension OAuth2Event: ObservedEvent {
         case .skewChanged: "skew_changed"
         case .storeFailed: "store_failed"
         case .demanded: "demanded"
+        case .withheld: "withheld"
         case .signedOut: "signed_out"
         case .signedIn: "signed_in"
         }
@@ -34,7 +35,8 @@ extension OAuth2Event: ObservedEvent {
     /// - `oauth2.token.source`: `server` or `store`, for new tokens;
     /// - `oauth2.token.in_background`: `true` or `false`, for the start of a refresh;
     /// - `oauth2.token.lost_rotation`: `true` or `false`, for the end of a grant;
-    /// - `server.address` and `server.port`: the server of a nonce or clock.
+    /// - `server.address` and `server.port`: the server of a nonce or clock, or one that got no
+    ///   token.
     public var labels: [String: String] {
         switch self {
         case .refreshStarted(_, let isInBackground): ["oauth2.token.in_background": "\(isInBackground)"]
@@ -43,7 +45,7 @@ extension OAuth2Event: ObservedEvent {
         case .backoff(_, let code), .demanded(let code, _): Self.labels(code)
         case .dead(let code, let isLost):
             Self.labels(code).merging(["oauth2.token.lost_rotation": "\(isLost)"]) { $1 }
-        case .nonceUpdated(let origin), .skewChanged(let origin, _): Self.labels(origin: origin)
+        case .nonceUpdated(let origin), .skewChanged(let origin, _), .withheld(let origin): Self.labels(origin: origin)
         case .requested, .awaited, .retried, .refused, .rotated, .refreshInDoubt, .storeFailed, .signedOut, .signedIn:
             [:]
         }
@@ -68,7 +70,7 @@ extension OAuth2Event: ObservedEvent {
     public var severity: EventSeverity {
         switch self {
         case .dead, .storeFailed: .error
-        case .refreshFailed, .refreshInDoubt, .backoff, .refused: .warning
+        case .refreshFailed, .refreshInDoubt, .backoff, .refused, .withheld: .warning
         case .refreshed, .rotated, .demanded, .skewChanged, .signedOut, .signedIn, .retried: .info
         case .requested, .awaited, .refreshStarted, .nonceUpdated: .debug
         }

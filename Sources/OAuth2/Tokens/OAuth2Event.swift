@@ -37,6 +37,9 @@ public enum OAuth2Event: Sendable, Hashable {
     case storeFailed
     /// A resource demands more than a fresh token.
     case demanded(OAuth2Error.Code, ResourceDemand)
+    /// A server rejected a request that had no token, because the authenticator's ``ResourceRule``
+    /// doesn't cover its origin, `host:port`. It's reported once for each origin, for up to 64.
+    case withheld(origin: String)
     /// The token was deleted, in memory and in the store.
     case signedOut
     /// The user signed in with new tokens.

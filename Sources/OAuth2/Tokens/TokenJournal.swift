@@ -54,8 +54,8 @@ extension OAuth2Counters {
         case .refreshFailed: failures += 1
         case .rotated: rotations += 1
         case .storeFailed: storeFailures += 1
-        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .signedOut,
-            .signedIn:
+        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .withheld,
+            .signedOut, .signedIn:
             break
         }
     }

@@ -154,7 +154,8 @@ extension DPoPVerifier {
 
         /// A proof must have one of the given nonces.
         ///
-        /// - Parameter nonces: The accepted nonces. An empty list rejects every proof.
+        /// - Parameter nonces: The accepted nonces. An empty list rejects every proof, and an empty
+        ///   nonce matches none.
         /// - Returns: The rule.
         public static func oneOf(_ nonces: [String]) -> NonceRule { NonceRule(accepted: nonces) }
     }
@@ -230,7 +231,7 @@ extension DPoPVerifier {
         guard let found = proof.nonce else {
             throw TokenError(.nonceMismatch, "the proof has no “nonce”, but the server requires one")
         }
-        for nonce in nonces where nonce.isExactly(found) { return }
+        for nonce in nonces where !nonce.isEmpty && nonce.isExactly(found) { return }
         throw TokenError(.nonceMismatch, "the claim “nonce” isn't a nonce that the server accepts")
     }
 

@@ -94,7 +94,7 @@ struct ObserverTests {
             .refreshed(generation: 1, lifetime: nil, isFound: true), .refreshFailed(code, status: nil), .rotated,
             .refreshInDoubt, .backoff(.zero, code), .dead(code, isPossiblyLostRotation: true),
             .nonceUpdated(origin: "a:1"), .skewChanged(origin: "a:1", .zero), .storeFailed,
-            .demanded(code, ResourceDemand()), .signedOut, .signedIn,
+            .demanded(code, ResourceDemand()), .withheld(origin: "a:1"), .signedOut, .signedIn,
         ]
         for event in events {
             let snake = "\(event)".prefix { $0 != "(" }.map { $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }

@@ -80,11 +80,14 @@ struct RequestAuthenticationTests {
         #expect((error?.code, error?.demand?.scope) == (.insufficientScope, ["reports.write"]))
     }
 
-    @Test("Gets a token with the demanded scope, and sends the request once more")
+    @Test("Gets a token with demanded scope that the application names, and sends the request once more")
     func stepUp() async throws {
         let challenge = #"Bearer error="insufficient_scope", scope="reports.write""#
         let fixture = OAuth2Fixture(answers: [.status(403, headers: ["WWW-Authenticate": challenge])])
-        let authenticator = fixture.authenticator(grant: ClientCredentialsGrant(scope: "reports.read"))
+        let authenticator = fixture.authenticator(
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            options: .obtaining(scope: "reports.write")
+        )
         #expect(try await fixture.otherClient(authenticator).send().body == ok)
         #expect(fixture.forms.map { $0["scope"] } == ["reports.read", "reports.read reports.write"])
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
@@ -126,13 +129,14 @@ struct RequestAuthenticationTests {
 
     // MARK: Origins
 
-    @Test("Gives another origin no credentials, and ignores its responses")
+    @Test("Gives another origin no credentials, and names the reason if it requires them")
     func otherOrigin() async throws {
-        let fixture = OAuth2Fixture(answers: [.refusal])
+        let fixture = OAuth2Fixture(answers: [.refusal, .status(401)])
         let client = fixture.otherClient(fixture.authenticator(resources: [OAuth2Fixture.api]))
-        let response = try await client.send(try #require(URL(string: "https://other.example/reports")))
-        #expect(response.status == 401)
-        #expect(fixture.credentials == [nil])
+        let url = try #require(URL(string: "https://other.example/reports"))
+        #expect(await failureCode { _ = try await client.send(url) } == .originNotCovered)
+        #expect(try await client.send(url).status == 401)
+        #expect(fixture.credentials == [nil, nil])
         #expect(fixture.endpoint.requests.isEmpty)
     }
 

@@ -28,7 +28,7 @@ struct EncryptedPeer {
         var registered = MockAuthorizationServer.Client(
             id: "secured",
             authentication: .clientSecretBasic(ServerFixture.secret),
-            redirectURIs: [ServerFixture.redirectURI]
+            redirectURIs: [ServerFixture.redirectURI, "http://127.0.0.1/callback"]
         )
         registered.metadata = metadata
         fixture.server.register(registered)

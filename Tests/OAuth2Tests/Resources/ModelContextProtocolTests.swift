@@ -77,7 +77,7 @@ struct ModelContextProtocolTests {
         let oauth = OAuth2Client(server: server, clientAuthentication: .none(clientID: registered.clientID))
         let request = try oauth.authorizationRequest(
             redirectURI: redirectURI,
-            scope: resource.scope,
+            scope: resource.scope(within: "tools.read tools.call"),
             resources: [resource.identifier]
         )
         var grant = try request.grant(from: await mock.visit(request.url(at: server)), of: server)

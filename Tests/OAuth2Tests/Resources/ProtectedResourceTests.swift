@@ -57,10 +57,9 @@ struct ProtectedResourceTests {
             members: ["resource_name": "Tools", "resource": "https://other.example"]
         )
         #expect(try ProtectedResource(metadata: resource.metadata, identifier: "https://api.example/mcp") == resource)
-        #expect((resource.metadata["resource_name"], resource.scope) == ("Tools", "read write"))
+        #expect(resource.metadata["resource_name"] == "Tools")
         let plain = try ProtectedResource(identifier: "https://api.example", authorizationServers: [])
         #expect(plain.metadata == ["resource": "https://api.example"])
-        #expect(plain.scope == nil)
     }
 
     @Test(

@@ -123,13 +123,13 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Requests a token with the claims that a resource demands")
+    @Test("Requests a token with the claims that a resource demands, if the application enables it")
     func demandedClaims() async throws {
         let claims = #"{"access_token":{"nbf":{"essential":true,"value":"1604106651"}}}"#
         let parameter = Data(claims.utf8).base64EncodedString()
         let challenge = #"Bearer realm="", error="insufficient_claims", claims="\#(parameter)""#
         let fixture = OAuth2Fixture(answers: [.challenge(challenge)])
-        let client = fixture.client(fixture.authenticator())
+        let client = fixture.client(fixture.authenticator(options: .obtaining(claims: true)))
         #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
         #expect(fixture.forms.map { $0["claims"] } == [nil, claims])
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
@@ -144,7 +144,7 @@ struct ResourceRowTests {
         let success = MockTransport.Step.status(200, body: Data("ok".utf8))
         let met = (0..<16).flatMap { [challenge($0), success] }
         let fixture = OAuth2Fixture(lifetime: 86_400, answers: met + [challenge(16), challenge(17), success])
-        let authenticator = fixture.authenticator()
+        let authenticator = fixture.authenticator(options: .obtaining(claims: true))
         let client = fixture.client(authenticator)
         for _ in 0..<16 { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
         #expect(try await fixture.reason(authenticator) == .noRetry(.stepUpRequired))
@@ -190,16 +190,18 @@ struct ResourceRowTests {
             )
         }
         let fixture = OAuth2Fixture(answers: answers)
-        #expect(try await fixture.reason(fixture.authenticator()) == .noRetry(.insufficientScope))
+        let authenticator = fixture.authenticator(options: .obtaining(scope: "write delete"))
+        #expect(try await fixture.reason(authenticator) == .noRetry(.insufficientScope))
         #expect(fixture.resource.requests.count == 2)
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Requests more scope once, together with the grant's own", arguments: [401, 403])
+    @Test("Requests more scope that the application names once, together with the grant's own", arguments: [401, 403])
     func insufficientScope(status: Int) async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
         let fixture = OAuth2Fixture(answers: [.status(status, headers: headers)])
-        let client = fixture.client(fixture.authenticator(grant: ClientCredentialsGrant(scope: "read list")))
+        let grant = ClientCredentialsGrant(scope: "read list")
+        let client = fixture.client(fixture.authenticator(grant: grant, options: .obtaining(scope: "delete write")))
         #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
         #expect(fixture.forms.map { $0["scope"] } == ["read list", "read list write"])
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
@@ -215,7 +217,8 @@ struct ResourceRowTests {
         ]
         for grant in grants {
             let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
-            let call = RefusedCall(fixture, authenticator: fixture.authenticator(grant: grant))
+            let authenticator = fixture.authenticator(grant: grant, options: .obtaining(scope: "read write"))
+            let call = RefusedCall(fixture, authenticator: authenticator)
             #expect(try await call.action(403, challenge) == .noRetry(.insufficientScope))
             #expect(fixture.endpoint.requests.count == 1)
         }

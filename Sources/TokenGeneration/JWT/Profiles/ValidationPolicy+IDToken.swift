@@ -28,7 +28,8 @@ extension ValidationPolicy {
     /// - Parameters:
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
-    ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
+    ///   - nonce: The nonce of the authentication request, or `nil` if it had none. An empty nonce
+    ///     rejects every token.
     ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
     ///     `nil`.
     ///   - code: The authorization code that came with the ID token from the authorization
@@ -75,7 +76,8 @@ extension ValidationPolicy {
     /// - Parameters:
     ///   - provider: The provider.
     ///   - clientID: The client's ID at the provider.
-    ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
+    ///   - nonce: The nonce of the authentication request, or `nil` if it had none. An empty nonce
+    ///     rejects every token.
     ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
     ///     `nil`.
     ///   - code: The authorization code that came with the ID token from the authorization
@@ -145,6 +147,12 @@ extension ValidationPolicy {
 
     private static func nonceCheck(_ expected: String?, mayBeAbsent: Bool) -> ClaimsCheck {
         ClaimsCheck(throwing: "nonce") { subject in
+            guard expected?.isEmpty != true else {
+                throw TokenError(
+                    .nonceMismatch,
+                    "an empty nonce is expected, which matches no token; pass the request's"
+                )
+            }
             switch (try subject.claims.stringClaim("nonce"), expected) {
             case (nil, nil): return
             case (nil, _?):

@@ -181,7 +181,8 @@ struct RequestCommand: Sendable {
         let scope = refusal.demand?.scope.joined(separator: " ") ?? ""
         return switch refusal.code {
         case .insufficientScope:
-            "the token's scope is insufficient" + (scope.isEmpty ? "" : ": the API requires --scope '\(scope)'")
+            "the token's scope is insufficient"
+                + (scope.isEmpty ? "" : ": the API demands “\(scope)”; pass --scope if it may have that")
         case .stepUpRequired: "the API requires the user to authenticate again"
         default: refusal.message
         }

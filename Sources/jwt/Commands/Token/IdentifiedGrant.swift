@@ -30,10 +30,6 @@ struct IdentifiedGrant: Grant {
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
         grant.reducedRefreshParameters(after: error)
     }
-
-    func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        grant.answering(demand).map { IdentifiedGrant(grant: $0, name: name, fields: fields) }
-    }
 }
 
 extension Grant {

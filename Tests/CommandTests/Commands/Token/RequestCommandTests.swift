@@ -103,7 +103,7 @@ struct RequestCommandTests {
                 == .failure(
                     1,
                     """
-                    jwt request: warning: the token's scope is insufficient: the API requires --scope 'reports.read'
+                    jwt request: warning: the token's scope is insufficient: the API demands “reports.read”; pass --scope if it may have that
                     jwt request: \(scene.origin)/reports: the server responded with 403
 
                     """
