@@ -42,7 +42,7 @@ struct HostileNumberTests {
         let store = try etcd.store()
         _ = try await store.compareAndSwap("k", expectedVersion: nil, record: .sample)
         let found = #"{"header":{"revision":"1"},"kvs":[{"key":"aw==","mod_revision":"\#(number)","value":"e30="}]}"#
-        etcd.fail { request in request.url.path == "/v3/kv/range" ? .json(found) : nil }
+        etcd.service.fail { request in request.url.path == "/v3/kv/range" ? .json(found) : nil }
         // The value isn't a record.
         #expect(await code { _ = try await store.load("k") } == expected ?? .storeDamaged)
     }
@@ -51,7 +51,7 @@ struct HostileNumberTests {
     func watch() async throws {
         let etcd = EtcdDouble()
         let store = try etcd.store()
-        etcd.fail { request in
+        etcd.service.fail { request in
             request.url.path == "/v3/watch" ? .text(#"{"result":{"events":[{"kv":{}}]}}"# + "\n") : nil
         }
         try await store.waitForChange(
@@ -60,7 +60,7 @@ struct HostileNumberTests {
             timeout: .seconds(30),
             timeSource: .system
         )
-        let body = try #require(etcd.requests.last?.body)
+        let body = try #require(etcd.service.requests.last?.body)
         #expect(String(decoding: body, as: UTF8.self).contains("\"start_revision\":\"\(Self.largest)\""))
     }
 
