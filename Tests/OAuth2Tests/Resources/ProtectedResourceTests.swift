@@ -94,7 +94,7 @@ struct ProtectedResourceTests {
         #expect(found.identifier == "https://api.example/mcp?a=b")
         #expect(found.authorizationServers == ["https://as.example"])
         #expect(found.demandedScopes == ["one", "two"])
-        #expect(found.scope == "one two")
+        #expect(try found.scope(within: "one two three") == "one two")
         #expect(transport.requests.map(\.url.absoluteString) == [document])
         #expect(transport.requests[0].headers["Authorization"] == nil)
     }
@@ -127,7 +127,7 @@ struct ProtectedResourceTests {
         for root in ["https://api.example", "https://api.example/"] {
             let transport = documents([place: metadata(root)])
             let found = try await discover(after: "https://api.example/mcp/v1?a=b", challenge: "Bearer", transport)
-            #expect((found.identifier, found.scope) == (root, "read"))
+            #expect((found.identifier, try found.scope(within: "read write")) == (root, "read"))
             #expect(transport.requests.map(\.url.absoluteString) == [place + "/mcp/v1", place])
         }
         let exact = documents([place + "/mcp": metadata("https://api.example/mcp")])
