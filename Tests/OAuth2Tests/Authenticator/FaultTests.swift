@@ -156,7 +156,13 @@ struct FaultTests {
                 routes.on(.post, "/reports", server.protecting(scope: "write") { _ in .text("written") })
             }
             let client = NetworkClient(
-                interceptors: [authenticator(server, grant: ClientCredentialsGrant(scope: "read"))]
+                interceptors: [
+                    authenticator(
+                        server,
+                        grant: ClientCredentialsGrant(scope: "read"),
+                        options: .obtaining(scope: "write")
+                    )
+                ]
             )
             var request = URLRequest(url: api.url(for: "/reports"))
             #expect(try await client.makeRequest(request) == Data("read".utf8))
@@ -197,7 +203,8 @@ struct FaultTests {
         _ server: MockAuthorizationServer,
         grant: any Grant = ClientCredentialsGrant(),
         dpop: DPoPKey? = nil,
-        timeSource: TimeSource = .system
+        timeSource: TimeSource = .system,
+        options: OAuth2Authenticator.Options = .init()
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
             server: server.metadata,
@@ -205,7 +212,8 @@ struct FaultTests {
             grant: grant,
             resources: .everyHTTPSOrigin,
             dpop: dpop,
-            timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 })
+            timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 }),
+            options: options
         )
     }
 }

@@ -285,7 +285,9 @@ struct ExchangeChainTests {
 
 extension MockTransport.Step {
     fileprivate static func tokens(_ access: String, lifetime: Int = 3_600) -> Self {
-        .json(#"{"access_token":"\#(access)","token_type":"Bearer","expires_in":\#(lifetime)}"#)
+        let type = "urn:ietf:params:oauth:token-type:access_token"
+        let members = #""issued_token_type":"\#(type)","token_type":"Bearer","expires_in":\#(lifetime)"#
+        return .json(#"{"access_token":"\#(access)",\#(members)}"#)
     }
 }
 

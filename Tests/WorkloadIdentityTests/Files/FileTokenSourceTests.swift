@@ -245,11 +245,13 @@ struct FileAccessTests {
         try folder.write(SampleToken().text)
         let time = ManualTime()
         defer { time.end() }
+        let type = TokenType.accessToken.uri
+        let members = #""issued_token_type":"\#(type)","token_type":"Bearer","expires_in":100"#
         let transport = MockTransport(time: time.timeSource) { _ in
             HTTPTransportResponse(
                 status: 200,
                 headers: ["Content-Type": "application/json"],
-                body: Data(#"{"access_token":"a","token_type":"Bearer","expires_in":100}"#.utf8)
+                body: Data(#"{"access_token":"a",\#(members)}"#.utf8)
             )
         }
         let file = FileTokenSource(

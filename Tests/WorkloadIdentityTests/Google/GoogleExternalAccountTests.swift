@@ -13,6 +13,12 @@ struct GoogleExternalAccountTests {
     private static let impersonation =
         "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/reports@p.iam.gserviceaccount.com"
         + ":generateAccessToken"
+    /// Returns the answer of the token service, with more members.
+    private static func exchanged(_ token: String, _ more: String) -> MockTransport.Step {
+        let type = "urn:ietf:params:oauth:token-type:access_token"
+        return .json(#"{"access_token":"\#(token)","issued_token_type":"\#(type)","token_type":"Bearer"\#(more)}"#)
+    }
+
     private static var exchanged: MockTransport.Step {
         .json(
             """
@@ -129,7 +135,7 @@ struct GoogleExternalAccountTests {
         let transport = time.transport(
             Self.exchanged,
             .status(401),
-            .json(#"{"access_token":"second","token_type":"Bearer","expires_in":3599}"#),
+            Self.exchanged("second", #","expires_in":3599"#),
             Self.impersonated
         )
         let source = try source(transport, ["service_account_impersonation_url": .string(Self.impersonation)])
@@ -147,8 +153,8 @@ struct GoogleExternalAccountTests {
 
     private func renew() async throws {
         let transport = time.transport(
-            .json(#"{"access_token":"one","token_type":"Bearer","expires_in":100}"#),
-            .json(#"{"access_token":"two","token_type":"Bearer","expires_in":100}"#)
+            Self.exchanged("one", #","expires_in":100"#),
+            Self.exchanged("two", #","expires_in":100"#)
         )
         let cached = CachedTokenSource(
             try source(transport),
@@ -226,7 +232,7 @@ struct GoogleExternalAccountTests {
         #expect(answer?.serverCode == "invalid_grant")
         #expect(refused.requests.count == 1)
         for lifetime in ["", #","expires_in":0"#] {
-            let endless = time.transport(.json(#"{"access_token":"a","token_type":"Bearer"\#(lifetime)}"#))
+            let endless = time.transport(Self.exchanged("a", lifetime))
             #expect(await failure(of: try source(endless))?.code == .invalidResponse)
         }
         let late = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"2001-09-09T01:00:00Z"}"#))
