@@ -132,24 +132,26 @@ struct StoreFaultTests {
         return HTTPTransportResponse(status: status, headers: headers, body: Data("No cluster leader".utf8))
     }
 
-    private static let consulFailures =
+    private static var consulFailures: [Failure] {
         failures(.consul, .storeFailed, [301, 400, 401, 403, 405, 413].map(consul))
-        + failures(.consul, .storeFailed, [.text("404 page not found", status: 404)])
-        + failures(.consul, .storeUnavailable, [408, 429, 500, 502, 503, 504].map(consul))
+            + failures(.consul, .storeFailed, [.text("404 page not found", status: 404)])
+            + failures(.consul, .storeUnavailable, [408, 429, 500, 502, 503, 504].map(consul))
+    }
 
-    private static let httpFailures =
+    private static var httpFailures: [Failure] {
         failures(
             .http,
             .storeFailed,
             [202, 206, 301, 400, 401, 403, 405, 413, 428].map { HTTPTransportResponse(status: $0) }
         )
-        + failures(
-            .http,
-            .storeUnavailable,
-            [408, 429, 500, 503, 507].map { HTTPTransportResponse(status: $0) }
-        )
+            + failures(
+                .http,
+                .storeUnavailable,
+                [408, 429, 500, 503, 507].map { HTTPTransportResponse(status: $0) }
+            )
+    }
 
-    private static let kubernetesFailures =
+    private static var kubernetesFailures: [Failure] {
         failures(
             .kubernetes,
             .storeFailed,
@@ -162,16 +164,17 @@ struct StoreFaultTests {
                 .text("404 page not found", status: 404), .text("", status: 404), .json("{}", status: 404),
             ]
         )
-        + failures(
-            .kubernetes,
-            .storeUnavailable,
-            [
-                .status(408, ""), .status(429, "TooManyRequests"), .status(500, "InternalError"), .status(502, ""),
-                .status(503, "ServiceUnavailable"), .status(504, "Timeout"),
-            ]
-        )
+            + failures(
+                .kubernetes,
+                .storeUnavailable,
+                [
+                    .status(408, ""), .status(429, "TooManyRequests"), .status(500, "InternalError"), .status(502, ""),
+                    .status(503, "ServiceUnavailable"), .status(504, "Timeout"),
+                ]
+            )
+    }
 
-    private static let vaultFailures =
+    private static var vaultFailures: [Failure] {
         failures(
             .vault,
             .storeFailed,
@@ -182,16 +185,17 @@ struct StoreFaultTests {
                 .vault(413, [""]),
             ]
         )
-        + failures(
-            .vault,
-            .storeUnavailable,
-            [
-                .vault(400, ["Upgrading from non-versioned to versioned data. This backend …"]), .vault(412, [""]),
-                .vault(429, ["request path: rate limit quota exceeded"]), .vault(472, [""]), .vault(473, [""]),
-                .vault(500, ["internal error"]), .vault(500, ["cannot write to readonly storage"]),
-                .vault(500, ["no space left on device"]), .vault(502, [""]), .vault(503, ["Vault is sealed"]),
-            ]
-        )
+            + failures(
+                .vault,
+                .storeUnavailable,
+                [
+                    .vault(400, ["Upgrading from non-versioned to versioned data. This backend …"]), .vault(412, [""]),
+                    .vault(429, ["request path: rate limit quota exceeded"]), .vault(472, [""]), .vault(473, [""]),
+                    .vault(500, ["internal error"]), .vault(500, ["cannot write to readonly storage"]),
+                    .vault(500, ["no space left on device"]), .vault(502, [""]), .vault(503, ["Vault is sealed"]),
+                ]
+            )
+    }
 
     @Test(
         "Name the cause of each error without the credential, and send each request once",

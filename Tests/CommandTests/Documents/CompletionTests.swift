@@ -107,7 +107,8 @@ struct CompletionTests {
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/groff"))
     )
     func formatted() throws {
-        let result = try BuiltProgram.shell("jwt manual | groff -man -Tascii -ww -P-c -P-b -P-u")
+        // groff doesn't work with the runtime that the gate preloads to find leaks.
+        let result = try BuiltProgram.shell("jwt manual | LD_PRELOAD= groff -man -Tascii -ww -P-c -P-b -P-u")
         #expect(result.errors == "")
         #expect(result.output.contains("jwt key convert [OPTIONS] [KEY]"))
     }

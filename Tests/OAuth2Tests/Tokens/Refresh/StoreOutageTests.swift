@@ -80,7 +80,7 @@ struct StoreOutageTests {
         let hosts = SharedGrantFixture([
             .tokens("a1", refresh: "r1", lifetime: 5), .tokens("a2", refresh: "r2", lifetime: 60),
         ])
-        delaySaving(of: "a1", hosts)
+        delaySaving(of: "a1", in: hosts.stores[0], hosts.time)
         #expect(try await hosts.token(on: 0) == "a2")
         #expect(hosts.sent == ["r0", "r1"])
         #expect(hosts.record?.refreshToken == Secret("r2"))
@@ -90,7 +90,7 @@ struct StoreOutageTests {
     func alwaysExpired() async throws {
         for grant in [RefreshTokenGrant(refreshToken: Secret("r0")), ClientCredentialsGrant()] as [any Grant] {
             let hosts = SharedGrantFixture((1...3).map { .tokens("a\($0)", lifetime: 5) }, grant: grant)
-            delaySaving(of: nil, hosts)
+            delaySaving(of: nil, in: hosts.stores[0], hosts.time)
             let error = await hosts.code(on: 0)
             #expect(error?.code == .storeUnavailable)
             #expect(hosts.fixture.endpoint.requests.count == 3)
@@ -123,17 +123,17 @@ struct StoreOutageTests {
             key: "k",
             timeSource: hosts.time.timeSource
         )
-        delaySaving(of: "a1", hosts)
+        delaySaving(of: "a1", in: hosts.stores[0], hosts.time)
         #expect(try await source.token().value == Secret("a2"))
     }
 
     /// Makes six seconds pass while a token is stored, or while any is.
-    private func delaySaving(of access: String?, _ hosts: SharedGrantFixture) {
-        hosts.stores[0].beforeNextWrite { record in
+    private func delaySaving(of access: String?, in store: HostStore, _ time: ManualTime) {
+        store.beforeNextWrite { [weak store] record in
             if record.refreshAttempt == nil, access == nil || record.accessToken == access.map(Secret.init) {
-                hosts.time.advance(by: .seconds(6))
+                time.advance(by: .seconds(6))
             }
-            delaySaving(of: access, hosts)
+            if let store { delaySaving(of: access, in: store, time) }
         }
     }
 }
