@@ -57,9 +57,9 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
-    /// Runs only a few of these tests at once, each for at most five minutes: sanitizers make
-    /// tests up to ten times slower.
-    public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(300)) }
+    /// Runs only a few of these tests at once, each for at most 20 minutes. The limit ends only tests
+    /// that hang: sanitizers and busy machines make tests up to a hundred times slower.
+    public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(1200)) }
 
     /// Runs only a few of these tests at once.
     ///

@@ -12,7 +12,7 @@ import Testing
 ///
 /// The scheduler interleaves the tasks, so a seed doesn't reproduce a run; the guarantees hold in
 /// any order. `AUTHENTICATOR_LIVES=1000` runs more than the default of 100 lives.
-@Suite("OAuth2Authenticator: simulation", .limitedConcurrency, .tags(.concurrency))
+@Suite("OAuth2Authenticator: simulation", .limitedConcurrency, .serialized, .tags(.concurrency))
 struct AuthenticatorSimulationTests {
     @Test("Random lives never violate the guarantees", arguments: 0..<2)
     func lives(part: Int) async throws {
