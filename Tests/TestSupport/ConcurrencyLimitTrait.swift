@@ -57,7 +57,7 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
-    /// Runs only a few of these tests at once, each for at most 20 minutes. The limit ends only tests
+    /// Runs only a few of these tests at once, each for at most 20 minutes. The limit is for tests
     /// that hang: sanitizers and busy machines make tests up to a hundred times slower.
     public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(1200)) }
 
