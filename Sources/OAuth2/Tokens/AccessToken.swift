@@ -62,9 +62,9 @@ public struct AccessToken: Sendable, ComparedByParts {
         self.isFound = isFound
     }
 
-    /// All properties; proof generators are equal if they have the same key.
     func hasExpired(at now: ContinuousClock.Instant) -> Bool { expiry.map { $0 <= now } ?? false }
 
+    /// All properties; proof generators are equal if they have the same key.
     var parts: [AnyHashable?] {
         [
             value, ByteComparedString(type), scope.map(ByteComparedString.init), expiry, requested, isFound, renewal,

@@ -17,7 +17,7 @@ final class HostStore: TokenStore {
     let isSharedByHosts = true
     private let base: InMemoryTokenStore
     private let sections = InMemoryTokenStore()
-    private let state = Mutex((faults: [Fault](), loads: 0, written: [TokenRecord]()))
+    private let state = Mutex((faults: [Fault](), isOut: false, loads: 0, written: [TokenRecord]()))
     private let beforeWriting = Mutex<(@Sendable (TokenRecord) -> Void)?>(nil)
 
     init(_ base: InMemoryTokenStore) { self.base = base }
@@ -28,6 +28,9 @@ final class HostStore: TokenStore {
 
     /// Makes the next calls of these kinds fail, once each.
     func fail(_ faults: Fault...) { state.withLock { $0.faults += faults } }
+
+    /// Makes all loads and writes fail, or no more.
+    func setOut(_ isOut: Bool) { state.withLock { $0.isOut = isOut } }
 
     /// Calls a closure once, before the next write.
     func beforeNextWrite(_ action: @escaping @Sendable (TokenRecord) -> Void) {
@@ -68,6 +71,7 @@ final class HostStore: TokenStore {
 
     private func takes(_ fault: Fault) -> Bool {
         state.withLock { state in
+            if state.isOut { return fault != .answer }
             guard let index = state.faults.firstIndex(of: fault) else { return false }
             state.faults.remove(at: index)
             return true

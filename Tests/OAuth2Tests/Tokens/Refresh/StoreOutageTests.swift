@@ -11,8 +11,8 @@ import Testing
 struct StoreOutageTests {
     private static let another = RefreshAttempt(id: "another", host: "b:1")
 
-    /// Creates hosts whose store fails from the time when the first host has announced its refresh,
-    /// and whose server rejects the refresh token.
+    /// Creates hosts, of which the first loses its store when it announces its refresh, and whose
+    /// server rejects the refresh token.
     private func hosts(isLost: Bool) -> SharedGrantFixture {
         let hosts = SharedGrantFixture([.error("invalid_grant")])
         hosts.write {
@@ -20,19 +20,19 @@ struct StoreOutageTests {
             $0.refreshAttempt = isLost ? Self.another : nil
         }
         let store = hosts.stores[0]
-        store.beforeNextWrite { _ in store.fail(.write, .load, .load) }
+        store.beforeNextWrite { _ in store.setOut(true) }
         return hosts
     }
 
     @Test("An end that the store couldn't record is known at once, and recorded later", arguments: [true, false])
     func lateEnd(isLost: Bool) async throws {
         let hosts = hosts(isLost: isLost)
-        // The second call also finds the store out of reach.
         for _ in 1...2 {
             let error = await hosts.code(on: 0)
             #expect(error?.code == .reauthenticationRequired)
             #expect(error?.isPossiblyLostRotation == isLost)
         }
+        hosts.stores[0].setOut(false)
         while hosts.record?.end == nil {
             hosts.time.advanceToNextSleeper(within: .seconds(1))
             await Task.yield()
@@ -53,8 +53,8 @@ struct StoreOutageTests {
         #expect(await hosts.code(on: 0)?.code == .reauthenticationRequired)
         // The other host sends the token itself, and learns of the end by itself.
         hosts.write { $0.refreshAttempt = RefreshAttempt(id: "third", host: "c:1") }
-        hosts.stores[0].fail(.load)
-        for _ in 1...3 {
+        for isOut in [true, false, false] {
+            hosts.stores[0].setOut(isOut)
             let error = await hosts.code(on: 0)
             #expect(error?.code == .reauthenticationRequired)
             #expect(error?.isPossiblyLostRotation == isLost)
@@ -70,9 +70,38 @@ struct StoreOutageTests {
         let hosts = hosts(isLost: false)
         #expect(await hosts.code(on: 0)?.code == .reauthenticationRequired)
         hosts.write { $0 = TokenRecord(accessToken: Secret("new"), refreshToken: Secret("n0"), epoch: "new") }
+        hosts.stores[0].setOut(false)
         await hosts.fixture.runOut()
         #expect(try await hosts.token(on: 0) == "new")
         #expect(hosts.record?.end == nil)
+    }
+
+    @Test("A caller that waits for another's request learns that the server hangs, not the store")
+    func serverHangs() async throws {
+        let fixture = OAuth2Fixture(steps: [.never])
+        let source = GrantTokenSource(
+            server: OAuth2Fixture.server,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: RefreshTokenGrant(refreshToken: Secret("r0")),
+            store: InMemoryTokenStore(timeSource: fixture.time.timeSource),
+            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+            timing: .init(attempts: 1, timeSource: fixture.time.timeSource)
+        )
+        let isOver = SharedValue(false)
+        let first = Task {
+            defer { isOver.replace(with: true) }
+            return try await source.token()
+        }
+        while fixture.endpoint.requests.isEmpty { await Task.yield() }
+        #expect(
+            await failureCode { try await source.token(for: .init(deadline: fixture.time.now)) } == .serverUnreachable
+        )
+        while !isOver.value {
+            _ = fixture.time.advanceToNextSleeper()
+            await Task.yield()
+        }
+        #expect(await failureCode { try await first.value } == .serverUnreachable)
+        #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("A token that expired while it was stored isn't handed out, and its successor is")
