@@ -93,11 +93,11 @@ public final class ChildProgram: Sendable {
         }
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         // Restore the default signal state: threads of Swift tasks block most signals, and the
-        // runner may ignore SIGPIPE.
+        // runner can ignore some, such as SIGHUP if nohup has started it.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe sigfillset(&signals)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
 

@@ -9,21 +9,21 @@ extension TokenStoreConformance {
             guard let first = try await store.write("1"),
                 try await other.write("2", over: first) != nil
             else { return "a write failed" }
-            return try await Self.returns(store, after: first, within: .seconds(20))
+            return try await Self.returns(store, after: first, within: .seconds(60))
         },
         Requirement(
             promise: "waiting for a change ends with the other store's write, and with its removal"
         ) { store, other in
             let first = try await store.write("1")
-            async let written = Self.returns(store, after: first, within: .seconds(20))
+            async let written = Self.returns(store, after: first, within: .seconds(60))
             guard let second = try await other.write("2", over: first) else { return "a write failed" }
             if let observation = try await written { return observation }
-            async let removed = Self.returns(store, after: second, within: .seconds(20))
+            async let removed = Self.returns(store, after: second, within: .seconds(60))
             guard try await other.remove("k", ifVersion: second) else { return "a removal failed" }
             return try await removed
         },
         Requirement(promise: "waiting for the first record ends when it's written") { store, other in
-            async let written = Self.returns(store, after: nil, within: .seconds(20))
+            async let written = Self.returns(store, after: nil, within: .seconds(60))
             _ = try await other.write("1")
             return try await written
         },
@@ -58,9 +58,9 @@ extension TokenStoreConformance {
     ) async throws -> String? {
         let started = ContinuousClock.now
         while try await store.load("k")?.version == version {
-            guard ContinuousClock.now - started < timeout * 3 else { return "the change wasn't noticed" }
+            guard ContinuousClock.now - started < timeout else { return "the change wasn't noticed" }
             try await store.waitForChange(of: "k", after: version, timeout: timeout, timeSource: .system)
         }
-        return ContinuousClock.now - started < timeout * 3 ? nil : "it took too long"
+        return ContinuousClock.now - started < timeout ? nil : "the change was noticed only at the timeout"
     }
 }

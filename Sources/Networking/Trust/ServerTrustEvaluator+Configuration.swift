@@ -1,3 +1,5 @@
+package import Foundation
+
 extension ServerTrustEvaluator {
     /// The pinning policies of an evaluator, and its behavior for hosts without a valid policy.
     public struct Configuration: Sendable {
@@ -42,6 +44,7 @@ extension ServerTrustEvaluator {
         /// It's called during a handshake, on the thread that serves all connections, and must
         /// return at once.
         public var report: (@Sendable (Report) -> Void)?
+        package var currentDate: @Sendable () -> Date = { Date() }
 
         /// Creates a configuration.
         ///

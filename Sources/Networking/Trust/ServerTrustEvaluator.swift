@@ -56,7 +56,7 @@ public struct ServerTrustEvaluator: Sendable {
     package func evaluate(
         host: String,
         chain: [PublicKeyPin],
-        at date: Date = Date()
+        at date: Date
     ) throws(TLSFailure) -> Acceptance {
         guard let name = HostName(host) else {
             // A name in an unknown form could be any of the pinned ones.
@@ -92,7 +92,7 @@ public struct ServerTrustEvaluator: Sendable {
             configuration.report?(Report(host: peer.host, finding: finding, chain: chain, isEnforced: isEnforced))
         }
         do throws(TLSFailure) {
-            let acceptance = try evaluate(host: peer.host, chain: chain)
+            let acceptance = try evaluate(host: peer.host, chain: chain, at: configuration.currentDate())
             guard case .pinned = acceptance, let pins = HostName(peer.host).flatMap({ policy(for: $0) })?.pins else {
                 return
             }

@@ -83,7 +83,7 @@ extension PlatformEndpoint {
     /// ([RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6)), without its fraction.
     private static func timestamp(_ text: String) -> Double? {
         guard text.utf8.count <= 40, text.last == "Z" else { return nil }
-        let whole = text.dropLast().split(separator: ".", maxSplits: 1)[0]
+        let whole = text.dropLast().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
     }
 }

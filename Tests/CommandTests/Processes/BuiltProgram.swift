@@ -188,13 +188,12 @@ private struct ChildProcess {
         }
         // Don't pass on descriptors of other tests, some of which wait for them to be closed.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        // Restore the default actions for SIGPIPE, which the runner ignores, and for the signals
-        // that a shell ignores in background jobs.
+        // Restore the default signal state: threads of Swift tasks block most signals, and the
+        // runner can ignore some, such as SIGHUP if nohup has started it.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        // Unblock the signals that the threads of Swift tasks block.
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-        for number in [SIGPIPE, SIGINT, SIGQUIT] { unsafe sigaddset(&signals, number) }
+        unsafe sigfillset(&signals)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
 

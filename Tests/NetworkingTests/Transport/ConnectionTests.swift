@@ -81,7 +81,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Doesn't reuse a connection after the idle timeout, even if the transport is busy", arguments: [1, 60])
+    @Test("Doesn't reuse a connection after the idle timeout, even if the transport is busy", arguments: [1, 3600])
     func idleConnection(_ seconds: Int) async throws {
         let gate = ResponseGate()
         try await withLoopbackServer { server in
@@ -92,8 +92,8 @@ struct ConnectionTests {
                 async let busy = transport.get(server.url(for: "/busy"))
                 try await gate.waitForWaiters(count: 1)
                 _ = try await transport.get(server.url(for: "/"))
-                // libcurl counts whole seconds.
-                try await Task.sleep(for: .milliseconds(2200))
+                // libcurl counts whole seconds of its own clock.
+                if seconds == 1 { try await Task.sleep(for: .milliseconds(2200)) }
                 _ = try await transport.get(server.url(for: "/"))
                 #expect(server.acceptedConnectionCount == (seconds == 1 ? 3 : 2))
                 gate.open()

@@ -182,7 +182,9 @@ struct ServerTrustEvaluatorTests {
     @Test("Rejects an empty chain")
     func emptyChain() throws {
         let evaluator = try ServerTrustEvaluator(configuration: .init(pinningPolicies: [policy("example.org", leaf)]))
-        #expect(throws: TLSFailure.pinMismatch(seen: [])) { try evaluator.evaluate(host: "example.org", chain: []) }
+        #expect(throws: TLSFailure.pinMismatch(seen: [])) {
+            try evaluator.evaluate(host: "example.org", chain: [], at: now)
+        }
     }
 }
 

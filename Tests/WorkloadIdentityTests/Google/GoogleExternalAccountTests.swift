@@ -237,7 +237,9 @@ struct GoogleExternalAccountTests {
         }
         let late = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"2001-09-09T01:00:00Z"}"#))
         #expect(await failure(of: try source(late, changes))?.code == .expiredToken)
-        let vague = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"tomorrow"}"#))
-        #expect(await failure(of: try source(vague, changes))?.code == .invalidResponse)
+        for expiry in ["tomorrow", "", "Z", ".Z", "..Z", "-Z", "2001-09-09T01:00:00.5", "2001-09-09T01:00:00+01:00"] {
+            let vague = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"\#(expiry)"}"#))
+            #expect(await failure(of: try source(vague, changes))?.code == .invalidResponse, "\(expiry)")
+        }
     }
 }
