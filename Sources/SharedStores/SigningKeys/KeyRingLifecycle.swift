@@ -62,8 +62,10 @@ struct KeyRingLifecycle {
             return .wait(refresh: refresh ?? start(at: now), until: nil)
         }
         let age = now - readAt
-        guard age >= (isUrgent ? min(.seconds(1), rules.poll / 2) : rules.poll / 2) else { return .use }
         let isSlow = refresh != nil && startedAt.map { now >= $0 + Self.patience } ?? false
+        // A refresh that has just read the set may be adding the key.
+        if isUrgent, let refresh, !isSlow { return .wait(refresh: refresh, until: (startedAt ?? now) + Self.patience) }
+        guard age >= (isUrgent ? min(.seconds(1), rules.poll / 2) : rules.poll / 2) else { return .use }
         let isNeeded = age > rules.poll && nextAttempt == nil || isUrgent && (refresh != nil || !isPausing)
         if isNeeded, !isSlow {
             let refresh = refresh ?? start(at: now)
@@ -128,7 +130,7 @@ struct KeyRingLifecycle {
     /// had a gap, uses the oldest: all hosts have known it for longest. While the set can't be
     /// read, such a host doesn't begin to use another.
     ///
-    /// - Throws: `OAuth2Error` with the failure's code, or `storeFailed` if the clock is wrong.
+    /// - Throws: `OAuth2Error` with the failure's code, or `storeFailed` if a clock is wrong.
     mutating func signer(at date: Date, _ now: ContinuousClock.Instant) throws(OAuth2Error) -> RingKey {
         let able = (set?.keys ?? []).filter { rules.maySign($0, at: date) }
         let found =
@@ -137,6 +139,13 @@ struct KeyRingLifecycle {
         if let found {
             current = found.id
             return found
+        }
+        if isFresh(at: now), let failure {
+            throw OAuth2Error(
+                failure.code,
+                "no key of the ring may sign, and no other could be added; repair the store",
+                cause: failure
+            )
         }
         guard !isFresh(at: now) else {
             throw OAuth2Error(

@@ -179,6 +179,17 @@ struct KeyRingFailureTests {
         #expect(try fixture.stored().keys.count == 3)
     }
 
+    @Test("If no key may sign and the next one can't be written, throws the store's error")
+    func failedRevival() async throws {
+        let ring = try fixture.ring()
+        let first = try await fixture.keyID(ring)
+        fixture.time.advance(by: .seconds(1_000_000))
+        fixture.storage.script(.rejected, .rejected)
+        #expect(await code { _ = try await ring.signingKey() } == .storeUnavailable)
+        fixture.time.advance(by: .seconds(2))
+        #expect(try await fixture.keyID(ring) != first)
+    }
+
     @Test("Fails if other hosts write all the time")
     func contention() async throws {
         let ring = try fixture.ring()
