@@ -56,6 +56,11 @@ package final class WorkerThread: Sendable {
     }
 
     deinit {
+        detach()
+    }
+
+    /// Lets the system release the thread at its end, which nobody waits for anymore.
+    package func detach() {
         if let identifier = take() { pthread_detach(identifier) }
     }
 

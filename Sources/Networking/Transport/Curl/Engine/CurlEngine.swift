@@ -130,6 +130,8 @@ final class CurlEngine: Sendable {
         do throws(SystemFailure) {
             let thread = try WorkerThread(named: "http-engine") {
                 CurlLoop(index, mailbox: mailbox, poller: poller, configuration, admission, load).run()
+            } atEnd: { [weak self] in
+                self?.detachThread(of: mailbox)
             }
             return Run(mailbox: mailbox, thread: thread, process: process)
         } catch {
@@ -139,6 +141,13 @@ final class CurlEngine: Sendable {
                 "can't start the transport's thread (error \(error.number))",
                 isUnprocessed: true
             )
+        }
+    }
+
+    /// Detaches a thread that ends because it was idle.
+    private func detachThread(of mailbox: Mailbox<CurlMessage>) {
+        state.withLock { state in
+            if !state.isClosed, state.run?.mailbox === mailbox { state.run?.thread.detach() }
         }
     }
 
