@@ -70,12 +70,15 @@ enum CertificateMessage {
 }
 
 extension CertificateMessage {
-    /// Limits the size of the messages that a context's connections accept, and checks the peers'
-    /// certificates.
+    /// Limits the size of the messages that a context's connections accept, checks the peers'
+    /// certificates, and reports the records that handshakes ask for.
+    ///
+    /// A context has one callback for both. It replaces libcurl's.
     static func check(on context: OpaquePointer) {
         _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, maximumSize, nil)
         unsafe COpenSSL_refuse_compressed_certificates(context)
         unsafe SSL_CTX_set_msg_callback(context) { isSent, version, type, bytes, count, connection, _ in
+            if isSent == 0, type == SSL3_RT_HEADER { unsafe TLSHandshake.of(connection)?.onRecord() }
             guard isSent == 0, type == SSL3_RT_HANDSHAKE, count > CertificateMessage.headerSize,
                 let bytes = unsafe bytes
             else { return }

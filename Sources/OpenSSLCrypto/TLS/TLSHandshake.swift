@@ -9,6 +9,7 @@ package final class TLSHandshake: Sendable {
     let policy: TLSClientPolicy
     let host: String?
     let proxyHost: String?
+    let onRecord: @Sendable () -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -32,8 +33,15 @@ package final class TLSHandshake: Sendable {
     ///
     /// The host is the name or address of the server, in ASCII and without brackets, or `nil` if
     /// only the proxy connection uses TLS. The proxy host is that of a proxy that may be the peer.
-    package init(policy: TLSClientPolicy, host: String?, proxyHost: String? = nil) {
+    /// `onRecord` is called for each record that the connection receives, also after the handshake.
+    package init(
+        policy: TLSClientPolicy,
+        host: String?,
+        proxyHost: String? = nil,
+        onRecord: @escaping @Sendable () -> Void = {}
+    ) {
         self.policy = policy
+        self.onRecord = onRecord
         self.host = host.map(Self.normalized)
         self.proxyHost = proxyHost.map(Self.normalized)
     }

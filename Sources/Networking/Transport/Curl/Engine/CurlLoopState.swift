@@ -9,6 +9,8 @@ final class CurlLoopState {
     private var recordCount: UInt8 = 0
     /// The bytes received that belong to neither a header nor a body.
     var useless = CurlUselessOctets()
+    /// The transfer on whose connection libcurl is acting because of an event, if it's known.
+    var acting: CurlTransfer?
     /// The last stream IDs of connections that are shutting down.
     var drains = CurlDrains()
     /// The transfers to process when libcurl returns, without duplicates.

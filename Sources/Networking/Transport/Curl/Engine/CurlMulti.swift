@@ -154,6 +154,9 @@ enum CurlTraffic: UInt32 {
         let events =
             (event.conditions.contains(.readable) ? CCURL_READABLE : 0)
             | (event.conditions.contains(.writable) ? CCURL_WRITABLE : 0)
+        let transfer = transfer(at: event.socket)
+        transfer?.loopState.acting = transfer
+        defer { transfer?.loopState.acting = nil }
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 

@@ -32,10 +32,13 @@ extension CurlTransfer {
     /// Applies the policy to a new connection, or returns `false` if that's impossible.
     fileprivate func beginHandshake(_ context: UnsafeMutableRawPointer) -> Bool {
         guard let tlsPolicy = configuration.tlsPolicy else { return false }
+        // reason: the engine's thread alone drives the connection, so it alone makes the calls.
+        nonisolated(unsafe) let records = CurlRecords(self)
         let handshake = TLSHandshake(
             policy: tlsPolicy,
             host: origin.scheme == "https" ? origin.plainHost : nil,
-            proxyHost: configuration.proxy.secureHost
+            proxyHost: configuration.proxy.secureHost,
+            onRecord: { unsafe records.receive() }
         )
         do throws(CryptoError) {
             try unsafe handshake.apply(to: context)
@@ -55,6 +58,23 @@ extension CurlTransfer {
     func refusal(code: Int32) -> NetworkError? {
         guard Int(code) != CCURL_OK, !head.isComplete, let problem = handshake?.problem else { return nil }
         return NetworkError(problem, origin: origin)
+    }
+}
+
+/// The receiver of a TLS connection's records, for one transfer after another.
+private final class CurlRecords {
+    private let loopState: CurlLoopState
+    /// The transfer that last used the connection.
+    private weak var transfer: CurlTransfer?
+
+    init(_ transfer: CurlTransfer) {
+        loopState = transfer.loopState
+        self.transfer = transfer
+    }
+
+    func receive() {
+        if let acting = loopState.acting { transfer = acting }
+        transfer?.receiveRecord()
     }
 }
 

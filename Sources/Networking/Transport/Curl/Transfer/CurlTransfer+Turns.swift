@@ -104,10 +104,11 @@ extension CurlTransfer {
         return true
     }
 
-    /// Handles a TLS record on an HTTP/2 connection.
+    /// Handles a TLS record.
     ///
-    /// libcurl receives as long as data arrives that isn't part of a response, so this callback is
-    /// the only opportunity to end such a connection. A connection without TLS can't be ended.
+    /// With HTTP/2, libcurl receives as long as data arrives that isn't part of a response, so this
+    /// callback is the only opportunity to end such a connection. A connection without TLS can't be
+    /// ended.
     func receiveRecord() {
         guard loopState.countRecord(), let socket = handle?.socket else { return }
         receiveUseless(at: socket)
