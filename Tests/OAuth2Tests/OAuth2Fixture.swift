@@ -125,6 +125,26 @@ final class OAuth2Fixture: Sendable {
         }
     }
 
+    /// Advances the clock to one sleeper after another until a task ends, and returns its result.
+    ///
+    /// A task that doesn't sleep at some moment may do so later. A limit lets longer sleeps end only
+    /// by what happens.
+    func runOut<Value: Sendable>(
+        _ task: Task<Value, any Error>,
+        within limit: Duration? = nil
+    ) async -> Result<Value, any Error> {
+        let isOver = Mutex(false)
+        let end = Task {
+            defer { isOver.withLock { $0 = true } }
+            return await task.result
+        }
+        while !isOver.withLock({ $0 }) {
+            time.advanceToNextSleeper(within: limit)
+            await Task.yield()
+        }
+        return await end.value
+    }
+
     private final class Tokens: Sendable {
         private let state = Mutex((count: 0, valid: Set<String>()))
 

@@ -171,12 +171,8 @@ struct SignedAssertionTests {
         let authentication = once(Platform("a"))
         let fixture = OAuth2Fixture(steps: [.status(503, headers: ["Retry-After": "1"])])
         let task = Task { try await source(fixture, authentication).token() }
-        try await fixture.time.waitForSleepers(count: 1)
-        while fixture.time.sleeperCount > 0 {
-            fixture.time.advance(by: .seconds(1))
-            await Task.yield()
-        }
-        let error = await failure { try await task.value }
+        let result = await fixture.runOut(task, within: .seconds(1))
+        let error = await failure { try result.get() }
         #expect(error?.code == .serverTransient)
         #expect(error?.retryAfter == .seconds(1))
         #expect(assertions(fixture) == ["a"])

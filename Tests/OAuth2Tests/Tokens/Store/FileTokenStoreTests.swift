@@ -270,8 +270,7 @@ struct FileTokenStoreTests {
             let first = OAuth2Fixture(steps: [.never])
             let call = Task { try await first.authenticator(grant: grant, store: store).text() }
             try await first.endpoint.waitForRequests(count: 1)
-            await first.runOut()
-            _ = await call.result
+            _ = await first.runOut(call)
             let second = OAuth2Fixture(steps: [.error("invalid_grant")])
             let other = try FileTokenStore(directory: directory)
             let later = Task { try await second.authenticator(grant: grant, store: other).text() }
