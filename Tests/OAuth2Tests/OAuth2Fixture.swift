@@ -127,8 +127,8 @@ final class OAuth2Fixture: Sendable {
 
     /// Advances the clock to one sleeper after another until a task ends, and returns its result.
     ///
-    /// A task that doesn't sleep at some moment may do so later. A limit lets longer sleeps end only
-    /// by what happens.
+    /// A task that doesn't sleep at some moment may do so later. With a limit, longer sleeps end
+    /// only by what happens.
     func runOut<Value: Sendable>(
         _ task: Task<Value, any Error>,
         within limit: Duration? = nil
