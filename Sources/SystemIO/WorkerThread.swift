@@ -59,7 +59,7 @@ package final class WorkerThread: Sendable {
         detach()
     }
 
-    /// Lets the system release the thread at its end, which nobody waits for anymore.
+    /// Lets the system release the thread at its end, without a ``join()``.
     package func detach() {
         if let identifier = take() { pthread_detach(identifier) }
     }

@@ -71,9 +71,9 @@ enum CertificateMessage {
 
 extension CertificateMessage {
     /// Limits the size of the messages that a context's connections accept, checks the peers'
-    /// certificates, and reports the records that handshakes ask for.
+    /// certificates, and reports each received record to its handshake.
     ///
-    /// A context has one callback for both. It replaces libcurl's.
+    /// A context has one callback for all messages. This one replaces libcurl's.
     static func check(on context: OpaquePointer) {
         _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, maximumSize, nil)
         unsafe COpenSSL_refuse_compressed_certificates(context)

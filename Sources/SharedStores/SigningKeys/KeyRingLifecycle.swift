@@ -66,7 +66,7 @@ struct KeyRingLifecycle {
         // A refresh that has just read the set may be adding the key.
         if isUrgent, let refresh, !isSlow { return .wait(refresh: refresh, until: (startedAt ?? now) + Self.patience) }
         guard age >= (isUrgent ? min(.seconds(1), rules.poll / 2) : rules.poll / 2) else { return .use }
-        let isNeeded = age > rules.poll && nextAttempt == nil || isUrgent && (refresh != nil || !isPausing)
+        let isNeeded = age > rules.poll && nextAttempt == nil || isUrgent && !isPausing
         if isNeeded, !isSlow {
             let refresh = refresh ?? start(at: now)
             return .wait(refresh: refresh, until: (startedAt ?? now) + Self.patience)

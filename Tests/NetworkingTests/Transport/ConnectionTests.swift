@@ -92,7 +92,7 @@ struct ConnectionTests {
                 async let busy = transport.get(server.url(for: "/busy"))
                 try await gate.waitForWaiters(count: 1)
                 _ = try await transport.get(server.url(for: "/"))
-                // libcurl counts whole seconds of its own clock.
+                // libcurl counts whole seconds, and its clock can't be replaced.
                 if seconds == 1 { try await Task.sleep(for: .milliseconds(2200)) }
                 _ = try await transport.get(server.url(for: "/"))
                 #expect(server.acceptedConnectionCount == (seconds == 1 ? 3 : 2))

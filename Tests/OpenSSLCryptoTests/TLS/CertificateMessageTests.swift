@@ -1,5 +1,6 @@
 import COpenSSL
 import OpenSSLCrypto
+import Synchronization
 import TestVectors
 import Testing
 
@@ -33,7 +34,11 @@ struct CertificateMessageTests {
         }
 
         /// Connects a client that trusts the root, and returns its handshake's problem.
-        func problem(sending others: [[UInt8]] = [], version: Int32) throws -> TLSProblem? {
+        func problem(
+            sending others: [[UInt8]] = [],
+            version: Int32,
+            onRecord: @escaping @Sendable () -> Void = {}
+        ) throws -> TLSProblem? {
             let serverContext = try unsafe #require(SSL_CTX_new(TLS_server_method()))
             defer { unsafe SSL_CTX_free(serverContext) }
             let clientContext = try unsafe #require(SSL_CTX_new(TLS_client_method()))
@@ -42,7 +47,11 @@ struct CertificateMessageTests {
             unsafe SSL_CTX_ctrl(clientContext, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
             try unsafe prepare(serverContext, others)
             let store = try TrustStore(roots: [root])
-            let handshake = TLSHandshake(policy: TLSClientPolicy(trust: { store }), host: CertificateMessageTests.host)
+            let handshake = TLSHandshake(
+                policy: TLSClientPolicy(trust: { store }),
+                host: CertificateMessageTests.host,
+                onRecord: onRecord
+            )
             try unsafe handshake.apply(to: UnsafeMutableRawPointer(clientContext))
             try unsafe CertificateMessageTests.connect(clientContext, serverContext)
             return handshake.problem
@@ -108,6 +117,14 @@ struct CertificateMessageTests {
         let others = Array(repeating: server.root.der, count: 15)
         #expect(try server.problem(version: version) == nil)
         #expect(try server.problem(sending: others, version: version) == nil)
+    }
+
+    @Test("Reports the records that the client receives", arguments: versions)
+    func records(version: Int32) throws {
+        let count = Mutex(0)
+        #expect(try Server().problem(version: version) { count.withLock { $0 += 1 } } == nil)
+        // A ServerHello, a Certificate and a Finished need at least three.
+        #expect(count.withLock { $0 } >= 3)
     }
 
     @Test("Refuses a chain with an expensive key before OpenSSL decodes it", arguments: versions)

@@ -179,6 +179,26 @@ struct KeyRingFailureTests {
         #expect(try fixture.stored().keys.count == 3)
     }
 
+    @Test("A caller without a key waits for the refresh that has read the set and may add one")
+    func refreshAddsKey() throws {
+        var lifecycle = KeyRingLifecycle(rules: try KeyRingRules(RingFixture.options))
+        let now = fixture.time.now
+        guard case .wait(let first, _) = lifecycle.step(at: now) else {
+            Issue.record("no refresh")
+            return
+        }
+        lifecycle.adopt(KeyRingSet(generation: 1, attempt: "a", keys: []), asOf: now, at: now)
+        guard case .use = lifecycle.step(at: now), case .wait(first, _) = lifecycle.step(at: now, isUrgent: true) else {
+            Issue.record("doesn't wait")
+            return
+        }
+        // Not longer than its patience.
+        guard case .use = lifecycle.step(at: now + KeyRingLifecycle.patience, isUrgent: true) else {
+            Issue.record("waits on")
+            return
+        }
+    }
+
     @Test("If no key may sign and the next one can't be written, throws the store's error")
     func failedRevival() async throws {
         let ring = try fixture.ring()

@@ -83,17 +83,8 @@ final class SharedGrantFixture: Sendable {
     /// Runs an operation, and advances the clock whenever a task pauses.
     ///
     /// The pauses between two looks at the store, or two attempts to write, are under a second. All
-    /// longer sleeps are timeouts: they end only by what happens, however slow the machine is.
+    /// longer sleeps are timeouts.
     func passingTime<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let isOver = Mutex(false)
-        let task = Task {
-            defer { isOver.withLock { $0 = true } }
-            return try await body()
-        }
-        while !isOver.withLock({ $0 }) {
-            for _ in 1...200 where !isOver.withLock({ $0 }) { await Task.yield() }
-            if !isOver.withLock({ $0 }) { time.advanceToNextSleeper(within: .seconds(1)) }
-        }
-        return try await task.value
+        try await fixture.runOut(Task { try await body() }, within: .seconds(1)).get()
     }
 }

@@ -87,20 +87,13 @@ struct StoreOutageTests {
             client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
             timing: .init(attempts: 1, timeSource: fixture.time.timeSource)
         )
-        let isOver = SharedValue(false)
-        let first = Task {
-            defer { isOver.replace(with: true) }
-            return try await source.token()
-        }
+        let first = Task { try await source.token() }
         while fixture.endpoint.requests.isEmpty { await Task.yield() }
         #expect(
             await failureCode { try await source.token(for: .init(deadline: fixture.time.now)) } == .serverUnreachable
         )
-        while !isOver.value {
-            _ = fixture.time.advanceToNextSleeper()
-            await Task.yield()
-        }
-        #expect(await failureCode { try await first.value } == .serverUnreachable)
+        let result = await fixture.runOut(first)
+        #expect(await failureCode { try result.get() } == .serverUnreachable)
         #expect(fixture.endpoint.requests.count == 1)
     }
 

@@ -270,10 +270,15 @@ struct FileTokenStoreTests {
             let first = OAuth2Fixture(steps: [.never])
             let call = Task { try await first.authenticator(grant: grant, store: store).text() }
             try await first.endpoint.waitForRequests(count: 1)
-            _ = await first.runOut(call)
             let second = OAuth2Fixture(steps: [.error("invalid_grant")])
             let other = try FileTokenStore(directory: directory)
             let later = Task { try await second.authenticator(grant: grant, store: other).text() }
+            // The first process releases the lock when its request has timed out.
+            while !second.events.tokenEvents.contains(.refreshInDoubt) {
+                first.time.advanceToNextSleeper()
+                await Task.yield()
+            }
+            _ = await first.runOut(call)
             // The refresh, and the time in which the first request may still be pending.
             try await second.time.waitForSleepers(count: 2)
             #expect(second.endpoint.requests.isEmpty)
