@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 
 /// Requests whose engine's thread is busy, here with an observer that blocks it.
-@Suite("Deadlines and cancellations while the engine is busy", .limitedConcurrency, .timeLimit(.minutes(5)))
+@Suite("Deadlines and cancellations while the engine is busy", .limitedConcurrency)
 struct BusyEngineTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -55,7 +55,7 @@ private func closing<Transport, Result>(
 extension HTTPTransportLimits {
     /// Returns limits with a deadline so distant that only a hang reaches it.
     static func generous(maximumBodySize: Int = 64 << 20) -> Self {
-        Self(deadline: .now + .seconds(120), maximumBodySize: maximumBodySize)
+        Self(deadline: .now + .seconds(900), maximumBodySize: maximumBodySize)
     }
 
     static func milliseconds(_ count: Int) -> Self {
@@ -225,7 +225,7 @@ struct AsyncGate: Sendable {
     /// busy machine would fail the test for no reason.
     ///
     /// Call this in a peer's script.
-    func waitBlocking() { _ = semaphore.wait(timeout: .now() + 240) }
+    func waitBlocking() { _ = semaphore.wait(timeout: .now() + 900) }
 }
 
 final class RunningCount: Sendable {
