@@ -1,17 +1,18 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Treats warnings as errors in the gate, but not for dependent packages: newer compilers may
-/// report new warnings.
-let warnings: [SwiftSetting] = Context.environment["WARNINGS_ARE_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+/// Checks in the gate, but not in dependent packages: newer compilers may report new warnings, and
+/// which module declares a member of a C structure depends on the configuration.
+let checks: [SwiftSetting] =
+    Context.environment["WARNINGS_ARE_ERRORS"] == nil
+    ? [] : [.treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility")]
 
 /// The settings of every Swift target: the strictest that the toolchain has.
 let settings: [SwiftSetting] =
-    warnings + [
+    checks + [
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
-        .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
         .enableUpcomingFeature("InferIsolatedConformances"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
@@ -106,7 +107,7 @@ let package = Package(
             path: "Tests/TestPrograms",
             swiftSettings: settings
         ),
-        // `TestSupport` limits concurrent tests, and waits for other threads.
+        // `TestSupport` limits concurrent tests.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         // `COpenSSLCalls` records a test's calls of OpenSSL.
         .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
@@ -199,7 +200,7 @@ let package = Package(
             swiftSettings: settings
         ),
         // `.ci/samples` compiles the samples.
-        .testTarget(name: "DocumentationTests", swiftSettings: settings),
+        .testTarget(name: "DocumentationTests", dependencies: ["TestSupport"], swiftSettings: settings),
         // Tests with other implementations, skipped unless Tests/Interop/run started them.
         .testTarget(
             name: "InteropTests",

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks the tables in Docs whose rows must link to tests.
-@Suite("Tables with tests")
+@Suite("Tables with tests", .computing)
 struct DocumentTableTests {
     @Test("Each attack has a test", arguments: ["Docs/TokenAttacks.md", "Docs/ProtocolAttacks.md"])
     func attacks(page: String) throws {

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Docs/FAPI.md")
+@Suite("Docs/FAPI.md", .computing)
 struct FAPIDocumentTests {
     /// The functions of each suite in the test sources.
     private static let functions: [String: Set<String>] = {

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Compares the dependencies of modules with the ladder in Docs/Architecture.md.
-@Suite("Module ladder")
+@Suite("Module ladder", .computing)
 struct LadderTests {
     /// The targets in Sources, in the order of the page.
     private static let page: [String] = {

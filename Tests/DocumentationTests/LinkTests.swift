@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Links in Markdown files")
+@Suite("Links in Markdown files", .computing)
 struct LinkTests {
     @Test("Relative links lead to a file", arguments: Repository.pages)
     func files(file: MarkdownFile) {

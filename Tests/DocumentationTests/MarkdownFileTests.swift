@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("MarkdownFile")
+@Suite("MarkdownFile", .computing)
 struct MarkdownFileTests {
     @Test("Finds code blocks with info string, line and content, and ignores links in them")
     func blocks() throws {

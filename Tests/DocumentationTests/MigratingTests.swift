@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks that the migration page names existing declarations.
-@Suite("Docs/Migrating.md")
+@Suite("Docs/Migrating.md", .computing)
 struct MigratingTests {
     private static let pages = ["Docs/Migrating.md", "Docs/MigratingFromAlicerce.md"]
     private static let rows = pages.flatMap { MigrationRow.rows(in: Repository.text($0) ?? "") }

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Compares the tables for operators with the codes, events and counters in the sources.
-@Suite("Docs/Observability.md and Docs/ErrorCodes.md")
+@Suite("Docs/Observability.md and Docs/ErrorCodes.md", .computing)
 struct OperationsTests {
     /// A table and the source file with the names that its first column must have.
     struct Vocabulary: Sendable, CustomTestStringConvertible {

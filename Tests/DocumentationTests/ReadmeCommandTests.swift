@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Commands in README.md")
+@Suite("Commands in README.md", .computing)
 struct ReadmeCommandTests {
     @Test(
         "The README's commands match the gate's",

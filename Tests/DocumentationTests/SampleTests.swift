@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks the code blocks of the pages. `.ci/samples` compiles those with the info string `swift`.
-@Suite("Samples in README.md, Docs and DocC articles")
+@Suite("Samples in README.md, Docs and DocC articles", .computing)
 struct SampleTests {
     /// The allowed info strings. `swift package` marks an excerpt of a user's Package.swift.
     private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Links to tests")
+@Suite("Links to tests", .computing)
 struct TestReferenceTests {
     @Test("The linked file contains the named test", arguments: Repository.pages)
     func exist(file: MarkdownFile) throws {

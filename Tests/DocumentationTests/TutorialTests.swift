@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks the files of the DocC tutorial. `.ci/samples` compiles the last version of each.
-@Suite("Tutorial files")
+@Suite("Tutorial files", .computing)
 struct TutorialTests {
     private static let folder = "Sources/OAuth2/Documentation.docc/Tutorial"
 

@@ -21,9 +21,10 @@ struct SecrecyTests {
         #expect(declared.count >= 30)
         #expect(declared.subtracting(covered).isEmpty, "not covered: \(declared.subtracting(covered).sorted())")
         let requests = values.compactMap { $0 as? TokenRequest }
-        let proofs = requests.flatMap { request in
-            request.form.filter { $0.name == "client_assertion" }.map(\.value)
-                + [request.headers["Authorization"]?.split(separator: " ").last.map(String.init)].compactMap(\.self)
+        let proofs = requests.flatMap { request -> [String] in
+            let assertions = request.form.filter { $0.name == "client_assertion" }.map(\.value)
+            guard let field = request.headers["Authorization"] else { return assertions }
+            return assertions + [String(field[(field.lastIndex(of: " ") ?? field.startIndex)...].dropFirst())]
         }
         #expect(proofs.count == 3)
         #expect(requests.contains { "\($0)".contains("client_id, client_assertion_type, client_assertion") })

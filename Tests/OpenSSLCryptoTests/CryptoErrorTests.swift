@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("CryptoError", .serialized) struct CryptoErrorTests {
+@Suite("CryptoError", .computing) struct CryptoErrorTests {
     @Test("Errors are equal if their codes are equal") func equality() {
         #expect(CryptoError(.malformedKey, "one") == CryptoError(.malformedKey, "another", reasons: ["x"]))
         #expect(CryptoError(.malformedKey, "one") != CryptoError(.keyMismatch, "one"))
@@ -28,7 +29,7 @@ import Testing
     }
 }
 
-@Suite("OpenSSLLibrary", .serialized) struct OpenSSLLibraryTests {
+@Suite("OpenSSLLibrary", .computing) struct OpenSSLLibraryTests {
     @Test("Returns its version and can be prepared more than once") func version() {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.prepare()

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Shared state", .serialized, .tags(.concurrency)) struct SharedStateTests {
+@Suite("Shared state", .computing, .tags(.concurrency)) struct SharedStateTests {
     private final class Watched: Sendable {
         let number: Int
         private let ends: @Sendable () -> Void

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Words of bytes", .serialized) struct WordTests {
+@Suite("Words of bytes", .computing) struct WordTests {
     @Test("Reads and writes eight big-endian bytes at any offset")
     func words() {
         let octets = (0..<24).map { UInt8($0 * 11 & 0xFF) }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(20)), .tags(.concurrency)) struct EventPollerTests {
+@Suite(.limitedConcurrency, .tags(.concurrency)) struct EventPollerTests {
     @Test("Reports an event with its user's number until its cause is gone")
     func levels() throws {
         let (poller, peer) = (try EventPoller(), try Peer())

@@ -1,7 +1,8 @@
 import SystemIO
+import TestSupport
 import Testing
 
-@Suite struct MailboxTests {
+@Suite(.limitedConcurrency) struct MailboxTests {
     @Test("Collects messages once, in the order they were posted")
     func order() {
         let mailbox = Mailbox<Int>()

@@ -1,19 +1,22 @@
 import Glibc
 public import Testing
 
-/// Limits how many of the tests that wait for sockets, processes or other threads run at once, and
-/// how long each may take.
+/// Limits how many tests run at once, and how long each may take.
 ///
 /// Swift Testing starts all tests at the same time, thousands of them on a few cores. Every
-/// suspension of a test then waits for a turn behind all the others, long enough for timeouts to
-/// pass. Suites that wait therefore have this trait, and suites that only compute are
-/// `.serialized`: each of them has one job in the queue.
+/// suspension of a test would then wait for a turn behind all the others, long enough for timeouts
+/// to pass. So every suite has this trait, in one of two forms: tests that wait for sockets,
+/// processes or other threads share 40 permits, and tests that only compute have one for each core.
 ///
-/// With the environment variable `UNIT_TESTS`, these tests are skipped (by Swift 6.3 and later).
+/// With the environment variable `UNIT_TESTS`, tests that wait are skipped (by Swift 6.3 and
+/// later).
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
-    private static let permits = FIFOSemaphore(count: 40)
+    private static let waiting = FIFOSemaphore(count: 40)
+    private static let computing = FIFOSemaphore(count: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     private static let isUnitRun = unsafe getenv("UNIT_TESTS") != nil
 
+    /// A Boolean value that indicates whether the tests only compute.
+    var computes: Bool
     /// The maximum duration of one test case, without the wait for its permit.
     var timeLimit: Duration
 
@@ -31,11 +34,12 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         #if compiler(>=6.3)
-            if Self.isUnitRun { try Test.cancel("UNIT_TESTS selects the tests that don't wait") }
+            if Self.isUnitRun, !computes { try Test.cancel("UNIT_TESTS selects the tests that don't wait") }
         #endif
         guard !Self.hasPermit else { return try await function() }
-        await Self.permits.acquire()
-        defer { Self.permits.release() }
+        let permits = computes ? Self.computing : Self.waiting
+        await permits.acquire()
+        defer { permits.release() }
         let timeLimit = timeLimit
         try await Self.$hasPermit.withValue(true) {
             try await withoutActuallyEscaping(function) { function in
@@ -57,6 +61,9 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
+    /// Runs as many of these tests at once as the machine has cores, each for at most 20 minutes.
+    public static var computing: Self { Self(computes: true, timeLimit: .seconds(1200)) }
+
     /// Runs only a few of these tests at once, each for at most 20 minutes. The limit is for tests
     /// that hang: sanitizers and busy machines make tests up to a hundred times slower.
     public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(1200)) }
@@ -64,5 +71,7 @@ extension Trait where Self == ConcurrencyLimitTrait {
     /// Runs only a few of these tests at once.
     ///
     /// - Parameter timeLimit: The maximum duration of one test case.
-    public static func limitedConcurrency(timeLimit: Duration) -> Self { Self(timeLimit: timeLimit) }
+    public static func limitedConcurrency(timeLimit: Duration) -> Self {
+        Self(computes: false, timeLimit: timeLimit)
+    }
 }

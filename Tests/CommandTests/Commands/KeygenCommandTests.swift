@@ -181,7 +181,7 @@ struct KeygenCommandTests {
         let rsa = try BuiltProgram.jwt.run("keygen", "--alg=PS256", "--rsa-bits=2056", "--format=jwk", "--kid=k1")
         let jwk = try JWK(parsing: rsa.output)
         #expect(jwk.keyID == "k1")
-        #expect(jwk.members["n"]?.string?.count == (257 * 4 + 2) / 3)
+        #expect(jwk.members["n"]?.string?.count == 343)
     }
 
     @Test("Prints the keys that aren't written to files with --json")

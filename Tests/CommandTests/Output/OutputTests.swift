@@ -7,7 +7,7 @@ import Testing
 
 @testable import jwt
 
-@Suite("ProgressBar")
+@Suite("ProgressBar", .computing)
 struct ProgressBarTests {
     private let halfway = TransferProgress(
         state: .running,

@@ -57,7 +57,7 @@ struct AssignmentTests {
     }
 }
 
-@Suite("Paths of claims and numbers of decoys")
+@Suite("Paths of claims and numbers of decoys", .computing)
 struct ClaimPathArgumentTests {
     @Test(
         "Reads a path, and writes it the same way",

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks the symbol graphs from `.ci/docs` for incomplete documentation.
-@Suite("Documentation coverage")
+@Suite("Documentation coverage", .computing)
 struct DocumentationCoverageTests {
     /// The folder with a subfolder of symbol graphs for each product, or `nil` to skip the test.
     private static let folder = ProcessInfo.processInfo.environment["SYMBOL_GRAPHS"]

@@ -1,13 +1,14 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import TestSupport
 import TestVectors
 import Testing
 
 @testable import HTTPSignatures
 
 /// The errors that stop a signature before any cryptography.
-@Suite(.serialized)
+@Suite(.computing)
 struct ComponentErrorTests {
     /// The error of each identifier in the vectors, by its ID.
     private static let published: [String: (String, HTTPSignatureError.Code)] = [

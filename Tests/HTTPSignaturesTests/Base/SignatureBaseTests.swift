@@ -2,13 +2,14 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.computing)
 struct SignatureBaseTests {
     struct ComponentVector: Decodable, Sendable, CustomTestStringConvertible {
         let id: String
@@ -111,7 +112,7 @@ struct SignatureBaseTests {
     }
 }
 
-@Suite(.serialized)
+@Suite(.computing)
 struct TargetURITests {
     private func value(_ component: ComponentIdentifier, _ url: String) throws -> String {
         let message = HTTPMessage(method: .get, url: url, headers: [:])
@@ -244,7 +245,7 @@ struct TargetURITests {
     }
 }
 
-@Suite(.serialized)
+@Suite(.computing)
 struct SignatureVectorTests {
     private func isValid(_ signature: Data, _ base: String, _ key: VerificationKey) -> Bool {
         Array(signature).withBytes { signature in

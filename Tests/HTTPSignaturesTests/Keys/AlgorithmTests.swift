@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.computing)
 struct AlgorithmTests {
     @Test(
         "maps the registered names",

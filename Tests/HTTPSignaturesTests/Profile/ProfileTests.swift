@@ -1,11 +1,12 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.computing)
 struct ProfileTests {
     private static var body: Data { SignatureFixture.body }
 
@@ -108,7 +109,7 @@ struct ProfileTests {
     }
 }
 
-@Suite(.serialized)
+@Suite(.computing)
 struct SignatureDemandTests {
     private func isAcceptable(
         _ demand: String,

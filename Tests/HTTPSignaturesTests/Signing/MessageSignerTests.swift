@@ -1,11 +1,12 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.computing)
 struct MessageSignerTests {
     private static var body: Data { SignatureFixture.body }
 

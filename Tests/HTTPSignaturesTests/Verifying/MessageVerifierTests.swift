@@ -1,12 +1,13 @@
 import Foundation
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized)
+@Suite(.computing)
 struct MessageVerifierTests {
     private static var body: Data { SignatureFixture.body }
 

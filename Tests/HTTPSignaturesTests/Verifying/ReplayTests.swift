@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import HTTPSignatures
 
-@Suite(.serialized, .tags(.concurrency))
+@Suite(.computing, .tags(.concurrency))
 struct ReplayTests {
     private static var body: Data { SignatureFixture.body }
 
@@ -187,7 +187,7 @@ struct ReplayTests {
     }
 }
 
-@Suite(.serialized, .tags(.concurrency))
+@Suite(.computing, .tags(.concurrency))
 struct ContentTests {
     private static var body: Data { SignatureFixture.body }
 

@@ -115,8 +115,8 @@ import Testing
                 }
             }
             #expect(server.acceptedConnectionCount == 2)
-            #expect(server.requests.map(\.connection).filter { $0 == 1 }.count == 20)
-            #expect(server.requests.map(\.connection).filter { $0 == 2 }.count == 20)
+            let counts = Dictionary(grouping: server.requests, by: \.connection).mapValues(\.count)
+            #expect(counts == [1: 20, 2: 20])
             try await server.waitForOpenConnections(atMost: 0)
         }
     }

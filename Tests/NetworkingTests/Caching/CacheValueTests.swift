@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Values of the cache", .serialized, .tags(.concurrency))
+@Suite("Values of the cache", .computing, .tags(.concurrency))
 struct CacheValueTests {
     private static let now = Date(timeIntervalSince1970: 1_000_000_000)
 
@@ -121,7 +121,7 @@ struct CacheValueTests {
     }
 }
 
-@Suite("MemoryResponseCache", .serialized, .tags(.concurrency))
+@Suite("MemoryResponseCache", .computing, .tags(.concurrency))
 struct MemoryResponseCacheTests {
     private func stored(_ size: Int, variant: String = "", headers: HTTPHeaders = [:]) -> CachedResponse {
         let url = URL(string: "http://a.example/")!

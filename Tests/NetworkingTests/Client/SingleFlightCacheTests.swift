@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("SingleFlightCache", .tags(.concurrency))
+@Suite("SingleFlightCache", .computing, .tags(.concurrency))
 struct SingleFlightCacheTests {
     private struct Failure: Error {}
 

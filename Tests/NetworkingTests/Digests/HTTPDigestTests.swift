@@ -1,9 +1,10 @@
 import Foundation
 import Networking
+import TestSupport
 import TestVectors
 import Testing
 
-@Suite("HTTPDigest")
+@Suite("HTTPDigest", .computing)
 struct HTTPDigestTests {
     struct File: Decodable {
         let cases: [Example]

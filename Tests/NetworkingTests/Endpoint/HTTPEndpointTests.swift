@@ -8,7 +8,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("HTTPEndpoint")
+@Suite("HTTPEndpoint", .computing)
 struct HTTPEndpointTests {
     private struct Bare: HTTPEndpoint {
         let baseURL: URL
@@ -101,7 +101,7 @@ struct HTTPEndpointTests {
     }
 }
 
-@Suite("EndpointBody")
+@Suite("EndpointBody", .computing)
 struct EndpointBodyTests {
     private struct User: Codable, Equatable {
         var name: String
@@ -152,7 +152,7 @@ struct EndpointBodyTests {
     }
 }
 
-@Suite("AcceptedStatuses and HTTPStatusClass")
+@Suite("AcceptedStatuses and HTTPStatusClass", .computing)
 struct StatusTests {
     @Test("Accepts ranges, single statuses and all statuses")
     func accepted() {

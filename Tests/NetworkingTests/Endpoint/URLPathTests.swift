@@ -3,7 +3,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("URLPath")
+@Suite("URLPath", .computing)
 struct URLPathTests {
     private func url(_ path: URLPath, below base: String = "https://a.example/api") -> String? {
         SampleEndpoint(base, path: path).url
@@ -105,7 +105,7 @@ struct URLPathTests {
     }
 }
 
-@Suite("URLQuery")
+@Suite("URLQuery", .computing)
 struct URLQueryTests {
     private func query(_ query: URLQuery, base: String = "https://a.example") -> String? {
         SampleEndpoint(base, query: query).url.map { String($0.dropFirst(base.count)) }

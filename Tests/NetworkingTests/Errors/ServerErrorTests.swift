@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ServerError")
+@Suite("ServerError", .computing)
 struct ServerErrorTests {
     @Test("Has the reason, the hash and the parameters for analytics")
     func parameters() {
@@ -47,7 +48,7 @@ struct ServerErrorTests {
     }
 }
 
-@Suite("NetworkError")
+@Suite("NetworkError", .computing)
 struct NetworkErrorTests {
     @Test("Is equal to an error with the same code")
     func equality() {

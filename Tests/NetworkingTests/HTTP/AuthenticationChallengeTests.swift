@@ -2,7 +2,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("AuthenticationChallenge")
+@Suite("AuthenticationChallenge", .computing)
 struct AuthenticationChallengeTests {
     typealias Challenge = AuthenticationChallenge
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("HTTP messages")
+@Suite("HTTP messages", .computing)
 struct HTTPMessageTests {
     @Test("Only 200…299 is successful")
     func isSuccessful() throws {
@@ -83,7 +83,7 @@ struct HTTPMessageTests {
     }
 }
 
-@Suite("HTTPDate")
+@Suite("HTTPDate", .computing)
 struct HTTPDateTests {
     private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
@@ -153,7 +153,7 @@ struct HTTPDateTests {
     }
 }
 
-@Suite("FormURLEncoded")
+@Suite("FormURLEncoded", .computing)
 struct FormURLEncodedTests {
     @Test("Matches the example of RFC 6749 Appendix B")
     func appendixB() throws {
@@ -199,7 +199,7 @@ struct FormURLEncodedTests {
 ///
 /// Swift compares normalized text, which takes quadratic time for a run of combining characters and
 /// merges a delimiter with a combining character after it.
-@Suite("Byte-wise comparison of message text")
+@Suite("Byte-wise comparison of message text", .computing)
 struct ExactTextTests {
     private static let composed = "\u{E9}"
     private static let decomposed = "e\u{301}"

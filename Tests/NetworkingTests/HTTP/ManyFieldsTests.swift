@@ -1,10 +1,11 @@
 import Foundation
 import FoundationNetworking
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite("Messages with thousands of header fields")
+@Suite("Messages with thousands of header fields", .computing)
 struct ManyFieldsTests {
     private static let count = 4_900
 

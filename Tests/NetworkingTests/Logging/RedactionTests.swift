@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
-@Suite("Redaction")
+@Suite("Redaction", .computing)
 struct RedactionTests {
     private let redaction = Redaction.standard
     /// The header and claims of RFC 7519 §3.1, shortened.

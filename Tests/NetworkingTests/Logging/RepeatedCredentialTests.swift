@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 
 /// Secrets in forms that names alone don't reveal.
-@Suite("Redaction of repeated and embedded credentials")
+@Suite("Redaction of repeated and embedded credentials", .computing)
 struct RepeatedCredentialTests {
     private static let secret = "s3cret/value+1="
 

@@ -250,7 +250,7 @@ struct MultipartFormDataTests {
 }
 
 /// The checks of STRV's multipart tests, with the delimiters of RFC 2046.
-@Suite("Multipart acceptance")
+@Suite("Multipart acceptance", .computing)
 struct MultipartAcceptanceTests {
     /// A boundary that begins with hyphens, which follow those of the delimiter.
     private static let boundary = "--boundary--123"

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("RedirectRules")
+@Suite("RedirectRules", .computing)
 struct RedirectRulesTests {
     private let source = URL(string: "https://a.example/x?q=1")!
     private let fields: HTTPHeaders = [
@@ -138,7 +138,7 @@ struct RedirectRulesTests {
     }
 }
 
-@Suite("RedirectTarget")
+@Suite("RedirectTarget", .computing)
 struct RedirectTargetTests {
     private let source = URL(string: "https://a.example:8443/x/y?secret=1#part")!
 
@@ -211,7 +211,7 @@ struct RedirectTargetTests {
     }
 }
 
-@Suite("URIReference")
+@Suite("URIReference", .computing)
 struct URIReferenceTests {
     @Test(
         "Resolves the examples of RFC 3986 §5.4",

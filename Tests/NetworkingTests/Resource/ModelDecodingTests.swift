@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ModelDecoding")
+@Suite("ModelDecoding", .computing)
 struct ModelDecodingTests {
     struct Foo: Codable, Equatable, Sendable {
         var foo: String
@@ -99,7 +100,7 @@ struct ModelDecodingTests {
     }
 }
 
-@Suite("ErrorDecoding and ProblemDetails")
+@Suite("ErrorDecoding and ProblemDetails", .computing)
 struct ErrorDecodingTests {
     struct Failure: Error, Decodable, Equatable {
         var reason: String

@@ -2,9 +2,10 @@ import Foundation
 import FoundationNetworking
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Retry")
+@Suite("Retry", .computing)
 struct RetryPolicyTests {
     private let error = NetworkError(.connectionLost, "lost")
     private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))

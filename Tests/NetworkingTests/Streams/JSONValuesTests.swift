@@ -4,7 +4,7 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite("JSON values: framing", .serialized)
+@Suite("JSON values: framing", .computing)
 struct JSONValuesTests {
     enum Value: Decodable, Hashable, Sendable {
         case text(String)

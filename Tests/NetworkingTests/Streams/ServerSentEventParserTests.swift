@@ -5,7 +5,7 @@ import Testing
 
 /// Tests of the syntax of event streams, with the examples of WHATWG HTML §9.2 and the cases of its
 /// rules.
-@Suite("Server-sent events: syntax", .serialized)
+@Suite("Server-sent events: syntax", .computing)
 struct ServerSentEventParserTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let testDescription: String

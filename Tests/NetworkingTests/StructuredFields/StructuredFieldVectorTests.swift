@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TestSupport
 import TestVectors
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite(
     "Structured field vectors",
     .enabled(if: ExternalVector.exists(StructuredFieldVector.folder), "\(ExternalVector.hint)"),
-    .serialized
+    .computing
 )
 struct StructuredFieldVectorTests {
     @Test("All files are read")

@@ -228,7 +228,7 @@ struct DownloadFileTests {
     }
 }
 
-@Suite("Values of transfers")
+@Suite("Values of transfers", .computing)
 struct TransferValueTests {
     @Test(
         "Parses a satisfied byte range",
@@ -359,7 +359,7 @@ struct TransferValueTests {
     }
 }
 
-@Suite("Part files")
+@Suite("Part files", .computing)
 struct PartFileTests {
     private func record(boot: String) throws -> PartFile.Record {
         let validator = try #require(ResumeValidator(["ETag": "\"a\""]))

@@ -182,7 +182,7 @@ extension ConformanceCase.URLSessionSupport {
     static let takesQuadraticTime = Self.skipped("its header parser takes quadratic time")
 }
 
-@Suite("ContentDecoder")
+@Suite("ContentDecoder", .computing)
 struct ContentDecoderTests {
     struct Sample: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -306,7 +306,7 @@ struct ContentDecoderTests {
     }
 }
 
-@Suite("Gzip", .serialized)
+@Suite("Gzip", .computing)
 struct GzipTests {
     @Test(
         "Codes bodies of any size so that the system's gzip decodes them",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("ExchangeQueue", .tags(.concurrency))
+@Suite("ExchangeQueue", .computing, .tags(.concurrency))
 struct ExchangeQueueTests {
     private let a: HTTPOrigin
     private let b: HTTPOrigin
@@ -114,7 +114,7 @@ struct ExchangeQueueTests {
     }
 }
 
-@Suite("DeadlineQueue", .tags(.concurrency))
+@Suite("DeadlineQueue", .computing, .tags(.concurrency))
 struct DeadlineQueueTests {
     private let start = ContinuousClock.now
 
@@ -162,7 +162,7 @@ struct DeadlineQueueTests {
     }
 }
 
-@Suite("ExchangeTiming", .tags(.concurrency))
+@Suite("ExchangeTiming", .computing, .tags(.concurrency))
 struct ExchangeTimingTests {
     private let start = ContinuousClock.now
 
@@ -249,7 +249,7 @@ struct ExchangeTimingTests {
     }
 }
 
-@Suite("HTTPOrigin", .tags(.concurrency))
+@Suite("HTTPOrigin", .computing, .tags(.concurrency))
 struct HTTPOriginTests {
     @Test(
         "Normalizes the scheme, host and port",

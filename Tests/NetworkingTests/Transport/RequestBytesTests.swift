@@ -193,7 +193,7 @@ struct RequestBytesTests {
     }
 }
 
-@Suite("ResponseHeadReader")
+@Suite("ResponseHeadReader", .computing)
 struct ResponseHeadReaderTests {
     private func read(_ lines: [String]) throws -> ResponseHeadReader {
         var reader = ResponseHeadReader(maximumSize: 256 << 10)

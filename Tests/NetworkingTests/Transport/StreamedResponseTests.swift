@@ -260,7 +260,7 @@ struct BodyPartTests {
         #expect(queue.take(10).isEmpty)
     }
 
-    @Test("Work that blocks on disk I/O doesn't block the threads of tasks", .timeLimit(.minutes(20)))
+    @Test("Work that blocks on disk I/O doesn't block the threads of tasks")
     func offloaded() async throws {
         let count = ProcessInfo.processInfo.activeProcessorCount * 2
         let waiting = Waiting()

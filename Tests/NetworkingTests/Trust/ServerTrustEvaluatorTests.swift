@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestSupport
 import Testing
 
-@Suite("ServerTrustEvaluator")
+@Suite("ServerTrustEvaluator", .computing)
 struct ServerTrustEvaluatorTests {
     private static func pin(_ octet: UInt8) -> PublicKeyPin? {
         PublicKeyPin(Data(repeating: octet, count: 32).base64EncodedString())
@@ -188,7 +189,7 @@ struct ServerTrustEvaluatorTests {
     }
 }
 
-@Suite("PinningPolicy")
+@Suite("PinningPolicy", .computing)
 struct PinningPolicyTests {
     private static let first = "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
     private static let second = "f0KW/FtqTjs108NpYj42SrGvOB2PpxIVM8nWxjPqJGE="
@@ -297,7 +298,7 @@ struct PinningPolicyTests {
     }
 }
 
-@Suite("PublicKeyPin")
+@Suite("PublicKeyPin", .computing)
 struct PublicKeyPinTests {
     private static let base64 = "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite("UserAgent")
+@Suite("UserAgent", .computing)
 struct UserAgentTests {
     @Test("Has the documented format")
     func format() {
@@ -84,7 +85,7 @@ struct UserAgentTests {
     }
 }
 
-@Suite("Version")
+@Suite("Version", .computing)
 struct VersionTests {
     @Test("Parses three numbers")
     func reading() throws {

@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Authorization requests")
+@Suite("Authorization requests", .computing)
 struct AuthorizationRequestTests {
     static let server = {
         var server = OAuth2Fixture.server

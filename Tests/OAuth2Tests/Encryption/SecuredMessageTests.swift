@@ -1,9 +1,10 @@
 import Foundation
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Registered encryption", .serialized)
+@Suite("Registered encryption", .computing)
 struct SecuredMessageTests {
     private let messages: [(SecuredMessage, String)] = [
         (.idToken, "id_token_encrypted_response"), (.userInfo, "userinfo_encrypted_response"),

@@ -1,11 +1,12 @@
 import Foundation
 import MockNetworking
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import OAuth2
 
-@Suite("TokenResponse")
+@Suite("TokenResponse", .computing)
 struct TokenResponseTests {
     private let requested = ContinuousClock.now
 

@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import OAuth2
 import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Resource server challenges")
+@Suite("Resource server challenges", .computing)
 struct OAuth2ChallengeTests {
     typealias Challenge = AuthenticationChallenge
 

@@ -1,10 +1,11 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
-@Suite("Scope for a resource")
+@Suite("Scope for a resource", .computing)
 struct ResourceScopeTests {
     private func resource(
         demanding demanded: [String] = [],

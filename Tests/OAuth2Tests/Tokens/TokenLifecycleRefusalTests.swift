@@ -1,10 +1,11 @@
 import Networking
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
 /// Tests of the decisions after a 401.
-@Suite("TokenLifecycle: rejections")
+@Suite("TokenLifecycle: rejections", .computing)
 struct TokenLifecycleRefusalTests {
     private let start = ContinuousClock.now
     private let refusal = ServerError(endpoint: "reports", errorCode: 401)

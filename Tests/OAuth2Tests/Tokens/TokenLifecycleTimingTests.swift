@@ -1,10 +1,11 @@
 import Networking
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
 /// Tests of the times in a token's life.
-@Suite("TokenLifecycle: timing")
+@Suite("TokenLifecycle: timing", .computing)
 struct TokenLifecycleTimingTests {
     private let start = ContinuousClock.now
 

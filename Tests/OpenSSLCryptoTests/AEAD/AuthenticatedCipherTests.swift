@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("Authenticated ciphers", .serialized)
+@Suite("Authenticated ciphers", .computing)
 struct AuthenticatedCipherTests {
     private struct File: Decodable {
         struct Case: Decodable {
@@ -159,7 +160,7 @@ extension AuthenticatedCipher {
     }
 }
 
-@Suite("AES-256-GCM")
+@Suite("AES-256-GCM", .computing)
 struct AESGCMTests {
     /// Test cases 14 to 16 of the GCM specification as submitted to NIST (McGrew and Viega,
     /// appendix B).
@@ -238,7 +239,7 @@ struct AESGCMTests {
     }
 }
 
-@Suite("AES key wrap", .serialized)
+@Suite("AES key wrap", .computing)
 struct AESKeyWrapTests {
     @Test("Matches RFC 3394 section 4.6") func rfc3394() throws {
         let wrapper = try AESKeyWrap(

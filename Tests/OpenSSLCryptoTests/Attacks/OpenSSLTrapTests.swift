@@ -1,11 +1,12 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 /// Each test first demonstrates OpenSSL's default behavior, to detect versions that change it, and
 /// then that this module behaves correctly.
 ///
 /// The defaults were observed with 3.0.19 and 3.6.5.
-@Suite("OpenSSL pitfalls", .serialized) struct OpenSSLTrapTests {
+@Suite("OpenSSL pitfalls", .computing) struct OpenSSLTrapTests {
     private let message = PSSSignature.message
 
     private func digest() throws -> [UInt8] { try HashFunction.sha256.hash(message) }

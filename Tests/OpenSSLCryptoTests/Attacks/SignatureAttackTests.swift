@@ -1,11 +1,12 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 /// Attacks on signatures, numbered as in the project's attack matrix.
 ///
 /// C9 and C10 are in ``RSAKeyNumberTests``, B10 in ``EdwardsKeyTests``, C7 and C8 in the tests of
 /// HMAC.
-@Suite("Attacks on signatures", .serialized) struct SignatureAttackTests {
+@Suite("Attacks on signatures", .computing) struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
     @Test("Rejects r and s that are zero, the order, too large or swapped", arguments: EllipticCurve.forTests)

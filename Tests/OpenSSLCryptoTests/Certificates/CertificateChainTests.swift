@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestSupport
 import Testing
 
-@Suite("Certificate chains", .serialized, .tags(.concurrency)) struct CertificateChainTests {
+@Suite("Certificate chains", .computing, .tags(.concurrency)) struct CertificateChainTests {
     private static func verify(
         _ pems: [String],
         roots: [String] = [TestCertificate.root],

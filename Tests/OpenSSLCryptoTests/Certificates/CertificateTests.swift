@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Certificates", .serialized) struct CertificateTests {
+@Suite("Certificates", .computing) struct CertificateTests {
     @Test("Reads the same values as OpenSSL") func contents() throws {
         let certificate = try Certificate(pem: TestCertificate.leaf)
         #expect(certificate.der == [UInt8](pem: TestCertificate.leaf))

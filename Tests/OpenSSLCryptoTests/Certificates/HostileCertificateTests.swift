@@ -1,10 +1,11 @@
 import COpenSSLCalls
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 
-@Suite("Certificates with hostile keys", .serialized)
+@Suite("Certificates with hostile keys", .computing)
 struct HostileCertificateTests {
     /// A certificate, and the code of its refusal.
     struct Refused: Sendable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestSupport
 import Testing
 
-@Suite("Context reuse", .serialized, .tags(.concurrency)) struct ContextReuseTests {
+@Suite("Context reuse", .computing, .tags(.concurrency)) struct ContextReuseTests {
     @Test("Computes codes independently of earlier messages", arguments: [HashFunction.sha256, .sha384, .sha512])
     func codes(hash: HashFunction) throws {
         let key = [UInt8](0..<64).secret

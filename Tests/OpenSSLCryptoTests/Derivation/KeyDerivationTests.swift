@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("Key derivation", .serialized)
+@Suite("Key derivation", .computing)
 struct KeyDerivationTests {
     @Test("The Concat KDF matches RFC 7518 appendix C") func appendixC() throws {
         let vector = try Vector.object("rfc7518-c-ecdh-es")

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("HashFunction", .serialized) struct HashFunctionTests {
+@Suite("HashFunction", .computing) struct HashFunctionTests {
     /// RFC 1321 A.5 and the NIST examples for FIPS 180-4.
     static let knownAnswers: [(HashFunction, String, String)] = [
         (.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
@@ -33,7 +34,7 @@ import Testing
     }
 }
 
-@Suite("ExtendableOutputFunction", .serialized) struct ExtendableOutputFunctionTests {
+@Suite("ExtendableOutputFunction", .computing) struct ExtendableOutputFunctionTests {
     /// The NIST example for FIPS 202 with an empty message, and values from Python's hashlib.
     private static let empty =
         "46b9dd2b0ba88d13233b3feb743eeb243fcd52ea62b81b82b50c27646ed5762fd75dc4ddd8c0f200cb05019d67b592f6fc821c49479ab486"

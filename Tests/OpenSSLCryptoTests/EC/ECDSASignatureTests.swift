@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("ECDSASignature", .serialized) struct ECDSASignatureTests {
+@Suite("ECDSASignature", .computing) struct ECDSASignatureTests {
     struct Pair: Sendable, CustomTestStringConvertible {
         let name: String
         let raw: [UInt8]

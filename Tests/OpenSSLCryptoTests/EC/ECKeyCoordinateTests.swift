@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("EC keys from coordinates", .serialized) struct ECKeyCoordinateTests {
+@Suite("EC keys from coordinates", .computing) struct ECKeyCoordinateTests {
     static let curves: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
     /// The base point of P-256, which is the public key of scalar 1.
     static let baseX = [UInt8](hex: "6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296")
@@ -105,7 +106,7 @@ import Testing
     }
 }
 
-@Suite("EllipticCurve", .serialized) struct EllipticCurveTests {
+@Suite("EllipticCurve", .computing) struct EllipticCurveTests {
     @Test("Finds the four curves by their JWK names") func names() {
         let sizes = ["P-256": 32, "P-384": 48, "P-521": 66, "secp256k1": 32]
         for (name, size) in sizes {

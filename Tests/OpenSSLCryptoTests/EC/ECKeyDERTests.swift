@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("EC keys in unusual DER", .serialized) struct ECKeyDERTests {
+@Suite("EC keys in unusual DER", .computing) struct ECKeyDERTests {
     private static let p256 = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d030107"))
     private static let p384 = [UInt8].der(0x06, [UInt8](hex: "2b81040022"))
     private static let ecPublicKey = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d0201"))

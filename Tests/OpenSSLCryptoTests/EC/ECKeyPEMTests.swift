@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("EC keys in PEM and DER", .serialized) struct ECKeyPEMTests {
+@Suite("EC keys in PEM and DER", .computing) struct ECKeyPEMTests {
     @Test("Accepts missing and compressed points, and EC parameters") func variants() throws {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         for pem in [TestPEM.sec1WithParameters, TestPEM.sec1WithoutPoint, TestPEM.pkcs8WithoutPoint] {

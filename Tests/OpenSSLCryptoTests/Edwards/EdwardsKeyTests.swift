@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Edwards keys from bytes", .serialized) struct EdwardsKeyTests {
+@Suite("Edwards keys from bytes", .computing) struct EdwardsKeyTests {
     struct Point: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let curve: EdwardsCurve

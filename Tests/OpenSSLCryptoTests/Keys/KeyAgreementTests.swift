@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("Key agreement", .serialized)
+@Suite("Key agreement", .computing)
 struct KeyAgreementTests {
     private func keys() throws -> [PrivateKey] {
         [

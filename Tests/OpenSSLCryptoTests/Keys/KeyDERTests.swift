@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("RSA and Edwards keys in unusual DER", .serialized) struct KeyDERTests {
+@Suite("RSA and Edwards keys in unusual DER", .computing) struct KeyDERTests {
     private static let rsaIdentifier = [UInt8].der(0x06, [UInt8](hex: "2a864886f70d010101"))
     private static let null: [UInt8] = [0x05, 0x00]
 

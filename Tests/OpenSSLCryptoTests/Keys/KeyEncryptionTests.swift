@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Encrypted keys", .serialized) struct KeyEncryptionTests {
+@Suite("Encrypted keys", .computing) struct KeyEncryptionTests {
     private static let password = Array("correct".utf8).secret
 
     /// A key that the OpenSSL command-line tool encrypted with the password `correct`.

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Key pairs of any kind", .serialized) struct PrivateKeyTests {
+@Suite("Key pairs of any kind", .computing) struct PrivateKeyTests {
     /// A key pair in several formats.
     struct Formats: Sendable, CustomTestStringConvertible {
         let kind, pkcs8, spki: String

@@ -2,7 +2,7 @@ import OpenSSLCrypto
 import TestSupport
 import Testing
 
-@Suite("HMAC", .serialized, .tags(.concurrency)) struct HMACTests {
+@Suite("HMAC", .computing, .tags(.concurrency)) struct HMACTests {
     struct KnownAnswer: Sendable, CustomTestStringConvertible {
         let name: String
         let key: [UInt8]

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import OpenSSLCrypto
@@ -6,7 +7,7 @@ import Testing
 @Suite(
     "ML-DSA: keys and signatures",
     .enabled(if: MLDSAParameters.mldsa65.isAvailable, "requires OpenSSL 3.5"),
-    .serialized
+    .computing
 )
 struct MLDSATests {
     private static let names = MLDSAParameters.all.map(\.name)

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Numbers from outside")
+@Suite("Numbers from outside", .computing)
 struct BoundedNumbersTests {
     private static let longest = Duration.seconds(3_000_000_000)
 

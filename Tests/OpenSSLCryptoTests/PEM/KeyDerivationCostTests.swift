@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("Key derivation cost")
+@Suite("Key derivation cost", .computing)
 struct KeyDerivationCostTests {
     /// A pseudorandom function of PBKDF2, given by the last byte of its identifier; `nil` is the
     /// default, HMAC-SHA-1.

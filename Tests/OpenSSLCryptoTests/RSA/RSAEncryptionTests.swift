@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("RSA OAEP", .serialized)
+@Suite("RSA OAEP", .computing)
 struct RSAEncryptionTests {
     private static let hashes: [HashFunction] = [.sha1, .sha256, .sha384, .sha512]
 

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("RSA keys from numbers", .serialized) struct RSAKeyNumberTests {
+@Suite("RSA keys from numbers", .computing) struct RSAKeyNumberTests {
     /// A change to the numbers of a valid key.
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("SecureRandom", .serialized) struct SecureRandomTests {
+@Suite("SecureRandom", .computing) struct SecureRandomTests {
     @Test("Returns the requested number of bytes", arguments: [0, 1, 31, 32, 4096, 1 << 20])
     func count(count: Int) throws {
         #expect(try SecureRandom.bytes(count: count).count == count)

@@ -1,8 +1,9 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("SecretBytes", .serialized) struct SecretBytesTests {
+@Suite("SecretBytes", .computing) struct SecretBytesTests {
     static let text = "correct horse battery staple"
     let secret = Array(Self.text.utf8).secret
 
@@ -60,7 +61,7 @@ import Testing
     }
 }
 
-@Suite("ConstantTime", .serialized) struct ConstantTimeTests {
+@Suite("ConstantTime", .computing) struct ConstantTimeTests {
     @Test(
         "Compares length and contents",
         arguments: [

@@ -1,8 +1,9 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("Secret memory", .serialized)
+@Suite("Secret memory", .computing)
 struct SecretMemoryTests {
     private func secret(_ count: Int) -> SecretBytes {
         [UInt8](repeating: 0x5A, count: count).secret

@@ -69,7 +69,7 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
         ] + rsa
 }
 
-@Suite("Signatures", .serialized, .tags(.concurrency)) struct SignatureTests {
+@Suite("Signatures", .computing, .tags(.concurrency)) struct SignatureTests {
     private let message = Array("message".utf8)
 
     @Test("Verifies its own signatures for messages of any length", arguments: SignatureScheme.all)

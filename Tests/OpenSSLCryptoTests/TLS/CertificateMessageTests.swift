@@ -1,11 +1,12 @@
 import COpenSSL
 import OpenSSLCrypto
 import Synchronization
+import TestSupport
 import TestVectors
 import Testing
 
 /// Handshakes in memory between OpenSSL's server and a client with a policy.
-@Suite("Certificates in a TLS handshake", .serialized)
+@Suite("Certificates in a TLS handshake", .computing)
 struct CertificateMessageTests {
     private static let host = "server.example"
 

@@ -1,9 +1,10 @@
 import COpenSSLCalls
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 
-@Suite("PKCS#12 files with hostile contents", .serialized)
+@Suite("PKCS#12 files with hostile contents", .computing)
 struct PKCS12HostileTests {
     private static func identity(of file: [UInt8]) throws -> TLSIdentity {
         openssl_calls_start()

@@ -1,8 +1,9 @@
 import COpenSSL
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("TLSHandshake", .serialized)
+@Suite("TLSHandshake", .computing)
 struct TLSHandshakeTests {
     private func handshake() throws -> TLSHandshake {
         let store = try TrustStore(roots: [])
@@ -92,7 +93,7 @@ struct TLSHandshakeTests {
     }
 }
 
-@Suite("IPAddress", .serialized)
+@Suite("IPAddress", .computing)
 struct IPAddressTests {
     @Test("Parses all notations of addresses")
     func valid() {

@@ -1,7 +1,8 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
-@Suite("TLSIdentity", .serialized)
+@Suite("TLSIdentity", .computing)
 struct TLSIdentityTests {
     private static let password = Array("secret".utf8).secret
 

@@ -1,9 +1,10 @@
 import COpenSSL
+import TestSupport
 import Testing
 
 @testable import OpenSSLCrypto
 
-@Suite("TLSProblem", .serialized)
+@Suite("TLSProblem", .computing)
 struct TLSProblemTests {
     private func name(_ problem: TLSProblem) -> String {
         switch problem {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
 @Suite(
     "Wycheproof encryption",
     .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint)),
-    .serialized
+    .computing
 )
 struct WycheproofEncryptionTests {
     /// Returns the paths of the files whose names start with a prefix.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 
@@ -13,7 +14,7 @@ import Testing
     "Wycheproof ML-DSA",
     .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint)),
     .enabled(if: MLDSAParameters.mldsa65.isAvailable, "requires OpenSSL 3.5"),
-    .serialized
+    .computing
 )
 struct WycheproofMLDSATests {
     private struct File: Decodable {

@@ -274,6 +274,6 @@ struct KeyRingStoreTests {
             fixture.time.advance(by: .seconds(20))
         }
         #expect(signers.count == 4)
-        #expect(transport.requests.count <= 14_000 / 560 + 1)
+        #expect(transport.requests.count <= 26)
     }
 }

@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("DPoPVerifier", .serialized)
+@Suite("DPoPVerifier", .computing)
 struct DPoPVerifierTests {
     private static let url = "https://api.example/orders"
     private static let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"

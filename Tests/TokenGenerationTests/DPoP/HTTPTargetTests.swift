@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("DPoP targets", .serialized)
+@Suite("DPoP targets", .computing)
 struct HTTPTargetTests {
     @Test(
         "Equivalent URLs are equal (RFC 3986 §6.2.2–6.2.3)",

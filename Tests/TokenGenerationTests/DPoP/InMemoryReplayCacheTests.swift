@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("InMemoryReplayCache", .serialized, .tags(.concurrency))
+@Suite("InMemoryReplayCache", .computing, .tags(.concurrency))
 struct InMemoryReplayCacheTests {
     private func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 

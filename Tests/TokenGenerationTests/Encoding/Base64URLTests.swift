@@ -1,11 +1,12 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 
 @testable import TokenGeneration
 
-@Suite("Base64URL", .serialized)
+@Suite("Base64URL", .computing)
 struct Base64URLTests {
     @Test(
         "Bytes and their only encoding convert both ways",

@@ -1,11 +1,12 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Canonically equivalent texts must be different everywhere. This also avoids normalization, which
 /// costs quadratic time for a run of combining characters.
-@Suite("Comparison of untrusted text by bytes", .serialized)
+@Suite("Comparison of untrusted text by bytes", .computing)
 struct ExactTextTests {
     private static let composed = "\u{E9}"
     private static let decomposed = "e\u{301}"

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TokenGeneration
 
 /// Names that Swift's `==` normalizes before it compares them, and would take for equal.
-@Suite("Names in Unicode forms that aren't normalized", .serialized)
+@Suite("Names in Unicode forms that aren't normalized", .computing)
 struct HostileNamesTests {
     /// Distinct short names in pairs that are canonically equivalent.
     private static func names(_ count: Int) -> [String] {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Compares the package's parser with Foundation's, on documents from fixed seeds.
-@Suite("JSON against Foundation", .serialized)
+@Suite("JSON against Foundation", .computing)
 struct JSONDifferentialTests {
     @Test("Both parse random documents to the same values, and Foundation parses our output", arguments: 0..<20)
     func randomDocuments(seed: Int) throws {

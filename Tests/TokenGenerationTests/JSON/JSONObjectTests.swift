@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JSON objects", .serialized)
+@Suite("JSON objects", .computing)
 struct JSONObjectTests {
     @Test("Members keep their order, are replaced in place, and are removed by nil")
     func members() {

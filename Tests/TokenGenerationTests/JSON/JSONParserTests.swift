@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JSON parser", .serialized)
+@Suite("JSON parser", .computing)
 struct JSONParserTests {
     @Test(
         "Parses valid objects and writes them canonically",

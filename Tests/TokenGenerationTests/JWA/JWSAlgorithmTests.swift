@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWS algorithms", .serialized)
+@Suite("JWS algorithms", .computing)
 struct JWSAlgorithmTests {
     @Test(
         "Keeps any registered or private name unchanged",

@@ -1,10 +1,11 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Known signatures", .serialized)
+@Suite("Known signatures", .computing)
 struct KnownAnswerTests {
     @Test(
         "The example of an RFC verifies, and is reproduced if the algorithm is deterministic",

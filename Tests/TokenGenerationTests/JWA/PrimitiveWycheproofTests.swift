@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -13,7 +14,7 @@ import TokenGeneration
 @Suite(
     "Wycheproof primitives",
     .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)"),
-    .serialized
+    .computing
 )
 struct PrimitiveWycheproofTests {
     private struct File: Decodable {

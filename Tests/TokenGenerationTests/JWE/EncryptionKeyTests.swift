@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Keys for encryption", .serialized)
+@Suite("Keys for encryption", .computing)
 struct EncryptionKeyTests {
     private func jwk(_ changes: [String: JSONValue?] = [:]) throws -> JWK {
         var members = try DecryptionKey.generate(.ecdhESA256KW).privateJWK().members

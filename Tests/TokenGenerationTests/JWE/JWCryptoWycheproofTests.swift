@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -10,7 +11,7 @@ private let path = "wycheproof/json_web_crypto_test.json"
 @Suite(
     "Wycheproof JSON Web Crypto",
     .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"),
-    .serialized
+    .computing
 )
 struct JWCryptoWycheproofTests {
     /// The code with which a compact text is rejected; the other invalid cases have

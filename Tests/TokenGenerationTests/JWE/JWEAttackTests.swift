@@ -1,11 +1,12 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @testable import TokenGeneration
 
 /// The attacks on encrypted tokens in Docs/TokenAttacks.md.
-@Suite("Attacks on encrypted tokens", .serialized)
+@Suite("Attacks on encrypted tokens", .computing)
 struct JWEAttackTests {
     @Test("Every failure that depends on the key is the same error") func oneError() throws {
         var messages: Set<String> = []

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The attacks on the headers of encrypted tokens in Docs/TokenAttacks.md.
-@Suite("Attacks on the headers of encrypted tokens", .serialized)
+@Suite("Attacks on the headers of encrypted tokens", .computing)
 struct JWEHeaderAttackTests {
     @Test("A token for another algorithm never reaches the key") func confusion() throws {
         let key = try JWEFixture.key(.rsaOAEP256)

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JSON serializations of JWE", .serialized)
+@Suite("JSON serializations of JWE", .computing)
 struct JWEJSONTests {
     private let keys: [DecryptionKey]
 

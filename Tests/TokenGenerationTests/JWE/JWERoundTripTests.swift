@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWE round trips", .serialized)
+@Suite("JWE round trips", .computing)
 struct JWERoundTripTests {
     @Test("Every algorithm works with every content encryption", arguments: JWEAlgorithm.implemented)
     func everyPair(algorithm: JWEAlgorithm) throws {

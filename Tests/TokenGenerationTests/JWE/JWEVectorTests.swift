@@ -1,10 +1,11 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("JWE vectors of the RFCs", .serialized)
+@Suite("JWE vectors of the RFCs", .computing)
 struct JWEVectorTests {
     private func vector(_ name: String) throws -> JSONObject {
         try JSONObject(parsing: Vector.data(name))
@@ -103,7 +104,7 @@ struct JWEVectorTests {
 }
 
 /// Tests of RFC 7520 §5 and curve25519, from the folder in `JOSE_VECTORS_DIR`.
-@Suite("RFC 7520 §5", .enabled(if: ExternalVector.exists("rfc7520/jwe"), "\(ExternalVector.hint)"), .serialized)
+@Suite("RFC 7520 §5", .enabled(if: ExternalVector.exists("rfc7520/jwe"), "\(ExternalVector.hint)"), .computing)
 struct JWECookbookTests {
     private struct Example {
         let plaintext: String

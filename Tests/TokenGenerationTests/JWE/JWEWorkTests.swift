@@ -1,13 +1,14 @@
 import COpenSSLCalls
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @testable import TokenGeneration
 
 /// Counts the cryptographic operations of a decryption: their time depends only on the operations
 /// and on public sizes.
-@Suite("Work of a decryption that fails", .serialized)
+@Suite("Work of a decryption that fails", .computing)
 struct JWEWorkTests {
     private static var encryptions: [JWEEncryption] { [.a256GCM, .a256CBCHS512] }
 

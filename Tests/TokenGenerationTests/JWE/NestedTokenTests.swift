@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Nested tokens", .serialized)
+@Suite("Nested tokens", .computing)
 struct NestedTokenTests {
     private let signing: SigningKey
     private let decryption: DecryptionKey

@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @testable import TokenGeneration
@@ -37,7 +38,7 @@ private struct EmptyDecryptionService: RemoteDecryptionService {
     let algorithm: JWEAlgorithm
 }
 
-@Suite("Remote decryption", .serialized)
+@Suite("Remote decryption", .computing)
 struct RemoteDecryptionTests {
     private static let algorithms: [JWEAlgorithm] = [
         .rsaOAEP256, .a256KW, .ecdhES, .ecdhESA128KW, .ecdhESA256KW,

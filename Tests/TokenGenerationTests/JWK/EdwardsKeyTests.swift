@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Keys on Edwards curves", .serialized)
+@Suite("Keys on Edwards curves", .computing)
 struct EdwardsKeyTests {
     private static let claims: JSONObject = ["exp": 4_000_000_000]
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Certificates of a JWK", .serialized)
+@Suite("Certificates of a JWK", .computing)
 struct JWKCertificateTests {
     private static let date = Date(timeIntervalSince1970: 1_900_000_000)
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWK", .serialized)
+@Suite("JWK", .computing)
 struct JWKTests {
     private static let secret = "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
 
@@ -90,7 +91,7 @@ struct JWKTests {
     }
 }
 
-@Suite("Thumbprints", .serialized)
+@Suite("Thumbprints", .computing)
 struct ThumbprintTests {
     @Test("A private key, its public part and the imported keys have the same thumbprint")
     func invariance() throws {
@@ -113,7 +114,7 @@ struct ThumbprintTests {
     }
 }
 
-@Suite("JWK sets", .serialized)
+@Suite("JWK sets", .computing)
 struct JWKSetTests {
     @Test("A bad entry doesn't affect the set, and its reason is kept")
     func tolerance() throws {
@@ -156,7 +157,7 @@ struct JWKSetTests {
     }
 }
 
-@Suite(.serialized)
+@Suite(.computing)
 struct JWKSetVerificationKeyTests {
     private func key(_ id: String, _ algorithm: JWSAlgorithm = .es256) throws -> JWK {
         try SigningKey.generate(algorithm).identified(by: id).verificationKey.jwk

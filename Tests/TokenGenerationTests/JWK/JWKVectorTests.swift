@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("JWK vectors of the RFCs", .serialized)
+@Suite("JWK vectors of the RFCs", .computing)
 struct JWKVectorTests {
     @Test("rfc7517-a-jwk-sets: each key states its purpose")
     func sets() throws {

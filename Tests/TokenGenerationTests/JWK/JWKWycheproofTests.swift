@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -6,7 +7,7 @@ import TokenGeneration
 private let path = "wycheproof/json_web_key_test.json"
 
 /// C2SP/wycheproof's `json_web_key_test.json`: the keys that a verifier may use from a key set.
-@Suite("Wycheproof JSON Web Key", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"), .serialized)
+@Suite("Wycheproof JSON Web Key", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"), .computing)
 struct JWKWycheproofTests {
     @Test("Every test case has the expected result, with symmetric keys in sets that have no others")
     func all() throws {

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key formats", .serialized)
+@Suite("Key formats", .computing)
 struct KeyFormatTests {
     private static let pairs = JWSAlgorithm.implemented.filter { !$0.isSymmetric }
 

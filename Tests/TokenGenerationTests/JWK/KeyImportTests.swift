@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -6,7 +7,7 @@ private let zero = JSONValue.string(Base64URL.encode([UInt8](repeating: 0, count
 private let one = JSONValue.string(Base64URL.encode([UInt8](repeating: 0, count: 31) + [1]))
 private let ones = JSONValue.string(Base64URL.encode([UInt8](repeating: 255, count: 32)))
 
-@Suite("Key import", .serialized)
+@Suite("Key import", .computing)
 struct KeyImportTests {
     /// A change to the public JWK of RFC 7515 A.3 that `VerificationKey` must reject.
     struct Refusal: CustomTestStringConvertible, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -43,7 +44,7 @@ private struct RFC9964: Decodable {
     }
 }
 
-@Suite("ML-DSA keys (RFC 9964)", .serialized)
+@Suite("ML-DSA keys (RFC 9964)", .computing)
 struct MLDSAKeyTests {
     private static let isAvailable = MLDSAParameters.mldsa65.isAvailable
     private static let names = ["ML-DSA-44", "ML-DSA-65", "ML-DSA-87"]

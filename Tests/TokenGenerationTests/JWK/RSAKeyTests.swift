@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("RSA keys", .serialized)
+@Suite("RSA keys", .computing)
 struct RSAKeyTests {
     /// The private JWK of RFC 7515 A.2.
     private static func jwk(_ changes: [String: JSONValue?] = [:]) throws -> JWK {

@@ -1,10 +1,11 @@
 import COpenSSLCalls
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Certificates of keys that messages carry", .serialized)
+@Suite("Certificates of keys that messages carry", .computing)
 struct SentKeyCertificateTests {
     private static var hostile: JSONValue { [.string(Data(HostileCertificate.explicitCurve).base64EncodedString())] }
 

@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Secrets of HMAC algorithms", .serialized)
+@Suite("Secrets of HMAC algorithms", .computing)
 struct SharedSecretTests {
     private static let minimum: [JWSAlgorithm: Int] = [.hs256: 32, .hs384: 48, .hs512: 64]
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Compact tokens", .serialized)
+@Suite("Compact tokens", .computing)
 struct CompactTokenTests {
     private let verifier: JWTVerifier
 

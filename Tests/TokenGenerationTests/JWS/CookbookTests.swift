@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
 /// Tests of RFC 7520 §4 and the cookbook's RFC 7797 file, from the folder in `JOSE_VECTORS_DIR`.
-@Suite("RFC 7520 §4", .enabled(if: ExternalVector.exists("rfc7520/jws"), "\(ExternalVector.hint)"), .serialized)
+@Suite("RFC 7520 §4", .enabled(if: ExternalVector.exists("rfc7520/jws"), "\(ExternalVector.hint)"), .computing)
 struct CookbookTests {
     /// Files whose signatures are all by one key and with a protected `alg`.
     private static let single = ["4_1.", "4_2.", "4_3.", "4_4.", "4_5.", "4_6."]

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Required extensions in a header", .serialized)
+@Suite("Required extensions in a header", .computing)
 struct CriticalHeaderTests {
     /// The members other than `alg`, and the expected error if the verifier understands `ext`, or
     /// `nil`.

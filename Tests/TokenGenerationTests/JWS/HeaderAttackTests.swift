@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
 /// Tokens with a valid signature and a malicious header.
-@Suite("Malicious headers", .serialized)
+@Suite("Malicious headers", .computing)
 struct HeaderAttackTests {
     private let verifier: JWTVerifier
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Compact JWSs with any payload", .serialized)
+@Suite("Compact JWSs with any payload", .computing)
 struct JWSCompactTests {
     private let service: ES256SigningService
     private let verifier: JWSVerifier

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWS JSON serializations", .serialized)
+@Suite("JWS JSON serializations", .computing)
 struct JWSJSONTests {
     private let verifier: JWSVerifier
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Changed JSON serializations", .serialized)
+@Suite("Changed JSON serializations", .computing)
 struct JWSMutationTests {
     private let keys: [SigningKey]
     private let verifier: JWSVerifier

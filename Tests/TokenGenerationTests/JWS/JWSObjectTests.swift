@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWS as a JSON object")
+@Suite("JWS as a JSON object", .computing)
 struct JWSObjectTests {
     private let verifier: JWSVerifier
 

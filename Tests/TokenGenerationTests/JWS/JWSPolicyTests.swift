@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Several signatures", .serialized)
+@Suite("Several signatures", .computing)
 struct JWSPolicyTests {
     private let keys: [SigningKey]
     private let signers: [JWSSigner]

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Unencoded payloads (RFC 7797)", .serialized)
+@Suite("Unencoded payloads (RFC 7797)", .computing)
 struct JWSUnencodedTests {
     private static let header = #"{"alg":"ES256","b64":false,"crit":["b64"]}"#
     private let service: ES256SigningService

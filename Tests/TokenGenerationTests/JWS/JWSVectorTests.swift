@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
 /// The examples of the RFCs, by the names of their files in `Vectors/`.
-@Suite("JWSs of RFC 7515 and RFC 7797", .serialized)
+@Suite("JWSs of RFC 7515 and RFC 7797", .computing)
 struct JWSVectorTests {
     @Test(
         "A compact JWS and its JSON form verify; any other payload doesn't",

@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -11,7 +12,7 @@ private let path = "wycheproof/json_web_signature_test.json"
 @Suite(
     "Wycheproof JSON Web Signature",
     .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"),
-    .serialized
+    .computing
 )
 struct JWSWycheproofTests {
     /// Test cases that are labeled valid, but whose key, a secret of zeros, is refused.

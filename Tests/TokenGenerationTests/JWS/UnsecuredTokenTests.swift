@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Unsecured tokens", .serialized)
+@Suite("Unsecured tokens", .computing)
 struct UnsecuredTokenTests {
     @Test(
         "Parses the examples of the RFCs",

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Accepted algorithms and claims", .serialized)
+@Suite("Accepted algorithms and claims", .computing)
 struct AcceptedAlgorithmTests {
     private static func policy(_ algorithms: Set<JWSAlgorithm>?) -> ValidationPolicy {
         var policy = ValidationPolicy(currentDate: { Date(timeIntervalSince1970: Double(Fixture.now)) })

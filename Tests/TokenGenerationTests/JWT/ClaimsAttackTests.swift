@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Tokens with a valid header and signature whose claims must be rejected or be harmless.
-@Suite("Malicious claims", .serialized)
+@Suite("Malicious claims", .computing)
 struct ClaimsAttackTests {
     @Test(
         "Rejects a payload that isn't a strict JSON object",

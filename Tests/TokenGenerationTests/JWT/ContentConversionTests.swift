@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Token content", .serialized)
+@Suite("Token content", .computing)
 struct ContentConversionTests {
     private func payload(_ payload: [String: Any]) throws -> String {
         let content = JWTRepresentation(header: [:], payload: payload)

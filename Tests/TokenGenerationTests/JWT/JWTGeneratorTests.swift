@@ -37,7 +37,7 @@ private func json(_ part: String) throws -> String {
     String(decoding: try Base64URL.decode(part), as: UTF8.self)
 }
 
-@Suite("JWTGenerator", .serialized, .tags(.concurrency))
+@Suite("JWTGenerator", .computing, .tags(.concurrency))
 struct JWTGeneratorTests {
     @Test("A token has three parts, and the third signs the first two")
     func shape() throws {

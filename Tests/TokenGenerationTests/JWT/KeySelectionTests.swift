@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key selection", .serialized)
+@Suite("Key selection", .computing)
 struct KeySelectionTests {
     private let first: SigningKey
     private let second: SigningKey

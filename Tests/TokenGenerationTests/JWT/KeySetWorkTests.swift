@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Preparation of keys in a set", .serialized, .tags(.concurrency))
+@Suite("Preparation of keys in a set", .computing, .tags(.concurrency))
 struct KeySetWorkTests {
     private static let payload = #"{"exp":4000000000}"#
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Known headers of a verifier", .serialized, .tags(.concurrency)) struct KnownHeaderTests {
+@Suite("Known headers of a verifier", .computing, .tags(.concurrency)) struct KnownHeaderTests {
     private static func changed(_ token: String) -> String {
         // The first character of the signature, because all of its bits count.
         var parts = token.split(separator: ".").map(String.init)
@@ -88,7 +88,7 @@ import TokenGeneration
     }
 }
 
-@Suite("Prepared headers of a service", .serialized, .tags(.concurrency)) struct PreparedHeaderTests {
+@Suite("Prepared headers of a service", .computing, .tags(.concurrency)) struct PreparedHeaderTests {
     /// A custom service without a prepared header.
     private struct Other: SigningService {
         let service: SigningKey

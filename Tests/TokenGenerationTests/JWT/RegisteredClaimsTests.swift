@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Registered claims", .serialized)
+@Suite("Registered claims", .computing)
 struct RegisteredClaimsTests {
     @Test("All claims round-trip with any date strategy of the coder")
     func roundTrip() throws {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Signing and verifying", .serialized)
+@Suite("Signing and verifying", .computing)
 struct SignAndVerifyTests {
     @Test("RFC 7515 A.3 verifies at its own time")
     func rfc7515A3() throws {
@@ -45,7 +46,7 @@ struct SignAndVerifyTests {
 }
 
 /// Tests the order of checks that "Token verification" in Docs/Architecture.md describes.
-@Suite("Order of verification")
+@Suite("Order of verification", .computing)
 struct VerificationOrderTests {
     private let key: SigningKey
     private let verifier: JWTVerifier
@@ -109,7 +110,7 @@ struct VerificationOrderTests {
     }
 }
 
-@Suite("Single changes of a token", .serialized)
+@Suite("Single changes of a token", .computing)
 struct BitFlipTests {
     private static let refusals: Set<TokenError.Code> = [
         .malformedToken, .algorithmMismatch, .signatureInvalid, .criticalHeaderUnsupported,

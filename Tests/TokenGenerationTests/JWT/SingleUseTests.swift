@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Tokens that may be used once", .serialized, .tags(.concurrency))
+@Suite("Tokens that may be used once", .computing, .tags(.concurrency))
 struct SingleUseTests {
     private let cache = RecordingCache()
 

@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("ValidationPolicy", .serialized)
+@Suite("ValidationPolicy", .computing)
 struct ValidationPolicyTests {
     private func result(_ payload: String, _ policy: ValidationPolicy) throws -> TokenError.Code? {
         let token = try Fixture.token(payload: payload)
@@ -235,7 +236,7 @@ struct ValidationPolicyTests {
     }
 }
 
-@Suite("ValidationPolicy's rules", .serialized)
+@Suite("ValidationPolicy's rules", .computing)
 struct ValidationPolicyRuleTests {
     private func result(
         _ payload: String,

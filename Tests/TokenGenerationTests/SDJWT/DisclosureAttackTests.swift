@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Attacks with disclosures", .serialized)
+@Suite("Attacks with disclosures", .computing)
 struct DisclosureAttackTests {
     private typealias Make = SDJWTFixture
 

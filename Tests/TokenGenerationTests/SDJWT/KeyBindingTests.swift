@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key bindings of SD-JWTs", .serialized)
+@Suite("Key bindings of SD-JWTs", .computing)
 struct KeyBindingTests {
     private typealias Make = SDJWTFixture
 

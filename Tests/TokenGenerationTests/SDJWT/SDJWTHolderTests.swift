@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("SDJWTHolder", .serialized)
+@Suite("SDJWTHolder", .computing)
 struct SDJWTHolderTests {
     private typealias Make = SDJWTFixture
 

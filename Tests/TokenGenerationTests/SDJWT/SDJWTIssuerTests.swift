@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("SDJWTIssuer", .serialized)
+@Suite("SDJWTIssuer", .computing)
 struct SDJWTIssuerTests {
     private typealias Make = SDJWTFixture
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("SD-JWTs and other tokens", .serialized)
+@Suite("SD-JWTs and other tokens", .computing)
 struct SDJWTKindTests {
     private typealias Make = SDJWTFixture
 

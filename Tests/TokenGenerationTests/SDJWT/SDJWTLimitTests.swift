@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Limits of SD-JWTs", .serialized)
+@Suite("Limits of SD-JWTs", .computing)
 struct SDJWTLimitTests {
     private typealias Make = SDJWTFixture
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
@@ -7,7 +8,7 @@ import TokenGeneration
 /// a verifier sees.
 @Suite(
     "Test cases of sd-jwt-python",
-    .serialized,
+    .computing,
     .enabled(if: !SpecificationFile.names.isEmpty, "\(ExternalVector.hint)")
 )
 struct SDJWTSpecificationTests {

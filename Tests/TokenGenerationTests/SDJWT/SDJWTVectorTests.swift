@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Examples of RFC 9901", .serialized)
+@Suite("Examples of RFC 9901", .computing)
 struct SDJWTVectorTests {
     private static func cases(_ group: String) throws -> [JSONObject] {
         let vector = try JSONObject(parsing: Vector.data("rfc9901-sd-jwt"))

@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("UnverifiedSDJWT", .serialized)
+@Suite("UnverifiedSDJWT", .computing)
 struct UnverifiedSDJWTTests {
     private typealias Make = SDJWTFixture
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("JWSs with remote signing services", .serialized, .tags(.concurrency))
+@Suite("JWSs with remote signing services", .computing, .tags(.concurrency))
 struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 

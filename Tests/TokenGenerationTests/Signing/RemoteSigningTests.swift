@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Remote signing services", .serialized)
+@Suite("Remote signing services", .computing)
 struct RemoteSigningTests {
     private static let claims: JSONObject = ["exp": 4_000_000_000, "sub": "alice"]
 

@@ -1,9 +1,10 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Signing services", .serialized)
+@Suite("Signing services", .computing)
 struct SigningServiceTests {
     @Test("A key signs with its algorithm, and signs claims in one call", arguments: JWSAlgorithm.implemented)
     func key(algorithm: JWSAlgorithm) throws {

@@ -1,10 +1,11 @@
 import Foundation
 import OpenSSLCrypto
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Status lists", .serialized)
+@Suite("Status lists", .computing)
 struct StatusListTests {
     private struct Lists: Decodable {
         struct Sample: Decodable {

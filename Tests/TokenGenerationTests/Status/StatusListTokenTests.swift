@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Status list tokens", .serialized)
+@Suite("Status list tokens", .computing)
 struct StatusListTokenTests {
     private static let uri = "https://id.example/statuslists/1"
     private static let issuer = "https://id.example"
@@ -175,7 +176,7 @@ struct StatusListTokenTests {
     }
 }
 
-@Suite("References to status lists", .serialized)
+@Suite("References to status lists", .computing)
 struct StatusListReferenceTests {
     private static let uri = "https://id.example/statuslists/1"
 

@@ -100,7 +100,7 @@ struct DefaultTokenSourceTests {
     }
 }
 
-@Suite("WorkloadIdentityError")
+@Suite("WorkloadIdentityError", .computing)
 struct WorkloadIdentityErrorTests {
     @Test("Describes the step, the code, the message and the cause")
     func description() {

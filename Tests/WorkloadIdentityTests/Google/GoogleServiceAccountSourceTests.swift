@@ -8,7 +8,7 @@ import TokenGeneration
 
 @testable import WorkloadIdentity
 
-@Suite("GoogleServiceAccountSource", .serialized)
+@Suite("GoogleServiceAccountSource", .computing)
 struct GoogleServiceAccountSourceTests {
     private static let email = "reports@p.iam.gserviceaccount.com"
 
@@ -239,7 +239,7 @@ struct GoogleImpersonationSourceTests {
     }
 }
 
-@Suite("GoogleExternalAccountFile")
+@Suite("GoogleExternalAccountFile", .computing)
 struct GoogleExternalAccountFileTests {
     private static let valid: JSONObject = [
         "type": "external_account", "audience": "//iam.googleapis.com/projects/1",

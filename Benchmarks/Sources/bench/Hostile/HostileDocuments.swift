@@ -10,11 +10,18 @@ extension HostileWork {
             let certificate = HostileCertificate.explicitCurve
             return { use(try? VerificationKey(der: certificate)) }
         },
-        keySet("key set, x5c on explicit curves") { _ in
-            var jwk = try SigningKey.generate(.es256).verificationKey.jwk
-            jwk.members["kid"] = "good"
-            jwk.members["x5c"] = [.string(Data(HostileCertificate.explicitCurve).base64EncodedString())]
-            return jwk.members.serialized()
+        HostileWork(name: "20 keys, x5c on explicit curves") {
+            let chain: JSONValue = [.string(Data(HostileCertificate.explicitCurve).base64EncodedString())]
+            let keys = try (0..<20).map { _ in
+                var jwk = try SigningKey.generate(.es256).verificationKey.jwk
+                jwk.members["x5c"] = chain
+                return JSONValue.object(jwk.members)
+            }
+            let text = JSONObject(dictionaryLiteral: ("keys", .array(keys))).serialized()
+            return {
+                guard let set = try? JWKSet(parsing: text) else { return }
+                for key in set.keys { use(try? VerificationKey(jwk: key)) }
+            }
         },
         HostileWork(name: "DPoP proof, x5c on explicit curve") {
             var jwk = try SigningKey.generate(.es256).verificationKey.jwk.members

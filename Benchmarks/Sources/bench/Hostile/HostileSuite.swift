@@ -110,7 +110,7 @@ struct HostileWork: Sendable {
     ]
 
     /// Returns work that reads a key set and verifies a token of the last key.
-    static func keySet(_ name: String, _ entry: @escaping @Sendable (Int) throws -> String) -> Self {
+    private static func keySet(_ name: String, _ entry: @escaping @Sendable (Int) throws -> String) -> Self {
         Self(name: name) {
             let key = try SigningKey.generate(.es256)
             var jwk = key.verificationKey.jwk

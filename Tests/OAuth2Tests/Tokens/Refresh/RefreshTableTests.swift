@@ -10,7 +10,7 @@ import Testing
 ///
 /// The models A to G are those of <doc:SharingAGrant>. A family of tokens that ends in one of them
 /// is a limit that no client can remove.
-@Suite("RefreshTable", .serialized)
+@Suite("RefreshTable", .computing)
 struct RefreshTableTests {
     private typealias Facts = RefreshTable.Facts
 

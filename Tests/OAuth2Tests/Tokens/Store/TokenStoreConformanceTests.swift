@@ -147,7 +147,8 @@ struct TokenStoreConformanceTests {
         gate.open()
         for waiter in waiters { try await waiter.value }
         try await holder.value
-        #expect(entered.entries == (1...20).map(String.init))
+        let numbers = (1...20).map { number in "\(number)" }
+        #expect(entered.entries == numbers)
     }
 
     @Test("A task that waits too long fails with storeBusy, and the others continue")

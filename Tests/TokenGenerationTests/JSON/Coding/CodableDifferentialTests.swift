@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Compares the package's coders with Foundation's.
-@Suite("Codable against Foundation", .serialized)
+@Suite("Codable against Foundation", .computing)
 struct CodableDifferentialTests {
     private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Values that can't be claims", .serialized)
+@Suite("Values that can't be claims", .computing)
 struct CodableRefusalTests {
     private struct Holder<Value: Encodable>: Encodable {
         let outer: [String: Value]

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Claim helpers", .serialized)
+@Suite("Claim helpers", .computing)
 struct ClaimsTimesTests {
     private let date = Date(timeIntervalSince1970: 1_700_000_000.75)
 
@@ -50,7 +51,7 @@ struct ClaimsTimesTests {
     }
 }
 
-@Suite("Durations in readable form", .serialized)
+@Suite("Durations in readable form", .computing)
 struct DurationParsingTests {
     @Test(
         "Parses whole numbers with units, from the largest to the smallest",

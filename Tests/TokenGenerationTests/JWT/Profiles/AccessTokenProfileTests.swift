@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens and assertions", .serialized)
+@Suite("Access tokens and assertions", .computing)
 struct AccessTokenProfileTests {
     /// The claims of RFC 9068 §2.2.
     private static let sample: JSONObject = [

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Apple", .serialized)
+@Suite("Apple", .computing)
 struct AppleProfileTests {
     /// A token with the claims of
     /// https://developer.apple.com/documentation/signinwithapplejs/authorizationi/id_token.

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Keycloak, Auth0, Okta and Cognito", .serialized)
+@Suite("Keycloak, Auth0, Okta and Cognito", .computing)
 struct AuthorizationServerProfileTests {
     // MARK: Keycloak
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Empty nonces")
+@Suite("Empty nonces", .computing)
 struct EmptyNonceTests {
     @Test(
         "An ID token never matches an empty nonce",

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Microsoft Entra", .serialized)
+@Suite("Microsoft Entra", .computing)
 struct EntraProfileTests {
     private static let tenant = "72f988bf-86f1-41af-91ab-2d7cd011db47"
     private static let other = "fa15d692-e9c7-4460-a743-29f2956fd429"

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Google", .serialized)
+@Suite("Google", .computing)
 struct GoogleProfileTests {
     private static let client = "1234987819200.apps.googleusercontent.com"
     private static let app = "9876543210000.apps.googleusercontent.com"

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("ID tokens", .serialized)
+@Suite("ID tokens", .computing)
 struct IDTokenProfileTests {
     private static let good: JSONObject = [
         "iss": "https://op", "sub": "u", "aud": "c", "exp": 1_700_000_100, "iat": 1_699_999_990, "nonce": "n",

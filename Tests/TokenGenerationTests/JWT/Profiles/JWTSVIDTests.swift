@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The requirements of https://github.com/spiffe/spiffe/blob/main/standards/JWT-SVID.md.
-@Suite("JWT-SVID", .serialized)
+@Suite("JWT-SVID", .computing)
 struct JWTSVIDTests {
     private static let audience = "spiffe://prod.example/reports"
 

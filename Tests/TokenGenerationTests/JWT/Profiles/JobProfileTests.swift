@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Jobs of GitHub Actions and GitLab", .serialized)
+@Suite("Jobs of GitHub Actions and GitLab", .computing)
 struct JobProfileTests {
     private static let audience = "https://deploy.example"
     private static let issuer = "https://token.actions.githubusercontent.com"

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Kubernetes service accounts", .serialized)
+@Suite("Kubernetes service accounts", .computing)
 struct KubernetesProfileTests {
     private static let issuer = "https://kubernetes.default.svc.cluster.local"
     private static let audience = "https://api.example"

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("ValidationPolicy: logout tokens")
+@Suite("ValidationPolicy: logout tokens", .computing)
 struct LogoutTokenPolicyTests {
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
 

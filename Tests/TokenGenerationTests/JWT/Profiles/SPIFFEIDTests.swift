@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The grammar of https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE-ID.md.
-@Suite("SPIFFEID")
+@Suite("SPIFFEID", .computing)
 struct SPIFFEIDTests {
     @Test(
         "Parses valid IDs",
