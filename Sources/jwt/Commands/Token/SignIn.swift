@@ -28,9 +28,14 @@ struct SignIn: Sendable {
 
     /// Asks the user to sign in, and waits for the result.
     ///
-    /// The network client fetches the keys for verifying ID tokens.
-    func tokens(_ client: OAuth2Client, _ network: NetworkClient, _ console: Console) async throws -> IssuedTokens {
-        let rule = idTokenRule(client, network)
+    /// The network client fetches the keys for verifying ID tokens, within the timeout.
+    func tokens(
+        _ client: OAuth2Client,
+        _ network: NetworkClient,
+        timeout: Duration,
+        _ console: Console
+    ) async throws -> IssuedTokens {
+        let rule = idTokenRule(client, network, timeout)
         switch place {
         case .device: return try await deviceTokens(client, rule, console)
         case .browser(let path, let port, let opens):
@@ -44,7 +49,7 @@ struct SignIn: Sendable {
     /// The ID token is verified if the scope includes `openid` and the server's metadata lists its
     /// keys and algorithms. The command uses only the access token, but an invalid ID token means
     /// that the response can't be trusted.
-    private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient) -> IDTokenRule {
+    private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient, _ timeout: Duration) -> IDTokenRule {
         let names = client.server.values(of: "id_token_signing_alg_values_supported") ?? []
         let algorithms = names.compactMap { JWSAlgorithm(rawValue: $0) }.filter { name in
             JWSAlgorithm.implemented.contains(name) && !name.isSymmetric
@@ -56,7 +61,7 @@ struct SignIn: Sendable {
             by: IDTokenVerifier(
                 issuer: client.server.issuer,
                 clientID: client.clientAuthentication.clientID,
-                keys: RemoteKeySet(url: url, client: network),
+                keys: RemoteKeySet(url: url, client: network, options: .init(timeout: timeout)),
                 algorithms: Set(algorithms)
             )
         )

@@ -17,6 +17,7 @@ struct TokenAccess: Sendable {
     private let asking: OAuth2Client
     private let network: NetworkClient
     private let store: any TokenStore
+    private let timeout: Duration
     private let leastLifetime: Duration
     private let console: Console
 
@@ -40,6 +41,8 @@ struct TokenAccess: Sendable {
         self.store = store
         self.leastLifetime = leastLifetime
         self.console = console
+        let timing = OAuth2Timing(timeout: options.timeout)
+        timeout = options.timeout
         identifier = [server.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " ")
         grantSource = GrantTokenSource(
             server: server,
@@ -48,14 +51,14 @@ struct TokenAccess: Sendable {
             store: store,
             dpop: dpop,
             client: client,
-            timing: OAuth2Timing(timeout: options.timeout)
+            timing: timing
         )
         asking = OAuth2Client(
             server: server,
             clientAuthentication: clientAuthentication,
             dpop: dpop,
             client: client,
-            timing: OAuth2Timing(timeout: options.timeout)
+            timing: timing
         )
         makeAuthenticator = {
             OAuth2Authenticator(
@@ -65,7 +68,8 @@ struct TokenAccess: Sendable {
                 resources: .everyHTTPSOrigin,
                 store: store,
                 dpop: dpop,
-                client: client
+                client: client,
+                timing: timing
             )
         }
     }
@@ -117,7 +121,7 @@ struct TokenAccess: Sendable {
                     return try await source.token(for: need)
                 } catch let error as OAuth2Error where error.code == .reauthenticationRequired {}
             }
-            let tokens = try await signIn.tokens(asking, network, console)
+            let tokens = try await signIn.tokens(asking, network, timeout: timeout, console)
             try await makeAuthenticator().signIn(with: tokens)
             return tokens.accessToken
         }
