@@ -23,8 +23,8 @@ struct SecrecyTests {
         let requests = values.compactMap { $0 as? TokenRequest }
         let proofs = requests.flatMap { request -> [String] in
             let assertions = request.form.filter { $0.name == "client_assertion" }.map(\.value)
-            guard let field = request.headers["Authorization"] else { return assertions }
-            return assertions + [String(field[(field.lastIndex(of: " ") ?? field.startIndex)...].dropFirst())]
+            let credentials = request.headers["Authorization"]?.split(separator: " ").last
+            return assertions + (credentials.map { [String($0)] } ?? [])
         }
         #expect(proofs.count == 3)
         #expect(requests.contains { "\($0)".contains("client_id, client_assertion_type, client_assertion") })

@@ -5,8 +5,6 @@ public final class FIFOSemaphore: Sendable {
     private struct State {
         var free: Int
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The number of tasks in `waiting` that have been resumed.
-        var resumed = 0
     }
 
     private let state: Mutex<State>
@@ -32,14 +30,11 @@ public final class FIFOSemaphore: Sendable {
     /// Gives the permit to the task that has waited longest.
     public func release() {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            guard state.resumed < state.waiting.count else {
-                state.waiting.removeAll()
-                state.resumed = 0
+            guard !state.waiting.isEmpty else {
                 state.free += 1
                 return nil
             }
-            state.resumed += 1
-            return state.waiting[state.resumed - 1]
+            return state.waiting.removeFirst()
         }
         next?.resume()
     }

@@ -37,7 +37,7 @@ public enum DownloadDigest: Sendable, Hashable {
         guard digits.count == 64, hexadecimal.utf8.count == 64 else {
             throw NetworkError(.invalidRequest, "a SHA-256 hash must have 64 hexadecimal digits")
         }
-        return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) as UInt8 }))
+        return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }))
     }
 
     /// A Boolean value that indicates whether the server's digests are verified.

@@ -96,7 +96,7 @@ struct FloodTests {
         case gzip
 
         static let size = 1_200_000
-        static let content: [UInt8] = (0..<size).map { UInt8(0x61 + ($0 / 251) % 26) as UInt8 }
+        static let content = (0..<size).map { UInt8(0x61 + $0 / 251 % 26) }
 
         var response: [UInt8] {
             get throws {

@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 import TokenGeneration
 
+@testable import jwt
+
 @Suite("Failures of jwt token", .limitedConcurrency, .tokenScene)
 struct TokenFailureTests {
     private var scene: TokenScene { .current }
@@ -335,6 +337,53 @@ struct ServerMetadataTests {
         gate.open()
         let patient = try await scene.jwt(command + ["10m"] + client)
         #expect(patient.status == 0 && scene.authorization.tokenRequestCount == 1, "\(patient)")
+    }
+
+    @Test("Applies --token-timeout to the keys of an ID token")
+    func slowKeys() async throws {
+        let issuer = "https://as.example"
+        let server = try AuthorizationServer(
+            metadata: [
+                "issuer": .string(issuer), "token_endpoint": .string(issuer + "/token"),
+                "device_authorization_endpoint": .string(issuer + "/device"), "jwks_uri": .string(issuer + "/keys"),
+                "id_token_signing_alg_values_supported": ["ES256"],
+            ],
+            issuer: issuer
+        )
+        let claims: JSONObject = ["iss": .string(issuer), "aud": "cli", "sub": "ada", "exp": 4_000_000_000, "iat": 1]
+        let idToken = try JWTGenerator(payload: claims, signingService: SigningKey.generate(.es256)).token()
+        let answers = [
+            "/device":
+                #"{"device_code":"d","user_code":"A","verification_uri":"https://as.example","expires_in":600}"#,
+            "/token": #"{"access_token":"a","token_type":"Bearer","id_token":"\#(idToken)"}"#,
+        ]
+        let transport = MockTransport { request in
+            // The keys never arrive.
+            guard let answer = answers[request.url.path] else {
+                try await Task.sleep(for: .seconds(1_000))
+                throw CancellationError()
+            }
+            return HTTPTransportResponse(
+                status: 200,
+                headers: ["Content-Type": "application/json"],
+                body: Data(answer.utf8)
+            )
+        }
+        let network = NetworkClient(transport: transport)
+        // The interval between two polls passes at once, unlike timeouts.
+        var time = TimeSource.system
+        time.sleep = { if $0 > .seconds(10) { try await Task.sleep(for: $0) } }
+        let client = OAuth2Client(
+            server: server,
+            clientAuthentication: .none(clientID: "cli"),
+            client: network,
+            timing: .init(timeSource: time)
+        )
+        let signIn = SignIn(place: .device, scope: "openid", audience: nil, resources: [], timeout: nil)
+        let error = await #expect(throws: (any Error).self) {
+            _ = try await signIn.tokens(client, network, timeout: .milliseconds(1), Console(prefix: "jwt token"))
+        }
+        #expect(error.map { "\($0)".contains("within 0.001 seconds") } == true, "\(String(describing: error))")
     }
 
     @Test("Reports a different issuer and an unreachable issuer")
