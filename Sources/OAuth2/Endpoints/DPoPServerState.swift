@@ -83,19 +83,21 @@ final class DPoPServerState: Sendable {
         if let newSkew { journal.add(.skewChanged(origin: origin.description, newSkew)) }
     }
 
-    /// Returns the time by which the server's clock is ahead, on the assumption that its `Date` is
-    /// from halfway between request and response.
+    /// Returns the time by which the server's clock is ahead.
     ///
-    /// The error is at most half of the time between the two. If that time is over 5 seconds, the
-    /// measurement counts only if the skew is at least ten times as long.
+    /// Its `Date` is taken to be from halfway between request and response, but at most 2.5 seconds
+    /// old: servers reject proofs and assertions from the future, but not slightly older ones.
+    ///
+    /// If the time between the two is over 5 seconds, the measurement counts only if the skew is at
+    /// least ten times as long.
     private func measuredSkew(_ headers: HTTPHeaders, age: Duration) -> Duration? {
         guard headers["Age"] == nil, let text = headers["Date"] else { return nil }
         let now = timeSource.date()
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
-        let middle = now.addingTimeInterval(-(age / .seconds(1)) / 2)
+        let middle = now.addingTimeInterval(-(min(age, Self.tolerance) / .seconds(1)) / 2)
         // Add half a second, because `Date` is truncated to whole seconds.
         let skew = Duration.milliseconds(Int64(clamping: ((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
-        return age <= .seconds(5) || age * 10 <= skew.size ? skew : nil
+        return age <= Self.tolerance || age * 10 <= skew.size ? skew : nil
     }
 
     /// Returns a Boolean value that indicates whether a text has the syntax of

@@ -2,10 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import OAuth2
 import TestSupport
 import Testing
 import TokenGeneration
+
+@testable import OAuth2
 
 /// Tests over real sockets with failing servers and wrong clocks.
 @Suite("OAuth2Authenticator: server faults", .limitedConcurrency)
@@ -40,6 +41,22 @@ struct FaultTests {
             #expect(skews.count == 1)
             let difference: Duration = try #require(skews.first) - .seconds(seconds)
             #expect(difference > .seconds(-1) && difference < .seconds(1))
+        }
+    }
+
+    @Test("A slow response never makes a server's clock seem further ahead than it can be")
+    func slowResponse() throws {
+        let time = ManualTime()
+        let hints = DPoPServerState(timeSource: time.timeSource, journal: TokenJournal())
+        let url = try #require(URL(string: "https://as.example/token"))
+        let origin = try #require(HTTPOrigin(url))
+        // The server answers at the end of 30 s, or at their beginning.
+        for delay in [Duration.seconds(30), .zero] {
+            let date = time.date.addingTimeInterval(-400)
+            time.advance(by: .seconds(30) - delay)
+            hints.note(["Date": HTTPDate.format(date)], from: url, age: .seconds(30))
+            let difference = hints.date(for: origin).timeIntervalSince(time.date.addingTimeInterval(-400))
+            #expect((-30...3.5).contains(difference))
         }
     }
 

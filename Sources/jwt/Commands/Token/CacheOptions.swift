@@ -96,13 +96,16 @@ struct CacheOptions: Sendable {
     }
 
     /// Returns the token store, which needs the transport if hosts share it.
+    ///
+    /// A request to a shared store may take a tenth of the timeout for getting a token.
     func store(
         _ console: Console,
+        timeout: Duration,
         _ transport: () throws(CommandFailure) -> CurlTransport
     ) throws(CommandFailure) -> any TokenStore {
         if isOff { return InMemoryTokenStore() }
         if let shared, let key {
-            return try store(at: shared, Self.checked(key.read(warningOn: console)), console, transport())
+            return try store(at: shared, Self.checked(key.read(warningOn: console)), console, timeout / 10, transport())
         }
         let place: URL
         if let folder {
@@ -121,6 +124,7 @@ struct CacheOptions: Sendable {
         at address: SharedStoreAddress,
         _ key: Secret,
         _ console: Console,
+        _ timeout: Duration,
         _ transport: CurlTransport
     ) throws(CommandFailure) -> any TokenStore {
         let password = try password.map { password throws(CommandFailure) in
@@ -131,7 +135,8 @@ struct CacheOptions: Sendable {
                 endpoints: address.endpoints,
                 user: user,
                 password: password,
-                transport: transport
+                transport: transport,
+                timeout: timeout
             )
             return EtcdTokenStore(cluster, keys: try RecordKeys(sealing: key))
         }

@@ -93,7 +93,9 @@ struct TokenOptions: Sendable {
         let clientAuthentication = try client.authentication(for: server, platform: identity, console)
         var grant = try self.grant.grant(console, platform: identity)
         if client.usesPlatform, let identity { grant = IdentifiedGrant(grant: grant, name: identity.name) }
-        let store = try cache.store(console) { () throws(CommandFailure) in try server.transport(nil) }
+        let store = try cache.store(console, timeout: server.timeout) { () throws(CommandFailure) in
+            try server.transport(nil)
+        }
         let transport = try server.transport(client.identity(console))
         let asking = NetworkClient(
             transport: transport,

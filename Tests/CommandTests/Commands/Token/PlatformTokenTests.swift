@@ -19,7 +19,7 @@ struct PlatformTokenTests {
     /// Returns a JWT that the key signs as a platform's.
     private func token(_ subject: String, issuer: String? = nil, audience: String, id: String = "1") throws -> String {
         var claims = RegisteredClaims(issuer: issuer ?? subject, subject: subject, audience: [audience], jwtID: id)
-        claims.setTimes(lifetime: .seconds(300), issuedAt: Date())
+        claims.setTimes(lifetime: .seconds(3_600), issuedAt: Date())
         return try key.sign(claims)
     }
 

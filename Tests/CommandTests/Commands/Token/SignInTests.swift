@@ -137,7 +137,7 @@ struct BrowserSignInTests {
     func refreshBySigningIn() async throws {
         let command = ["token"] + scene.programFlags("authorization_code")
         let answers = ["one", "two"].map {
-            LoopbackResponse.json(#"{"access_token":"\#($0)","token_type":"Bearer","expires_in":300}"#)
+            LoopbackResponse.json(#"{"access_token":"\#($0)","token_type":"Bearer","expires_in":3600}"#)
         }
         scene.authorization.misbehave(.response(answers[0]), .response(answers[1]))
         for (options, token) in [([], "one\n"), ([], "one\n"), (["--refresh"], "two\n"), ([], "two\n")] {

@@ -34,7 +34,7 @@ struct TokenCommandTests {
             #expect(object["scope"] == "read write")
             #expect(object["cached"] == .bool(isCached))
             let seconds = try #require(object["expires_in"]?.number?.double)
-            #expect((1...300).contains(seconds))
+            #expect((1...3_600).contains(seconds))
         }
     }
 

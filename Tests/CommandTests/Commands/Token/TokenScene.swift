@@ -17,6 +17,9 @@ final class TokenScene: Sendable {
     static let secret = "s3cret"
 
     private init(_ configuration: MockAuthorizationServer.Configuration) throws {
+        var configuration = configuration
+        // The clock is the real one: no token expires while a busy machine runs the test.
+        configuration.tokenLifetime = .seconds(3_600)
         home = try TemporaryFolder()
         authorization = try MockAuthorizationServer.start(
             configuration: configuration,

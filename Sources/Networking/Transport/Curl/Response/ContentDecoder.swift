@@ -38,8 +38,9 @@ final class ContentDecoder {
             unsafe input.append(contentsOf: octets)
         }
 
-        /// Decodes into a buffer and returns the number of bytes, or 0 if more input is needed.
-        func pull(into buffer: inout [UInt8]) throws(Defect) -> Int {
+        /// Decodes up to `size` bytes into a buffer and returns their number, or 0 if more input is
+        /// needed.
+        func pull(_ size: Int, into buffer: inout [UInt8]) throws(Defect) -> Int {
             while true {
                 var (taken, given) = (0, 0)
                 let result = unsafe input.withUnsafeBufferPointer { input in
@@ -50,7 +51,7 @@ final class ContentDecoder {
                             input.count - position,
                             &taken,
                             buffer.baseAddress,
-                            buffer.count,
+                            min(size, buffer.count),
                             &given
                         )
                     }
@@ -66,6 +67,10 @@ final class ContentDecoder {
     }
 
     private static let bufferSize = 32 << 10
+    /// The maximum size of a part that one stage passes to another.
+    ///
+    /// A part without output costs the next stage up to half a microsecond per byte.
+    private static let innerPartSize = 4 << 10
 
     /// The decoding stages, starting with the coding that was applied last.
     private let stages: [Stage]
@@ -100,7 +105,7 @@ final class ContentDecoder {
     ///
     /// Coded data hardly shrinks when it's coded again. Without a limit, a few bytes could expand
     /// to gigabytes that the next stage reads without output.
-    private static let innerAllowance = (size: 64 << 10, factor: 8)
+    private static let innerAllowance = (size: 16 << 10, factor: 2)
 
     private static let kinds = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
@@ -149,7 +154,8 @@ final class ContentDecoder {
     /// Decodes a stage's next bytes into the buffer, from the output of the stage before it.
     private func pull(_ index: Int, _ goesOn: (Int) -> Bool) throws(Defect) -> Int {
         while true {
-            let count = try stages[index].pull(into: &buffer)
+            let partSize = index == stages.count - 1 ? Self.bufferSize : Self.innerPartSize
+            let count = try stages[index].pull(partSize, into: &buffer)
             guard count == 0, index > 0 else { return count }
             let before = try pull(index - 1, goesOn)
             guard before > 0 else { return 0 }

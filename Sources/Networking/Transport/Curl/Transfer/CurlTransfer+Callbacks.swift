@@ -91,7 +91,9 @@ extension CurlTransfer {
                 if !self.takesPart(count) { reception = .heldBack }
                 return reception == .taken
             }
-            _ = try unsafe decoder.decode(octets, goesOn: goesOn) { part in
+            _ = try unsafe decoder.decode(octets) { count in
+                goesOn(count * CurlTurn.innerWeight)
+            } take: { part in
                 reception = unsafe goesOn(part.count) ? take(part) : .heldBack
                 return reception == .taken
             }

@@ -11,6 +11,8 @@ struct CurlTurn {
     static let maximumPartCount = 256
     /// The number of bytes of a body, after decoding, at which a transfer's turn ends.
     static let maximumSize = 512 << 10
+    /// How many times as much as other bytes those count that one content coding passes to another.
+    static let innerWeight = 64
     /// The duration of a turn after which a transfer rests while others go first.
     static let longTurn = Duration.microseconds(500)
     /// The maximum duration of a rest.
@@ -136,7 +138,7 @@ extension CurlTransfer {
 /// them without end, such as chunk extensions or empty frames.
 struct CurlUselessOctets {
     /// The maximum number of bytes on a connection without a header line or a body part among them.
-    static let maximumSize: UInt64 = 1 << 20
+    static let maximumSize: UInt64 = 512 << 10
 
     /// The number of additional bytes from abandoned or waiting streams, which is the size of
     /// libcurl's window.
