@@ -5,7 +5,9 @@
 
 #define WEAK __attribute__((weak))
 
-extern void *BrotliDecoderCreateInstance(void *allocate, void *release, void *opaque) WEAK;
+extern void *BrotliDecoderCreateInstance(
+    void *(*allocate)(void *opaque, size_t size), void (*release)(void *opaque, void *address), void *opaque
+) WEAK;
 extern void BrotliDecoderDestroyInstance(void *state) WEAK;
 extern int BrotliDecoderDecompressStream(
     void *state, size_t *available_in, const uint8_t **next_in, size_t *available_out, uint8_t **next_out,
@@ -37,11 +39,17 @@ enum {
     ZSTD_WINDOW_LOG_MAX = 100,
     /// The base-2 logarithm of the largest window an HTTP body may use: 8 MiB (RFC 9659 §3).
     ZSTD_HTTP_WINDOW_LOG = 23,
+    /// The largest part of its memory that brotli may allocate, in bytes: a window of 4 MiB and what
+    /// belongs to it. A few bytes of input can make brotli fill a window at once, for which the
+    /// 16 MiB of RFC 7932 §9.1 take 50 ms.
+    BROTLI_LARGEST_ALLOCATION = (4 << 20) + (64 << 10),
 };
 
 struct ccoding_decoder {
     ccoding_kind kind;
     bool has_ended;
+    /// Whether brotli wanted a larger window.
+    bool is_too_large;
     /// The state for gzip and deflate, made with the first byte.
     czlib_decompressor *zlib;
     void *other;
@@ -58,12 +66,23 @@ bool ccoding_is_available(ccoding_kind kind) {
     return false;
 }
 
+static void *allocate(void *decoder, size_t size) {
+    if (size <= BROTLI_LARGEST_ALLOCATION) return malloc(size);
+    ((ccoding_decoder *)decoder)->is_too_large = true;
+    return NULL;
+}
+
+static void release(void *decoder, void *address) {
+    (void)decoder;
+    free(address);
+}
+
 ccoding_decoder *ccoding_make(ccoding_kind kind) {
     if (!ccoding_is_available(kind)) return NULL;
     ccoding_decoder *decoder = calloc(1, sizeof *decoder);
     if (!decoder) return NULL;
     decoder->kind = kind;
-    if (kind == CCODING_BROTLI) decoder->other = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    if (kind == CCODING_BROTLI) decoder->other = BrotliDecoderCreateInstance(allocate, release, decoder);
     if (kind == CCODING_ZSTD) {
         decoder->other = ZSTD_createDStream();
         if (decoder->other && ZSTD_DCtx_setParameter) {
@@ -127,6 +146,7 @@ static int decode_brotli(
     *given = output_count - out;
     decoder->has_ended = result == BROTLI_SUCCESS;
     if (decoder->has_ended) return CCODING_END;
+    if (decoder->is_too_large) return CCODING_TOO_LARGE;
     return result == BROTLI_NEEDS_INPUT || result == BROTLI_NEEDS_OUTPUT ? CCODING_MORE : CCODING_MALFORMED;
 }
 

@@ -26,6 +26,8 @@ enum {
     CCODING_END = 1,
     /// The input can't be decoded.
     CCODING_MALFORMED = 2,
+    /// The input needs a window of more than 4 MiB (brotli).
+    CCODING_TOO_LARGE = 3,
 };
 
 /// The decoder of one body.

@@ -16,7 +16,7 @@ enum FuzzWorld {
     static let time = TimeSource(
         now: { now },
         date: { date },
-        sleep: { if $0 >= .seconds(9) { try await Task.sleep(for: .milliseconds(200)) } }
+        sleep: { if $0 >= .seconds(90) { try await Task.sleep(for: .milliseconds(200)) } }
     )
 
     static let timing = OAuth2Timing(

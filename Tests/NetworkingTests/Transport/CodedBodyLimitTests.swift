@@ -7,12 +7,44 @@ import Testing
 /// Content codings that expand to more than one peer may cost the others.
 @Suite("Limits on content codings", .limitedConcurrency)
 struct CodedBodyLimitTests {
-    /// A brotli stream of 15 bytes whose content, 16 MiB, is the start of a brotli stream without
+    /// A brotli stream of 16 bytes whose content, 8 MiB, is the start of a brotli stream without
     /// output: empty metadata blocks
     /// ([RFC 7932 §9.2](https://www.rfc-editor.org/rfc/rfc7932#section-9.2)).
     private static let bomb: [UInt8] = [
-        0x9F, 0xFF, 0xFF, 0xFF, 0x00, 0xA4, 0x0C, 0x18, 0xE2, 0xB2, 0x40, 0x70, 0xEF, 0xFF, 0x03,
+        0xCB, 0xFF, 0xFF, 0x3F, 0xF8, 0xA5, 0x0C, 0x18, 0xE2, 0xB2, 0x40, 0x00, 0xF7, 0xFE, 0xAF, 0x01,
     ]
+    /// Brotli streams of bytes `a`: 16 MiB with a window of 16 MiB, 16 MiB with one of 4 MiB, and
+    /// 1 MiB with one of 16 MiB, which is never filled.
+    private static let streams: [(octets: [UInt8], size: Int?)] = [
+        ([0xCF, 0xFF, 0xFF, 0x7F, 0xF8, 0x25, 0xC2, 0xE2, 0xB1, 0x40, 0x20, 0xF7, 0xFE, 0x7F], nil),
+        (
+            [
+                0xCB, 0xFF, 0xFF, 0x3F, 0xF8, 0x25, 0xC2, 0xE2, 0xB1, 0x40, 0x20, 0xF7, 0xFE, 0x8F, 0xFF, 0xFF, 0x7F,
+                0xF0, 0x4B, 0x00, 0xC4, 0x61, 0x11, 0x80, 0xEE, 0xFD, 0xDF,
+            ], 16 << 20
+        ),
+        ([0x5F, 0xFF, 0xFF, 0x8F, 0x5F, 0x22, 0x2C, 0x1E, 0x0B, 0x04, 0x72, 0xEF, 0x1F, 0x00], 1 << 20),
+    ]
+
+    @Test("Decodes brotli of any size with a window of up to 4 MiB", arguments: streams)
+    func window(octets: [UInt8], size: Int?) throws {
+        let decoder = try ContentDecoder(["br"])
+        var count = 0
+        func decode() throws {
+            _ = try unsafe octets.withUnsafeBufferPointer { octets in
+                try unsafe decoder.decode(octets) { part in
+                    count += part.count
+                    return true
+                }
+            }
+        }
+        guard let size else {
+            #expect(throws: ContentDecoder.Defect.window) { try decode() }
+            return
+        }
+        try decode()
+        #expect(count == size && decoder.isWhole)
+    }
 
     private static func response(_ codings: String, _ body: [UInt8]) -> [UInt8] {
         let head = "HTTP/1.1 200 OK\r\nContent-Encoding: \(codings)\r\nContent-Length: \(body.count)\r\n\r\n"

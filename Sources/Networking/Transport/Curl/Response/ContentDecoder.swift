@@ -11,6 +11,8 @@ final class ContentDecoder {
         case malformed
         /// A coding other than the first one expands to much more than what was received.
         case expanding
+        /// The body needs a window of more than 4 MiB.
+        case window
     }
 
     /// The decoder for a single coding.
@@ -38,9 +40,8 @@ final class ContentDecoder {
             unsafe input.append(contentsOf: octets)
         }
 
-        /// Decodes up to `size` bytes into a buffer and returns their number, or 0 if more input is
-        /// needed.
-        func pull(_ size: Int, into buffer: inout [UInt8]) throws(Defect) -> Int {
+        /// Decodes into a buffer and returns the number of bytes, or 0 if more input is needed.
+        func pull(into buffer: inout [UInt8]) throws(Defect) -> Int {
             while true {
                 var (taken, given) = (0, 0)
                 let result = unsafe input.withUnsafeBufferPointer { input in
@@ -51,13 +52,14 @@ final class ContentDecoder {
                             input.count - position,
                             &taken,
                             buffer.baseAddress,
-                            min(size, buffer.count),
+                            buffer.count,
                             &given
                         )
                     }
                 }
                 position += taken
                 guard Int(result) != CCODING_MALFORMED else { throw .malformed }
+                guard Int(result) != CCODING_TOO_LARGE else { throw .window }
                 isWhole = Int(result) == CCODING_END
                 if given > 0 { return given }
                 // Without progress, or with no input left, only more input helps.
@@ -67,10 +69,6 @@ final class ContentDecoder {
     }
 
     private static let bufferSize = 32 << 10
-    /// The maximum size of a part that one stage passes to another.
-    ///
-    /// A part without output costs the next stage up to half a microsecond per byte.
-    private static let innerPartSize = 4 << 10
 
     /// The decoding stages, starting with the coding that was applied last.
     private let stages: [Stage]
@@ -105,7 +103,7 @@ final class ContentDecoder {
     ///
     /// Coded data hardly shrinks when it's coded again. Without a limit, a few bytes could expand
     /// to gigabytes that the next stage reads without output.
-    private static let innerAllowance = (size: 16 << 10, factor: 2)
+    private static let innerAllowance = (size: 64 << 10, factor: 8)
 
     private static let kinds = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
@@ -154,8 +152,7 @@ final class ContentDecoder {
     /// Decodes a stage's next bytes into the buffer, from the output of the stage before it.
     private func pull(_ index: Int, _ goesOn: (Int) -> Bool) throws(Defect) -> Int {
         while true {
-            let partSize = index == stages.count - 1 ? Self.bufferSize : Self.innerPartSize
-            let count = try stages[index].pull(partSize, into: &buffer)
+            let count = try stages[index].pull(into: &buffer)
             guard count == 0, index > 0 else { return count }
             let before = try pull(index - 1, goesOn)
             guard before > 0 else { return 0 }

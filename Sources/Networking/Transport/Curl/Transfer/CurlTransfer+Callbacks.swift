@@ -91,9 +91,7 @@ extension CurlTransfer {
                 if !self.takesPart(count) { reception = .heldBack }
                 return reception == .taken
             }
-            _ = try unsafe decoder.decode(octets) { count in
-                goesOn(count * CurlTurn.innerWeight)
-            } take: { part in
+            _ = try unsafe decoder.decode(octets, goesOn: goesOn) { part in
                 reception = unsafe goesOn(part.count) ? take(part) : .heldBack
                 return reception == .taken
             }
@@ -102,7 +100,7 @@ extension CurlTransfer {
                 isCut = true
                 return .refused
             }
-            let code = error == .expanding ? NetworkError.Code.bodyTooLarge : .invalidResponse
+            let code = [.expanding, .window].contains(error) ? NetworkError.Code.bodyTooLarge : .invalidResponse
             failure = NetworkError(code, "the body from \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
@@ -116,6 +114,8 @@ extension CurlTransfer {
         case .unknownCoding:
             "its content coding (\(names)) isn't one of \(ContentDecoder.acceptedCodings), or more than two of them"
         case .expanding: "its content codings (\(names)) expand to much more than the bytes received"
+        case .window:
+            "its content coding (\(names)) needs a window of more than 4 MiB; without br in Accept-Encoding, the server sends another coding"
         case .malformed: "its data doesn't match its content coding (\(names))"
         }
     }

@@ -11,8 +11,6 @@ struct CurlTurn {
     static let maximumPartCount = 256
     /// The number of bytes of a body, after decoding, at which a transfer's turn ends.
     static let maximumSize = 512 << 10
-    /// How many times as much as other bytes those count that one content coding passes to another.
-    static let innerWeight = 64
     /// The duration of a turn after which a transfer rests while others go first.
     static let longTurn = Duration.microseconds(500)
     /// The maximum duration of a rest.
