@@ -114,8 +114,9 @@ extension CurlTransport {
         /// The default is 100. A larger body fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
-        /// The number of bytes of a streamed body that libcurl transfers at once, if possible.
-        var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
+        /// The number of bytes of a streamed body that libcurl sends at once, if possible, because
+        /// each write has a high fixed cost.
+        var sendingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
         /// The maximum silence in an HTTP/2 response that began before the request was sent.
         ///

@@ -24,8 +24,6 @@ final class CurlEngine: Sendable {
 
     /// The memory for data of streamed responses that hasn't been read.
     let streamBlocks: BlockPool
-    /// The number of bytes of a streamed response that libcurl receives at once.
-    let receivingSize: Int
     let load = EngineLoad()
     private let index: Int
     private let configuration: CurlTransport.Configuration
@@ -46,7 +44,6 @@ final class CurlEngine: Sendable {
         self.admission = admission
         self.watchdog = watchdog ?? CurlWatchdog(admission)
         streamBlocks = BlockPool(blockSize: configuration.streamBufferSize)
-        receivingSize = configuration.receivingSize
     }
 
     deinit {

@@ -26,15 +26,17 @@ extension CurlSettings {
         }
     }
 
-    /// Sets larger buffers for large transfers, because each read or write has a high fixed cost.
+    /// The size of libcurl's buffer for a response, in bytes.
+    ///
+    /// libcurl can fill it a hundred times before anything else is served, also with bytes that
+    /// belong to no body. Larger buffers hardly make downloads faster.
+    private static let receivingSize = 10 << 10
+
     func setBuffers(of transfer: CurlTransfer) {
-        let size = transfer.configuration.receivingSize
-        if let rate = transfer.exchange.limits.maximumDownloadRate {
-            trySet(CCURL_LONG_BUFFERSIZE, min(size, rate))
-        } else if case .parts = transfer.submission.recipient {
-            trySet(CCURL_LONG_BUFFERSIZE, size)
+        trySet(CCURL_LONG_BUFFERSIZE, min(Self.receivingSize, transfer.exchange.limits.maximumDownloadRate ?? .max))
+        if transfer.upload != nil {
+            trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, transfer.configuration.sendingSize)
         }
-        if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
     }
 
     /// Sets the options that differ from the last message, if any.

@@ -31,7 +31,7 @@ final class CurlResponseStream: Sendable {
     }
 
     private let identifier: UInt64
-    /// The fill level up to which the buffer has capacity for another read by libcurl.
+    /// The fill level up to which libcurl continues to fill the buffer.
     private let threshold: Int
     private let state: Mutex<State>
 
@@ -42,7 +42,7 @@ final class CurlResponseStream: Sendable {
         head: CheckedContinuation<CurlSubmission.Outcome, Never>
     ) {
         self.identifier = identifier
-        threshold = engine.streamBlocks.blockSize - engine.receivingSize
+        threshold = engine.streamBlocks.blockSize / 2
         state = Mutex(State(opener: head, buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
     }
 }

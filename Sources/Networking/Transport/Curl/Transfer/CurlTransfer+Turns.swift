@@ -7,7 +7,7 @@ import Glibc
 struct CurlTurn {
     /// The maximum number of body parts that a transfer takes per turn.
     ///
-    /// A part has at most 16 KiB before decoding and 32 KiB after. Both kinds count.
+    /// A part has at most 10 KiB before decoding and 32 KiB after. Both kinds count.
     static let maximumPartCount = 256
     /// The number of bytes of a body, after decoding, at which a transfer's turn ends.
     static let maximumSize = 512 << 10
