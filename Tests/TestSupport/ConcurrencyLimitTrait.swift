@@ -6,12 +6,12 @@ public import Testing
 /// Swift Testing starts all tests at the same time, thousands of them on a few cores. Every
 /// suspension of a test would then wait for a turn behind all the others, long enough for timeouts
 /// to pass. So every suite has this trait, in one of two forms: tests that wait for sockets,
-/// processes or other threads share 40 permits, and tests that only compute have one for each core.
+/// processes or other threads share 12 permits, and tests that only compute have one for each core.
 ///
 /// With the environment variable `UNIT_TESTS`, tests that wait are skipped (by Swift 6.3 and
 /// later).
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
-    private static let waiting = FIFOSemaphore(count: 40)
+    private static let waiting = FIFOSemaphore(count: 12)
     private static let computing = FIFOSemaphore(count: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     private static let isUnitRun = unsafe getenv("UNIT_TESTS") != nil
 
