@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Which interceptor sees which request and which response.
+/// The requests and responses that each interceptor sees.
 @Suite("The order of interceptors", .limitedConcurrency)
 struct ChainOrderTests {
     private let request = URLRequest(url: URL(string: "http://a.example/1")!, timeoutInterval: .infinity)
@@ -110,7 +110,10 @@ struct ChainOrderTests {
         _ = try await client.makeRequest(request)
         for _ in 0..<2 { _ = try await client.makeRequest(request) }
         let sent = transport.requests.count
-        let events = await events { _ = try? await client.makeRequest(request) }
+        let events = await events {
+            let body = try? await client.makeRequest(request)
+            #expect(body == Data("ok".utf8))
+        }
         #expect(transport.requests.count == sent)
         #expect(!events.contains { $0.hasPrefix("b wire") })
     }
