@@ -106,7 +106,9 @@ extension CurlTransport {
         ///
         /// The default is `true`: gzip, deflate, br and zstd, if libcurl loads their libraries into
         /// the process. A body that ends before its coding does fails with
-        /// ``NetworkError/Code/invalidResponse``, even if the message around it is complete. If
+        /// ``NetworkError/Code/invalidResponse``, even if the message around it is complete. A body
+        /// in brotli that needs a window of more than 4 MiB, which RFC 7932 §9.1 allows, fails with
+        /// ``NetworkError/Code/bodyTooLarge``: a few bytes could make brotli fill it. If
         /// `false`, bodies are returned as received, coded as `Content-Encoding` states.
         public var decodesContent = true
         /// The maximum ratio of decoded to received size, beyond the first MiB; `nil` for no limit.

@@ -97,7 +97,8 @@ struct CacheOptions: Sendable {
 
     /// Returns the token store, which needs the transport if hosts share it.
     ///
-    /// A request to a shared store may take a tenth of the timeout for getting a token.
+    /// A request to a shared store may take a tenth of the timeout for getting a token, but at
+    /// least 3 seconds.
     func store(
         _ console: Console,
         timeout: Duration,
@@ -105,7 +106,8 @@ struct CacheOptions: Sendable {
     ) throws(CommandFailure) -> any TokenStore {
         if isOff { return InMemoryTokenStore() }
         if let shared, let key {
-            return try store(at: shared, Self.checked(key.read(warningOn: console)), console, timeout / 10, transport())
+            let key = try Self.checked(key.read(warningOn: console))
+            return try store(at: shared, key, console, max(.seconds(3), timeout / 10), transport())
         }
         let place: URL
         if let folder {

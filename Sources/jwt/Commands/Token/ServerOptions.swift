@@ -27,7 +27,7 @@ struct ServerOptions: Sendable {
     private static let roots = RootsOption.option
     static let timeout = Option<TimeSpan>(
         "token-timeout",
-        "The timeout for getting a token, and for each metadata document, including retries; a request to --store gets a tenth (default: 30s)"
+        "The timeout for getting a token, and for each metadata document, including retries; a request to --store gets a tenth, but at least 3s (default: 30s)"
     )
 
     static let members = OptionDefinition.section(

@@ -32,6 +32,7 @@ extension CurlSettings {
     /// belong to no body. Larger buffers hardly make downloads faster.
     private static let receivingSize = 10 << 10
 
+    /// Sets the sizes of libcurl's buffers; a larger one makes uploads faster.
     func setBuffers(of transfer: CurlTransfer) {
         trySet(CCURL_LONG_BUFFERSIZE, min(Self.receivingSize, transfer.exchange.limits.maximumDownloadRate ?? .max))
         if transfer.upload != nil {

@@ -115,7 +115,7 @@ extension CurlTransfer {
             "its content coding (\(names)) isn't one of \(ContentDecoder.acceptedCodings), or more than two of them"
         case .expanding: "its content codings (\(names)) expand to much more than the bytes received"
         case .window:
-            "its content coding (\(names)) needs a window of more than 4 MiB; without br in Accept-Encoding, the server sends another coding"
+            "its content coding (\(names)) needs a window of more than 4 MiB; send “Accept-Encoding: gzip” to get another coding"
         case .malformed: "its data doesn't match its content coding (\(names))"
         }
     }
