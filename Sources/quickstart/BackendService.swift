@@ -68,11 +68,13 @@ struct ReportsService: Sendable {
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api]
         )
-        client = NetworkClient(interceptors: [
-            authenticator,
-            Retry.Policy.backoff(.exponential(.milliseconds(50), until: .maxRetries(3))),
-            LoggingInterceptor(),
-        ])
+        client = NetworkClient(
+            interceptors: [
+                authenticator,
+                Retry.Policy.backoff(.exponential(.milliseconds(50), until: .maxRetries(3))),
+            ],
+            options: .init(observers: [RequestLogger()])
+        )
     }
 
     /// Returns a report, or `nil` if it doesn't exist.

@@ -101,7 +101,7 @@ final class OAuth2Fixture: Sendable {
         )
     }
 
-    func client(_ interceptors: any RequestInterceptor..., timeout: Duration = .seconds(60)) -> NetworkClient {
+    func client(_ interceptors: any Interceptor..., timeout: Duration = .seconds(60)) -> NetworkClient {
         NetworkClient(
             transport: resource,
             interceptors: interceptors,

@@ -48,7 +48,7 @@ struct SecrecyTests {
                 ],
                 answers: [.text("ok"), .refusal, .text("ok", headers: ["DPoP-Nonce": "n1"])]
             )
-            let logging = LoggingInterceptor(level: .body, writesCurlCommands: true) { journal.add("\($0)") }
+            let logging = RequestLogger(level: .body, writesCurlCommands: true) { journal.add("\($0)") }
             let endpoint = try ExchangeRecorder(
                 fixture.endpoint,
                 folder: directory.appending(path: "endpoint"),
@@ -68,15 +68,14 @@ struct SecrecyTests {
                 dpop: .generated(),
                 client: NetworkClient(
                     transport: endpoint,
-                    interceptors: [logging],
-                    options: .init(timeSource: fixture.time.timeSource, observers: [events])
+                    options: .init(timeSource: fixture.time.timeSource, observers: [events, logging])
                 ),
                 timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
             )
             let client = NetworkClient(
                 transport: resource,
-                interceptors: [authenticator, logging],
-                options: .init(timeSource: fixture.time.timeSource)
+                interceptors: [authenticator],
+                options: .init(timeSource: fixture.time.timeSource, observers: [logging])
             )
             for _ in 1...2 { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
             fixture.time.advance(by: .seconds(7200))

@@ -8,8 +8,8 @@ import Synchronization
 /// The faults of a double of a store's service, and its requests.
 final class ServiceDouble: Sendable {
     private struct State {
-        var failure: (@Sendable (HTTPTransportRequest) throws -> HTTPTransportResponse?)?
-        var isLost: (@Sendable (HTTPTransportRequest) -> Bool)?
+        var failure: (@Sendable (HTTPRequest) throws -> HTTPTransportResponse?)?
+        var isLost: (@Sendable (HTTPRequest) -> Bool)?
     }
 
     static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
@@ -21,12 +21,12 @@ final class ServiceDouble: Sendable {
     var requests: [MockTransport.RecordedRequest] { transport.requests }
 
     /// Answers requests with a closure that returns `nil` for the usual answer.
-    func fail(_ failure: (@Sendable (HTTPTransportRequest) throws -> HTTPTransportResponse?)?) {
+    func fail(_ failure: (@Sendable (HTTPRequest) throws -> HTTPTransportResponse?)?) {
         state.withLock { $0.failure = failure }
     }
 
     /// Handles requests without answering them.
-    func lose(_ isLost: (@Sendable (HTTPTransportRequest) -> Bool)?) {
+    func lose(_ isLost: (@Sendable (HTTPRequest) -> Bool)?) {
         state.withLock { $0.isLost = isLost }
     }
 

@@ -177,7 +177,7 @@ struct OAuthSuite {
     private struct OneDocument: HTTPTransport {
         let body: Data
 
-        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) -> HTTPTransportResponse {
+        func send(_ request: HTTPRequest, limits: HTTPTransportLimits) -> HTTPTransportResponse {
             HTTPTransportResponse(status: 200, headers: ["Cache-Control": "max-age=3600"], body: body)
         }
     }
@@ -226,7 +226,7 @@ struct OAuthSuite {
                 },
                 resources: .everyHTTPSOrigin
             )
-            let sent = try await authenticator.authenticateRequest(request, context: context)
+            let sent = try await HTTPRequest(authenticator.authenticateRequest(request, context: context))
             let response = HTTPResponse(
                 url: request.url!,
                 status: 401,
@@ -237,12 +237,13 @@ struct OAuthSuite {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<Self.crowd {
                     group.addTask {
-                        let action = authenticator.evaluateFailedRequest(
+                        let failure = FailedRequest(
                             sent,
                             response: response,
                             error: error,
                             context: InterceptorContext(retryState: Retry.State(started: .now))
                         )
+                        let action = await authenticator.evaluateFailedRequest(failure)
                         guard case .retry = action else { throw UsageError(text: "bench: action \(action)") }
                         _ = try await authenticator.authenticateRequest(request, context: context)
                     }

@@ -1,4 +1,3 @@
-public import FoundationNetworking
 public import Logging
 public import Networking
 
@@ -40,11 +39,11 @@ public final class LoggingObserver: ClientObserver {
     ///   - request: The request.
     ///   - context: The context of the operation.
     /// - Returns: No fields.
-    public func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders {
+    public func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
         guard logger.logLevel <= .trace else { return [:] }
         var metadata = Self.metadata(context)
-        metadata["http.request.method"] = "\(request.httpMethod ?? "GET")"
-        if let url = request.url { metadata["url.full"] = "\(redaction.redacted(url))" }
+        metadata["http.request.method"] = "\(request.method)"
+        metadata["url.full"] = "\(redaction.redacted(request.url))"
         logger.trace("http.client.request.started", metadata: metadata)
         return [:]
     }

@@ -1,5 +1,4 @@
 import Foundation
-public import FoundationNetworking
 public import Networking
 import Synchronization
 public import Tracing
@@ -17,7 +16,7 @@ public import Tracing
 /// [OpenTelemetry's conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/)
 /// require for each request. The tracer injects the attempt's span into the header fields, such as
 /// `traceparent`. Token requests run for all callers, so their operations start new traces. Don't
-/// add a `TraceContextInterceptor`, because the client keeps the fields that a request has.
+/// add a `TraceContextObserver`, because the client keeps the fields of the first observer.
 ///
 /// | attribute | span |
 /// |---|---|
@@ -66,7 +65,7 @@ public final class TracingObserver: ClientObserver {
     ///   - request: The request.
     ///   - context: The context of the operation.
     /// - Returns: The header fields of the tracer.
-    public func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders {
+    public func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
         guard let operation = running.withLock({ $0[context.operation]?.operation }) else { return [:] }
         let tracer = currentTracer
         let attempt = RequestAttempt(context: context, duration: .zero, request: request)

@@ -23,7 +23,7 @@ extension HTTPFields {
     }
 }
 
-extension HTTPRequest {
+extension HTTPTypes.HTTPRequest {
     /// The absolute URL, as text; `nil` without a scheme or an authority.
     ///
     /// An authenticator needs it, for the origin and for DPoP proofs.

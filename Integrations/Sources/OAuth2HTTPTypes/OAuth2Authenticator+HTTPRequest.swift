@@ -28,11 +28,11 @@ extension OAuth2Authenticator {
     ///   new credentials can't help; `NetworkError` with the code `invalidRequest` for a request
     ///   without a URL; the errors of `send` and of `RequestAuthentication`.
     public func send<Content>(
-        _ request: HTTPRequest,
+        _ request: HTTPTypes.HTTPRequest,
         to baseURL: URL? = nil,
         deadline: ContinuousClock.Instant? = nil,
         isRepeatable: Bool = true,
-        with send: (HTTPRequest) async throws -> (HTTPTypes.HTTPResponse, Content)
+        with send: (HTTPTypes.HTTPRequest) async throws -> (HTTPTypes.HTTPResponse, Content)
     ) async throws -> (HTTPTypes.HTTPResponse, Content) {
         let text = baseURL.map { $0.absoluteString + (request.path ?? "") } ?? request.absoluteURL
         guard let url = text.flatMap({ URL(string: $0) }), let method = HTTPMethod(request.method.rawValue) else {

@@ -71,7 +71,7 @@ struct ProtectedService {
 extension TestClientProtocol {
     func response(
         _ path: String = "/reports",
-        _ method: HTTPRequest.Method = .get,
+        _ method: HTTPTypes.HTTPRequest.Method = .get,
         bearer token: String? = nil
     ) async throws -> TestResponse {
         var headers = HTTPFields()

@@ -27,18 +27,20 @@ struct HTTPTypesTests {
 
     @Test("Assembles the URL from scheme, authority and path")
     func url() {
-        let request = HTTPRequest(method: .get, scheme: "https", authority: "api.example:8443", path: "/a?b=c")
+        let authority = "api.example:8443"
+        let request = HTTPTypes.HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/a?b=c")
         #expect(request.absoluteURL == "https://api.example:8443/a?b=c")
-        #expect(HTTPRequest(method: .get, scheme: nil, authority: "api.example", path: "/").absoluteURL == nil)
+        let relative = HTTPTypes.HTTPRequest(method: .get, scheme: nil, authority: authority, path: "/")
+        #expect(relative.absoluteURL == nil)
     }
 
     /// A middleware in the form of swift-openapi-runtime.
     private func intercept(
-        _ request: HTTPRequest,
+        _ request: HTTPTypes.HTTPRequest,
         body: String?,
         baseURL: URL,
         authenticator: OAuth2Authenticator,
-        next: (HTTPRequest, String?, URL) async throws -> (HTTPTypes.HTTPResponse, String?)
+        next: (HTTPTypes.HTTPRequest, String?, URL) async throws -> (HTTPTypes.HTTPResponse, String?)
     ) async throws -> (HTTPTypes.HTTPResponse, String?) {
         try await authenticator.send(request, to: baseURL) { request in
             try await next(request, body, baseURL)
@@ -56,7 +58,7 @@ struct HTTPTypesTests {
         }
         let authenticator = OAuth2Authenticator(source: tokens, resources: [base])
         var sent: [String?] = []
-        let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/reports")
+        let request = HTTPTypes.HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/reports")
         let (response, content) = try await intercept(request, body: "b", baseURL: base, authenticator: authenticator) {
             request,
             body,
@@ -74,7 +76,7 @@ struct HTTPTypesTests {
         let base = try #require(URL(string: "https://api.example"))
         let source = StaticTokenSource(AccessToken(value: Secret("a"), requested: .now))
         let authenticator = OAuth2Authenticator(source: source, resources: [base])
-        let request = HTTPRequest(method: .post, scheme: "https", authority: "other.example", path: "/")
+        let request = HTTPTypes.HTTPRequest(method: .post, scheme: "https", authority: "other.example", path: "/")
         var count = 0
         let (response, _) = try await authenticator.send(request, isRepeatable: false) { request in
             count += 1
@@ -88,7 +90,7 @@ struct HTTPTypesTests {
     func noURL() async throws {
         let source = StaticTokenSource(AccessToken(value: Secret("a"), requested: .now))
         let authenticator = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
-        let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
+        let request = HTTPTypes.HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
         await #expect(throws: NetworkError(.invalidRequest, "")) {
             _ = try await authenticator.send(request) { _ in (HTTPTypes.HTTPResponse(status: .ok), ()) }
         }

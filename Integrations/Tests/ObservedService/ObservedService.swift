@@ -50,10 +50,7 @@ public struct ObservedService: Sendable {
         )
         client = NetworkClient(
             transport: api,
-            interceptors: [
-                authenticator, Retry.Policy.maxRetries(1),
-                ClosureInterceptor.changingResponse { if $0.status == 299 { throw Leak() } },
-            ],
+            interceptors: [authenticator, Retry.Policy.maxRetries(1), LeakingInterceptor()],
             options: .init(observers: [observer])
         )
     }
@@ -101,5 +98,14 @@ public struct ObservedService: Sendable {
         let refused = URLRequest(url: Self.url("https://ada:s3cret-password@api.example/"))
         _ = try? await service.client.makeRequest(refused)
         return service
+    }
+}
+
+/// An interceptor that fails after a response with the status 299.
+private struct LeakingInterceptor: RequestInterceptor {
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        let response = try await next(request)
+        if response.status == 299 { throw ObservedService.Leak() }
+        return response
     }
 }

@@ -92,7 +92,7 @@ extension HTTPMessage {
     }
 
     /// Creates a request as a transport sends it.
-    init(_ request: HTTPTransportRequest) {
+    init(_ request: HTTPRequest) {
         let url = TargetURI.sent(request.url.absoluteString, host: request.headers["Host"])
         self.init(method: request.method, url: url, headers: request.headers)
     }

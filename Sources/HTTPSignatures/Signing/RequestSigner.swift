@@ -1,5 +1,4 @@
 import Foundation
-public import FoundationNetworking
 public import Networking
 public import OAuth2
 
@@ -12,8 +11,8 @@ public import OAuth2
 /// ])
 /// ```
 ///
-/// Put it after all interceptors that change requests. Each attempt and each redirect gets a new
-/// signature, with a new time and a new nonce, over the request as it's sent:
+/// Put it after the other interceptors that change requests on the wire. Each attempt and each
+/// redirect gets a new signature, with a new time and a new nonce, over the request as it's sent:
 ///
 /// - A redirect within the origin is signed for its new target. Another origin gets no signature,
 ///   unless it's one of the given origins.
@@ -24,10 +23,8 @@ public import OAuth2
 ///   signature that the server asks for, within the signer's profile.
 ///
 /// A request outside the given origins is sent without a signature.
-public struct RequestSigner: URLRequestAuthenticator {
+public struct RequestSigner: WireInterceptor, RetryVoter {
     private let signer: MessageSigner
-    /// The fields of signatures, which the client doesn't send to another origin.
-    public let credentialFields: Set = ["Signature", "Signature-Input", "Signature-Agent"]
     private let origins: ResourceRule?
 
     /// Creates an interceptor.
@@ -41,43 +38,37 @@ public struct RequestSigner: URLRequestAuthenticator {
         self.origins = origins
     }
 
-    /// Does nothing; requests are signed when they are complete.
-    public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async -> URLRequest {
-        request
-    }
+    /// Adds the signer, which requests without authentication omit.
+    public func add(to chain: inout InterceptorChain) { chain.addAuthenticator(self) }
 
     /// Signs a request on the wire, unless it goes to another origin.
     ///
     /// - Throws: ``HTTPSignatureError`` as ``MessageSigner/sign(_:body:answering:)`` does, and with
     ///   the code `invalidProfile` if the origins are misconfigured.
-    public func completeRequest(
-        _ request: HTTPTransportRequest,
-        after redirects: [RedirectHop],
-        context: InterceptorContext
-    ) async throws -> HTTPTransportRequest {
-        guard try isSigned(request.url, after: redirects) else { return request }
-        let demand = context.retryState.latestError.flatMap(Self.demand) ?? [:]
+    public func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        guard try isSigned(request.url, after: next.redirects) else { return try await next(request) }
+        let demand = next.context.retryState.latestError.flatMap(Self.demand) ?? [:]
         var request = request
         for field in try await signer.sign(HTTPMessage(request), body: request.body, answering: demand) {
             request.headers[field.name] = field.value
         }
-        return request
+        return try await next(request)
     }
 
     /// Asks for another attempt after a 401 with an acceptable `Accept-Signature`, once.
-    public func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        guard let demand = Self.demand(error), let url = request.url,
-            (try? isSigned(url, after: [])) ?? false,
-            !context.retryState.authenticationErrors.contains(where: { Self.demand($0) != nil }),
-            let message = HTTPMessage(request)
+    ///
+    /// The whole attempt is repeated, because a proof of possession is valid for one request.
+    public func evaluateFailedRequest(_ failure: FailedRequest) -> Retry.Action {
+        let request = failure.request
+        guard let demand = Self.demand(failure.error), (try? isSigned(request.url, after: [])) ?? false,
+            !failure.context.retryState.authenticationErrors.contains(where: { Self.demand($0) != nil })
         else { return .none }
-        let length = request.httpBody?.count ?? context.body.map { $0.contentLength ?? 1 } ?? 0
-        let demands = SignatureDemand.acceptable(in: demand, for: signer, message, hasContent: length > 0)
+        let demands = SignatureDemand.acceptable(
+            in: demand,
+            for: signer,
+            HTTPMessage(request),
+            hasContent: request.body.contentLength != 0
+        )
         return demands.isEmpty ? .none : .retry
     }
 

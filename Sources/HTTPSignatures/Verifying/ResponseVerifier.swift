@@ -12,14 +12,14 @@ public import OAuth2
 /// ```
 ///
 /// A response without a valid signature fails with the ``HTTPSignatureError`` of the verifier, and
-/// no caller or later interceptor sees it. Redirects are verified before they are followed. The
-/// components with `req` come from the request as it was sent.
+/// no caller and no earlier interceptor sees it. Redirects are verified before they are followed.
+/// The components with `req` come from the request as it was sent.
 ///
 /// The content must arrive as it was hashed, so the interceptor asks for `identity`, unless the
 /// request has an `Accept-Encoding`. If the transport decodes the content anyway, the response
 /// fails with ``HTTPSignatureError/Code/contentDecoded``. A streamed body is checked while
 /// it's read and throws a `NetworkError` with the code `digestMismatch` at its end.
-public struct ResponseVerifier: RequestInterceptor {
+public struct ResponseVerifier: WireInterceptor {
     private let verifier: MessageVerifier
     private let origins: ResourceRule?
     private let observe: (@Sendable (VerifiedMessage) -> Void)?
@@ -40,31 +40,24 @@ public struct ResponseVerifier: RequestInterceptor {
         self.observe = observe
     }
 
-    /// Asks for content without a content coding.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the origins are
-    ///   misconfigured.
-    public func completeRequest(
-        _ request: HTTPTransportRequest,
-        after redirects: [RedirectHop],
-        context: InterceptorContext
-    ) async throws -> HTTPTransportRequest {
-        guard try isVerified(request), request.headers["Accept-Encoding"] == nil else { return request }
-        var request = request
-        request.headers["Accept-Encoding"] = "identity"
-        return request
-    }
-
-    /// Verifies a response, whose streamed body then throws at its end if its digest is wrong.
+    /// Asks for content without a content coding, and verifies the response, whose streamed body
+    /// then throws at its end if its digest is wrong.
     ///
     /// - Throws: ``HTTPSignatureError`` as `MessageVerifier.verify(_:body:)` does, and with the
     ///   codes `contentDecoded` and `invalidProfile`.
-    public func receiveResponse(
+    public func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        guard try isVerified(request) else { return try await next(request) }
+        var request = request
+        if request.headers["Accept-Encoding"] == nil { request.headers["Accept-Encoding"] = "identity" }
+        let response = try await next(request)
+        // With the signature, which a later interceptor may have added.
+        return try await verified(response, to: next.sent ?? request)
+    }
+
+    private func verified(
         _ response: HTTPTransportResponse,
-        to request: HTTPTransportRequest,
-        context: InterceptorContext
+        to request: HTTPRequest
     ) async throws -> HTTPTransportResponse {
-        guard try isVerified(request) else { return response }
         var message = HTTPMessage(
             status: response.status,
             headers: response.headers,
@@ -85,7 +78,7 @@ public struct ResponseVerifier: RequestInterceptor {
         return response
     }
 
-    private func isVerified(_ request: HTTPTransportRequest) throws(HTTPSignatureError) -> Bool {
+    private func isVerified(_ request: HTTPRequest) throws(HTTPSignatureError) -> Bool {
         try origins?.includes(HTTPOrigin(request.url), of: "verifier") ?? true
     }
 

@@ -13,7 +13,7 @@ struct ExpectationLedger: Sendable {
 
     private struct Stray {
         let number: Int
-        let request: HTTPTransportRequest
+        let request: HTTPRequest
     }
 
     /// The response to a request.
@@ -59,7 +59,7 @@ struct ExpectationLedger: Sendable {
     }
 
     /// Records the last request as unexpected, and describes its differences from the expectations.
-    mutating func noteStray(_ request: HTTPTransportRequest) -> String {
+    mutating func noteStray(_ request: HTTPRequest) -> String {
         strays.append(Stray(number: requestCount, request: request))
         return text(ofStray: strays[strays.count - 1])
     }
@@ -139,7 +139,7 @@ extension [RequestDifference] {
     fileprivate var distance: Int { reduce(0) { $0 + $1.distance } }
 }
 
-extension HTTPTransportRequest {
+extension HTTPRequest {
     /// The method and the URL, without secrets.
     fileprivate var shownName: String { "\(method) \(Redaction.standard.redacted(url))" }
 }

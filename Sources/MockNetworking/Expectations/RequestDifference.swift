@@ -10,7 +10,7 @@ struct RequestDifference {
     let text: String
 
     /// Compares a request with a condition; returns `nil` if the request satisfies it.
-    init?(_ condition: RequestExpectation.Condition, _ request: HTTPTransportRequest) {
+    init?(_ condition: RequestExpectation.Condition, _ request: HTTPRequest) {
         switch condition {
         case .method(let method):
             guard method != request.method else { return nil }

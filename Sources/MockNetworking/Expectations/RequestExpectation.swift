@@ -24,7 +24,7 @@ public struct RequestExpectation: Sendable {
         case url(String)
         case header(name: String, value: String?)
         case body(Data, contentType: String?)
-        case closure(String, @Sendable (HTTPTransportRequest) -> Bool)
+        case closure(String, @Sendable (HTTPRequest) -> Bool)
     }
 
     /// The request's name in messages, such as `GET https://api.example/users`.
@@ -72,7 +72,7 @@ extension RequestExpectation {
     /// - Returns: The expectation.
     public static func matching(
         _ name: String,
-        _ condition: @escaping @Sendable (HTTPTransportRequest) -> Bool
+        _ condition: @escaping @Sendable (HTTPRequest) -> Bool
     ) -> Self {
         Self(name: name, conditions: [.closure(name, condition)])
     }
@@ -133,7 +133,7 @@ extension RequestExpectation {
     /// - Returns: The expectation.
     public func and(
         _ description: String,
-        _ condition: @escaping @Sendable (HTTPTransportRequest) -> Bool
+        _ condition: @escaping @Sendable (HTTPRequest) -> Bool
     ) -> Self {
         adding(.closure(description, condition))
     }
@@ -147,12 +147,12 @@ extension RequestExpectation {
 
 extension RequestExpectation {
     /// Returns the differences between a request and the expectation; empty if it matches.
-    func differences(from request: HTTPTransportRequest) -> [RequestDifference] {
+    func differences(from request: HTTPRequest) -> [RequestDifference] {
         conditions.compactMap { RequestDifference($0, request) }
     }
 
     /// Returns whether a request meets all conditions; those after an unmet one aren't evaluated.
-    func matches(_ request: HTTPTransportRequest) -> Bool {
+    func matches(_ request: HTTPRequest) -> Bool {
         conditions.allSatisfy { RequestDifference($0, request) == nil }
     }
 }

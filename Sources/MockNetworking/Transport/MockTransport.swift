@@ -34,7 +34,7 @@ public final class MockTransport: HTTPTransport {
     /// A closure that responds to requests.
     ///
     /// If it throws an error that isn't a `NetworkError`, the error becomes the cause of one.
-    public typealias Handler = @Sendable (HTTPTransportRequest) async throws -> HTTPTransportResponse
+    public typealias Handler = @Sendable (HTTPRequest) async throws -> HTTPTransportResponse
 
     /// A request that the transport received.
     public struct RecordedRequest: Sendable {
@@ -109,7 +109,7 @@ public final class MockTransport: HTTPTransport {
     /// - Throws: The scripted failure, or `NetworkError`; with the code `unknown`, its cause can be
     ///   a ``MockError`` with the code `scriptExhausted` or `unexpectedRequest`.
     public func send(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         try request.validate()
@@ -153,7 +153,7 @@ public final class MockTransport: HTTPTransport {
     }
 
     /// Returns the response to a request that matches the given expectations.
-    private func choose(for request: HTTPTransportRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
+    private func choose(for request: HTTPRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
         ledger.withLock { ledger in
             switch ledger.answer(matching) {
             case .step(let step): return .success(step)
@@ -168,7 +168,7 @@ public final class MockTransport: HTTPTransport {
     }
 
     private func answer(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         _ limits: HTTPTransportLimits,
         _ step: Step
     ) async throws -> HTTPTransportResponse {
@@ -188,14 +188,14 @@ public final class MockTransport: HTTPTransport {
         }
     }
 
-    private func checkDeadline(_ request: HTTPTransportRequest, _ limits: HTTPTransportLimits) throws(NetworkError) {
+    private func checkDeadline(_ request: HTTPRequest, _ limits: HTTPTransportLimits) throws(NetworkError) {
         guard let deadline = limits.deadline, time.now() >= deadline else { return }
         throw NetworkError.late(request, limits)
     }
 
     private func wait(
         _ duration: Duration,
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         _ limits: HTTPTransportLimits
     ) async throws {
         guard let deadline = limits.deadline else { return try await time.sleep(duration) }
@@ -206,7 +206,7 @@ public final class MockTransport: HTTPTransport {
 
     private func wait(
         _ gate: ResponseGate,
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         _ limits: HTTPTransportLimits
     ) async throws {
         guard let deadline = limits.deadline else { return try await gate.wait() }
@@ -224,7 +224,7 @@ public final class MockTransport: HTTPTransport {
 }
 
 extension MockTransport.RecordedRequest {
-    fileprivate init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits, arrival: ContinuousClock.Instant) {
+    fileprivate init(_ request: HTTPRequest, limits: HTTPTransportLimits, arrival: ContinuousClock.Instant) {
         method = request.method
         url = request.url
         headers = request.headers
@@ -234,7 +234,7 @@ extension MockTransport.RecordedRequest {
     }
 }
 
-extension HTTPTransportRequest {
+extension HTTPRequest {
     /// Returns the body, for closures whose response depends on it, or `nil` without a body.
     ///
     /// - Returns: The body.
@@ -270,7 +270,7 @@ extension NetworkError {
         Self(.unknown, message, cause: MockError(code, message))
     }
 
-    fileprivate static func late(_ request: HTTPTransportRequest, _ limits: HTTPTransportLimits) -> Self {
+    fileprivate static func late(_ request: HTTPRequest, _ limits: HTTPTransportLimits) -> Self {
         .timedOut(.deadline, of: limits, .firstByte, "the mock of \(request.summary)")
     }
 }

@@ -1,6 +1,4 @@
 public import Foundation
-public import FoundationNetworking
-import Synchronization
 
 /// An interceptor that answers requests with stored responses while they're fresh, and validates
 /// them when they're stale.
@@ -15,8 +13,10 @@ import Synchronization
 /// ])
 /// ```
 ///
-/// Put it after the authenticators and before limits and breakers. Interceptors before it see every
-/// request, and interceptors after it see only the requests that are sent.
+/// Put it after the authenticators, whose credentials separate the stored responses: with an
+/// authenticator after it, requests fail with ``NetworkError/Code/invalidRequest``. Put it before
+/// limits and breakers. Interceptors before it see every request, and interceptors after it
+/// see only the requests that are sent.
 ///
 /// - A response to a request with credentials is stored only if its `Cache-Control` has `private`,
 ///   `public`, `must-revalidate` or `s-maxage`, and is used only for the same credentials.
@@ -27,11 +27,10 @@ import Synchronization
 ///
 /// ``HTTPResponse/cacheUse`` tells stored responses from others. The interceptor passes streamed
 /// requests, range requests and redirected responses on.
-public final class CacheInterceptor: RequestInterceptor {
+public final class CacheInterceptor: RequestInterceptor, RetryVoter {
     let cache: any HTTPResponseCache
     let timeSource: TimeSource
     let removals = CacheRemovals()
-    private let plans = Mutex<[AttemptName: CachePlan]>([:])
 
     /// Creates a cache.
     ///
@@ -44,6 +43,9 @@ public final class CacheInterceptor: RequestInterceptor {
         self.timeSource = timeSource
     }
 
+    /// Adds the cache.
+    public func add(to chain: inout InterceptorChain) { chain.addCache(self) }
+
     /// Removes the stored responses for a URL, of all credentials.
     ///
     /// A response that is on its way isn't stored either.
@@ -55,89 +57,67 @@ public final class CacheInterceptor: RequestInterceptor {
         await cache.removeResponses(forURL: key)
     }
 
-    /// Looks for a stored response, and adds conditions if it must be validated.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        let request = try request.get()
-        guard var plan = CachePlan(request, context, removals: removals) else { return request }
-        let now = timeSource.date()
-        plan.requestTime = now
-        plan.choose(from: await cache.responses(for: plan.key), at: now, isRenewal: context.isRenewal)
-        if plan.needsRenewal { context.renew?(plan.name) }
-        let conditional = plan.conditionalRequest
-        plans.withLock { $0[AttemptName(context)] = plan }
-        return conditional
-    }
-
-    /// Returns the stored response if it can be used, or if it replaces the server's failure.
+    /// Answers a request with a stored response, or sends it, validates a stored response with the
+    /// server's answer, and stores the answer.
     ///
-    /// A request with `only-if-cached` and no such response gets a 504.
-    public func storedResponse(
-        for request: URLRequest,
-        after error: (any Error)?,
-        context: InterceptorContext
-    ) async -> HTTPResponse? {
-        guard let plan = plans.withLock({ $0[AttemptName(context)] }) else { return nil }
-        guard let error else { return plan.answer }
-        return Self.isServerFailure(error) && !context.isRenewal ? plan.answerOnError(at: timeSource.date()) : nil
-    }
-
-    /// Remembers the time at which the request is sent.
-    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
-        plans.withLock { $0[AttemptName(context)]?.requestTime = timeSource.date() }
-    }
-
-    /// Stores the response, or replaces a 304 or a server's failure by the stored response.
+    /// A request with `only-if-cached` and no suitable response gets a 504. If the server's 304 is
+    /// about another response than the stored one, which is removed then, the request is sent
+    /// again.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidResponse` if a 304 is about another
-    ///   response than the stored one. The client then sends the request again without conditions.
-    public func interceptResponse(
-        _ response: HTTPResponse,
-        for request: URLRequest,
-        context: InterceptorContext
-    ) async throws -> HTTPResponse {
-        if HTTPMethod(request.httpMethod ?? "GET")?.isSafe != true {
-            await removeResponses(changedBy: request, response)
+    /// - Throws: ``NetworkError`` with the code `invalidResponse` after such a 304.
+    public func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        let operation = next.operation
+        guard var plan = CachePlan(request, operation, removals: removals) else {
+            let response = try await next(request)
+            if !request.method.isSafe { await removeResponses(changedBy: request, response) }
+            return response
         }
-        guard let plan = plans.withLock({ $0[AttemptName(context)] }) else { return response }
+        let now = timeSource.date()
+        plan.choose(from: await cache.responses(for: plan.key), at: now, isRenewal: operation.isRenewal)
+        if plan.needsRenewal { operation.renew(plan.name) }
+        if let answer = plan.answer { return answer }
+        plan.requestTime = timeSource.date()
+        return try await answer(plan, next)
+    }
+
+    /// Asks for another attempt if the server's 304 isn't about the stored response, once.
+    ///
+    /// The whole attempt is repeated, because a proof of possession is valid for one request.
+    public func evaluateFailedRequest(_ failure: FailedRequest) -> Retry.Action {
+        let isFirst = !failure.context.retryState.errors.contains(where: Self.isMismatch)
+        return isFirst && Self.isMismatch(failure.error) ? .retry : .none
+    }
+
+    /// Sends a request, and returns the server's response or the stored one in its place.
+    private func answer(_ plan: CachePlan, _ next: Next) async throws -> HTTPResponse {
+        let isRenewal = next.operation.isRenewal
+        let count = next.operation.latestSent.count
+        let response: HTTPResponse
+        do { response = try await next(plan.conditionalRequest) } catch {
+            guard Self.isServerFailure(error), !isRenewal, let stale = plan.answerOnError(at: timeSource.date()) else {
+                throw error
+            }
+            return stale
+        }
         let now = timeSource.date()
         if response.status == 304, let stored = plan.stored, plan.isValidation {
             return try await validated(stored, by: response, plan, at: now)
         }
         if [500, 502, 503, 504].contains(response.status) {
-            if !context.isRenewal, let stale = plan.answerOnError(at: now) { return stale }
+            if !isRenewal, let stale = plan.answerOnError(at: now) { return stale }
             // A failure says nothing about the stored response.
             if plan.stored != nil { return response }
         }
         guard !plan.isHead, response.status != 304 else { return response }
-        if let entry = plan.entry(for: response, to: request, context, at: now) {
+        let sent = next.operation.latestSent
+        // Without a request, the response comes from another interceptor.
+        let request = sent.count > count ? sent.request : nil
+        if let entry = plan.entry(for: response, to: request, next.operation, at: now) {
             await store(entry, plan)
         } else if plan.stored != nil {
             await cache.removeResponses(forURL: plan.key.url)
         }
         return response
-    }
-
-    /// Forgets the attempt.
-    public func attemptEnded(_ attempt: RequestAttempt) {
-        plans.withLock { $0[AttemptName(attempt.context)] = nil }
-    }
-
-    /// Prevents retries of stored responses, and repeats a request whose validation failed.
-    public func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        switch response?.cacheUse {
-        case .fresh, .stale, .missing: return .noRetry(.storedResponse)
-        case nil, .revalidated, .staleOnError: break
-        }
-        let hasFailedBefore = context.retryState.errors.contains(where: Self.isMismatch)
-        return Self.isMismatch(error) && !hasFailedBefore ? .retry : .none
     }
 
     // MARK: Responses
@@ -193,15 +173,15 @@ public final class CacheInterceptor: RequestInterceptor {
 
     /// Removes the responses that a request with an unsafe method may have changed
     /// ([RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)).
-    private func removeResponses(changedBy request: URLRequest, _ response: HTTPResponse) async {
-        guard (200...399).contains(response.status) || !response.redirects.isEmpty, let url = request.url,
-            let origin = HTTPOrigin(url)
+    private func removeResponses(changedBy request: HTTPRequest, _ response: HTTPResponse) async {
+        guard (200...399).contains(response.status) || !response.redirects.isEmpty,
+            let origin = HTTPOrigin(request.url)
         else { return }
         let base = URIReference(response.url.absoluteString)
         let references = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0).prefix(4) }
             .filter { $0.utf8.count <= 8_192 }
             .compactMap { URL(string: URIReference($0).resolved(against: base).text, encodingInvalidCharacters: false) }
-        let changed = [url, response.url] + response.redirects.map(\.url) + references
+        let changed = [request.url, response.url] + response.redirects.map(\.url) + references
         for changed in Set(changed.filter { HTTPOrigin($0) == origin }) { await removeResponses(for: changed) }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import OpenSSLCrypto
 
 /// The key of the responses that a cache stores for a URL, the credentials of its requests and, for
@@ -41,20 +40,20 @@ extension CacheKey {
     /// Creates the key of a request; `nil` if the URL can't be a key.
     ///
     /// `credentialFields` are the lowercase names of the fields that separate users.
-    init?(_ request: URLRequest, credentialFields: Set<String>) {
-        guard let url = request.url.flatMap(Self.url) else { return nil }
-        let fields = (request.allHTTPHeaderFields ?? [:]).map { (name: $0.key.lowercased(), value: $0.value) }
+    init?(_ request: HTTPRequest, credentialFields: Set<String>) {
+        guard let url = Self.url(request.url) else { return nil }
+        let fields = request.headers.map { (name: $0.name.lowercased(), value: $0.value) }
             .filter { credentialFields.contains($0.name) }
             .sorted { $0.name < $1.name }
         guard let credentials = fields.isEmpty ? "" : CacheDigest.of(fields.flatMap { [$0.name, $0.value] }),
-            let content = request.isQuery ? Self.content(of: request) : ""
+            let content = request.method == .query ? Self.content(of: request) : ""
         else { return nil }
         self.init(url: url, credentials: credentials, content: content)
     }
 
-    private static func content(of request: URLRequest) -> String? {
+    private static func content(of request: HTTPRequest) -> String? {
         let names = ["Content-Type", "Content-Encoding", "Content-Language", "Content-Location"]
-        return CacheDigest.of(names.map { request.value(forHTTPHeaderField: $0) ?? "" }, request.httpBody ?? Data())
+        return CacheDigest.of(names.map { request.headers.combined($0) ?? "" }, request.heldBody ?? Data())
     }
 
     /// Returns the spelling of a URL in keys; `nil` if its responses aren't stored.
@@ -67,11 +66,6 @@ extension CacheKey {
         let path = reference.path.isEmpty ? "/" : reference.path
         return "\(origin.scheme)://\(origin)\(path)\(reference.query.map { "?\($0)" } ?? "")"
     }
-}
-
-extension URLRequest {
-    /// A Boolean value that indicates whether the method is `QUERY`.
-    var isQuery: Bool { httpMethod == HTTPMethod.query.rawValue }
 }
 
 /// SHA-256 digests of lists of texts.

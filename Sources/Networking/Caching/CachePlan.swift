@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 /// The decision about one attempt: a stored response, its validation, or a plain request.
 struct CachePlan {
@@ -18,21 +17,19 @@ struct CachePlan {
     private(set) var needsRenewal = false
 
     /// The request without conditions of the cache.
-    private let request: URLRequest
+    let request: HTTPRequest
     private let rules: CacheRequestRules
 
     /// Creates a plan, or returns `nil` if the request isn't for the cache.
-    init?(_ request: URLRequest, _ context: InterceptorContext, removals: CacheRemovals) {
-        guard ["GET", "HEAD", "QUERY"].contains(request.httpMethod ?? "GET"), !context.isStreamed,
-            context.body == nil, request.httpBody == nil || request.isQuery,
-            ["Range", "If-Range", "If-Match", "If-Unmodified-Since"].allSatisfy({
-                request.value(forHTTPHeaderField: $0) == nil
-            }),
-            let key = CacheKey(request, credentialFields: context.credentialFields)
+    init?(_ request: HTTPRequest, _ operation: ClientOperation, removals: CacheRemovals) {
+        guard [.get, .head, .query].contains(request.method), !operation.context.isStreamed,
+            request.body.contentLength == 0 || request.method == .query && request.heldBody != nil,
+            ["Range", "If-Range", "If-Match", "If-Unmodified-Since"].allSatisfy({ request.headers[$0] == nil }),
+            let key = CacheKey(request, credentialFields: operation.credentialFields)
         else { return nil }
         var request = request
-        if context.isRenewal {
-            for name in Self.conditionFields { request.setValue(nil, forHTTPHeaderField: name) }
+        if operation.isRenewal {
+            for name in Self.conditionFields { request.headers[name] = nil }
         }
         rules = CacheRequestRules(request)
         guard !rules.ignoresCache else { return nil }
@@ -42,7 +39,7 @@ struct CachePlan {
     }
 
     /// A Boolean value that indicates whether the method is `HEAD`, which only uses responses.
-    var isHead: Bool { request.httpMethod == "HEAD" }
+    var isHead: Bool { request.method == .head }
 
     /// The name of the stored response for background operations.
     var name: String { "\(key.url) \(key.credentials) \(key.content) \(stored?.variant ?? "")" }
@@ -50,7 +47,7 @@ struct CachePlan {
     private static let conditionFields = ["If-None-Match", "If-Modified-Since"]
 
     private var hasConditions: Bool {
-        Self.conditionFields.contains { request.value(forHTTPHeaderField: $0) != nil }
+        Self.conditionFields.contains { request.headers[$0] != nil }
     }
 
     // MARK: Before the request
@@ -68,8 +65,8 @@ struct CachePlan {
                 isValidation = !isHead && !hasConditions && !rules.requiresReload && stored.response.hasValidator
             }
         }
-        if answer == nil, rules.isOnlyIfCached, let url = request.url {
-            var missing = HTTPResponse(url: url, status: 504)
+        if answer == nil, rules.isOnlyIfCached {
+            var missing = HTTPResponse(url: request.url, status: 504)
             missing.cacheUse = .missing
             answer = missing
         }
@@ -89,12 +86,14 @@ struct CachePlan {
 
     /// The request with the validators of the stored response, if the server must confirm it
     /// ([RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)).
-    var conditionalRequest: URLRequest {
+    var conditionalRequest: HTTPRequest {
         guard isValidation, let headers = stored?.response.headers else { return request }
         var request = request
-        // A validator that isn't a valid header field value is ignored.
-        if let tag = headers["ETag"] { try? request.setHeaderField("If-None-Match", to: tag) }
-        if let date = headers["Last-Modified"] { try? request.setHeaderField("If-Modified-Since", to: date) }
+        for (condition, validator) in [("If-None-Match", "ETag"), ("If-Modified-Since", "Last-Modified")] {
+            // A validator that isn't a valid header field value is ignored.
+            guard let value = headers[validator], HTTPSyntax.isFieldValue(value) else { continue }
+            request.headers[condition] = value
+        }
         return request
     }
 
@@ -102,10 +101,10 @@ struct CachePlan {
     /// ([RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2)).
     private func conditionalResponse(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse? {
         let headers = stored.response.headers
-        if let tags = request.value(forHTTPHeaderField: "If-None-Match") {
+        if let tags = request.headers.combined("If-None-Match") {
             guard let tag = headers["ETag"], EntityTag.isListed(tag, in: tags) else { return nil }
         } else {
-            guard let since = request.value(forHTTPHeaderField: "If-Modified-Since"),
+            guard let since = request.headers["If-Modified-Since"],
                 let limit = HTTPDate.parse(since.asciiOnly, now: now)
             else { return nil }
             let field = headers["Last-Modified"] ?? headers["Date"]
@@ -132,7 +131,7 @@ struct CachePlan {
     /// Returns a stored response for the caller, with its age.
     func response(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse {
         var response = stored.response
-        if let url = request.url { response.url = url }
+        response.url = request.url
         response.headers["Age"] = CacheFreshness(stored, at: now).ageField
         if isHead {
             response.body = Data()
@@ -148,11 +147,12 @@ struct CachePlan {
     /// variants, the next request couldn't be told apart, so nothing is stored.
     func entry(
         for response: HTTPResponse,
-        to sent: URLRequest,
-        _ context: InterceptorContext,
+        to sent: HTTPRequest?,
+        _ operation: ClientOperation,
         at now: Date
     ) -> CachedResponse? {
-        guard response.redirects.isEmpty, CacheKey(sent, credentialFields: context.credentialFields) == key,
+        guard let sent, response.redirects.isEmpty,
+            CacheKey(sent, credentialFields: operation.credentialFields) == key,
             CacheRules.isStorable(response, hasCredentials: !key.credentials.isEmpty),
             let fields = CacheVariant.fields(response.headers),
             let variant = CacheVariant.of(request, fields: fields), CacheVariant.of(sent, fields: fields) == variant

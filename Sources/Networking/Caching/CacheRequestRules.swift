@@ -17,10 +17,10 @@ struct CacheRequestRules {
     private var maxStale: TimeInterval?
     private var staleIfError: TimeInterval = 0
 
-    /// Reads the `Cache-Control` and `Pragma` fields and Foundation's cache policy.
-    init(_ request: URLRequest) {
-        let field = request.value(forHTTPHeaderField: "Cache-Control")
-        let directives = CacheDirectives(field.map { [$0] } ?? [])
+    /// Reads the `Cache-Control` and `Pragma` fields and the cache policy of a `URLRequest`.
+    init(_ request: HTTPRequest) {
+        let fields = request.headers.values(for: "Cache-Control")
+        let directives = CacheDirectives(fields)
         ignoresCache = directives.contains("no-store") || directives.isMalformed
         isOnlyIfCached = directives.contains("only-if-cached")
         maxAge = directives.seconds("max-age").interval
@@ -29,7 +29,7 @@ struct CacheRequestRules {
         staleIfError = directives.seconds("stale-if-error").interval ?? 0
         let areValid = ["max-age", "min-fresh"].allSatisfy { directives.seconds($0) != .invalid }
         requiresValidation = directives.contains("no-cache") || !areValid
-        if field == nil, let pragma = request.value(forHTTPHeaderField: "Pragma") {
+        if fields.isEmpty, let pragma = request.headers.combined("Pragma") {
             let members = CacheDirectives.members(of: pragma.asciiOnly) ?? []
             requiresValidation = members.contains { $0.equalsIgnoringASCIICase("no-cache") }
         }

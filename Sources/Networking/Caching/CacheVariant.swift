@@ -1,5 +1,3 @@
-import FoundationNetworking
-
 /// The fields of a request that a response depends on
 /// ([RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
 enum CacheVariant {
@@ -29,11 +27,11 @@ enum CacheVariant {
     /// Returns a digest of the request's values of the given fields; `nil` if OpenSSL fails.
     ///
     /// The values can be secret, so they aren't stored.
-    static func of(_ request: URLRequest, fields: [String]) -> String? {
+    static func of(_ request: HTTPRequest, fields: [String]) -> String? {
         guard !fields.isEmpty else { return "" }
         return CacheDigest.of(
             fields.flatMap { name in
-                guard let value = request.value(forHTTPHeaderField: name) else { return [name] }
+                guard let value = request.headers.combined(name) else { return [name] }
                 return [name, normalized(value, of: name), ""]
             }
         )

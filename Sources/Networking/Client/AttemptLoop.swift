@@ -2,16 +2,11 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The attempt loop of one operation; nothing else sends requests.
+/// The attempt loop of one operation, outside of all interceptors; nothing else sends requests.
 struct AttemptLoop: Sendable {
-    private static let operationCount = Atomic<UInt64>(0)
-
-    /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
-    typealias Base = (request: URLRequest, body: HTTPBody?)
-
     let transport: any HTTPTransport
     let options: NetworkClient.Options
-    let chain: InterceptorChain
+    private(set) var chain: InterceptorChain
     /// The observers of the client and of the request.
     let observers: [any ClientObserver]
     var requestOptions: RequestOptions
@@ -19,7 +14,6 @@ struct AttemptLoop: Sendable {
     var errorDecoding: ErrorDecoding?
     /// The background operations of the client; `nil` within one of them.
     var renewals: Renewals?
-    private let compressionRefusals: CompressionRefusals
     /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
     /// A Boolean value that indicates whether a streamed body may last forever, so that the
@@ -38,8 +32,11 @@ struct AttemptLoop: Sendable {
         transport = client.transport
         options = client.options
         renewals = client.renewals
-        compressionRefusals = client.compressionRefusals
         self.chain = chain
+        let compression = requestOptions.requestCompression ?? client.options.requestCompression
+        if let size = compression.minimumSize {
+            self.chain.prepend(BodyCompression(minimumSize: size, refusals: client.compressionRefusals))
+        }
         observers = client.options.observers.merging(requestOptions.additionalObservers)
         self.requestOptions = requestOptions
         self.traits = traits
@@ -48,54 +45,38 @@ struct AttemptLoop: Sendable {
 
     /// Makes attempts until one succeeds or the operation fails.
     ///
-    /// - Parameter makeBase: Builds the base request. Called for every attempt.
+    /// - Parameter makeBase: Creates the base request. Called for every attempt.
     /// - Returns: The response of the successful attempt.
     /// - Throws: The last error, with the history of the operation.
-    func run(_ makeBase: () async throws -> Base) async throws -> HTTPResponse {
-        let started = options.timeSource.now()
-        let deadline = timeout.map { started + $0 }
-        let operation = Self.operationCount.wrappingAdd(1, ordering: .relaxed).newValue
-        let credentialFields = credentialFields
-        var state = Retry.State(started: started)
-        var compression = BodyCompression(
-            requestOptions.requestCompression ?? options.requestCompression,
-            refusals: compressionRefusals
-        )
-        var lastCost: Int?
-        var attemptStarted = started
+    func run(_ makeBase: () async throws -> HTTPRequest) async throws -> HTTPResponse {
+        let operation = ClientOperation(self)
+        operation.reportStart()
+        var cost: Int?
         while true {
-            var context = InterceptorContext(
-                retryState: state,
-                deadline: deadline,
-                operation: operation,
-                traits: traits,
-                isStreamed: isStreamed || receiver != nil
-            )
-            context.isRenewal = renewals == nil
-            context.credentialFields = credentialFields
-            if context.attempt == 1 { reportStart(context) }
-            let metrics = metricsBox()
-            let outcome = await attempt(makeBase, context: &context, compression: &compression, metrics: metrics)
-            let reported = report(outcome, started: attemptStarted, metrics: metrics, context: context)
-            switch outcome {
-            case .success(let success):
-                reportEnd(reported, started: started)
-                if success.response.isFromServer { options.retryBudget?.deposit(lastCost, success.request.url) }
-                return success.response
-            case .failure(let failure) where compression.mustRepeatPlain(failure):
-                state.wasRepeatedPlain = true
-                state.latestError = failure.error
-                attemptStarted = options.timeSource.now()
-            case .failure(let failure):
-                do {
-                    lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
-                } catch {
-                    reportEnd(reported, error: error, started: started)
+            operation.beginPass()
+            do {
+                let response = try await pass(makeBase, operation)
+                operation.reportEnd(response: response)
+                if response.isFromServer { options.retryBudget?.deposit(cost, operation.latestRequest?.url) }
+                return response
+            } catch {
+                let failure = error as? Failure ?? Failure(error: error, isFinal: true)
+                operation.endPass(response: failure.response, error: failure.error)
+                do { cost = try await prepareNextPass(after: failure, operation) } catch {
+                    operation.reportEnd(error: error)
                     throw error
                 }
-                attemptStarted = options.timeSource.now()
             }
         }
+    }
+
+    /// The error of a failed pass through the chain, with the response that voters evaluate.
+    private struct Failure: Error {
+        let error: any Error
+        var response: HTTPResponse?
+        /// A Boolean value that indicates whether nobody is asked for a retry, because the request
+        /// couldn't be made or was cancelled.
+        let isFinal: Bool
     }
 
     var timeout: Duration? {
@@ -103,143 +84,53 @@ struct AttemptLoop: Sendable {
         (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
-    typealias Success = (request: URLRequest, response: HTTPResponse)
+    // MARK: One pass through the chain
 
-    /// The error of a failed attempt, with the request and response that interceptors evaluate.
-    struct Failure: Error {
-        let error: any Error
-        var request: URLRequest?
+    /// Returns an accepted response, or throws a `Failure`.
+    private func pass(
+        _ makeBase: () async throws -> HTTPRequest,
+        _ operation: ClientOperation
+    ) async throws -> HTTPResponse {
         var response: HTTPResponse?
-        /// A Boolean value that indicates whether the response comes from the server that the
-        /// request's credentials are for.
-        var isFromFirstOrigin = true
-        /// A Boolean value that indicates whether no interceptor is asked for a retry, because the
-        /// request couldn't be made or was cancelled.
-        var isFinal = false
-
-        /// Creates the failure of a request that couldn't be made.
-        init(notMade error: any Error) {
-            self.error = error
-            isFinal = true
-        }
-
-        /// Creates the failure of a request that was made.
-        init(_ error: any Error, of request: URLRequest, _ response: HTTPResponse?) {
-            isFinal = Task.isCancelled || error is CancellationError
-            self.error = isFinal ? NetworkError.cancelled(endpoint: request.endpoint) : error.naming(request.endpoint)
-            self.request = request
-            self.response = response
-        }
-    }
-
-    // MARK: One attempt
-
-    private func attempt(
-        _ makeBase: () async throws -> Base,
-        context: inout InterceptorContext,
-        compression: inout BodyCompression,
-        metrics: MetricsBox?
-    ) async -> Result<Success, Failure> {
-        var request: URLRequest
-        let stored: InterceptorChain.Answer?
         do {
-            (request, stored) = try await makeRequest(makeBase, context: &context, compression: &compression)
-        } catch {
-            return .failure(Failure(notMade: error))
-        }
-        let answer: InterceptorChain.Answer
-        do {
-            if let stored {
-                answer = stored
-            } else {
-                reportRequest(&request, context: context)
-                answer = try await exchange(request, context: context, metrics: metrics)
-            }
-        } catch let error as RedirectFollower.Incomplete {
-            return .failure(Failure(notMade: Self.notMade(error.cause, isUnprocessed: !error.isAfterRedirect)))
-        } catch {
-            return .failure(Failure(error, of: request, nil))
-        }
-        var response = answer.response
-        let isFromFirstOrigin = response.isFromFirstOrigin
-        do {
-            for link in answer.links {
-                response.replace(
-                    with: try await link.interceptor.interceptResponse(response, for: request, context: context)
-                )
-            }
-            // An interceptor may have made it a failure, whose body isn't received yet.
-            let isRefusal = compression.isRefused(by: response)
-            guard traits.acceptedStatuses.contains(response.status), !isRefusal else {
-                try await collectFailure(&response, context)
-                let decoding = errorDecoding ?? options.errorDecoding
-                throw ServerError(response, to: request, traits: traits, decoding: decoding)
-            }
-            try await receiver?(response)
-            for link in chain.links {
-                link.interceptor.requestSucceeded(request, response: response, context: context)
-            }
-            return .success((request, response))
-        } catch {
-            var failure = Failure(error, of: request, response)
-            failure.isFromFirstOrigin = isFromFirstOrigin
-            return .failure(failure)
-        }
-    }
-
-    /// Makes the request, unless an interceptor has a stored response for it.
-    ///
-    /// A body that `URLRequest` can't hold goes into the context.
-    private func makeRequest(
-        _ makeBase: () async throws -> Base,
-        context: inout InterceptorContext,
-        compression: inout BodyCompression
-    ) async throws -> (URLRequest, InterceptorChain.Answer?) {
-        if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
-        // An observer that keeps the context must not keep itself, by way of the client's options.
-        defer { context.renew = nil }
-        var result: Result<URLRequest, any Error>
-        do {
+            if let defect = chain.defect { throw defect }
+            if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
             var base = try await makeBase()
-            if let body = requestOptions.body {
-                base.body = body
-                base.request.httpBody = nil
+            if let body = requestOptions.body { base.body = body }
+            operation.setBase(base)
+            var answer = try await Next(operation: operation, index: 0)(base)
+            operation.restoreBody(of: &answer)
+            response = answer
+            try checkSize(ofStored: answer)
+            // An interceptor may have made it a failure, whose body isn't received yet.
+            if !traits.acceptedStatuses.contains(answer.status) {
+                try await collectFailure(&answer, operation.deadline)
+                response = answer
             }
-            switch base.body?.source {
-            case .data(let data): base.request.httpBody = data
-            case .file, .stream: context.body = base.body
-            case nil, .some(.none): break
-            }
-            try await compression.apply(to: &base.request)
-            result = .success(base.request)
-            context.renew = renewal(of: base.request, context: context)
+            if let error = operation.error(for: answer, to: base) { throw error }
+            try await receiver?(answer)
+            return answer
         } catch {
-            result = .failure(error)
-        }
-        var last: URLRequest?
-        for (index, link) in chain.links.enumerated() {
-            do {
-                let request = try await link.interceptor.interceptRequest(result, context: context)
-                if let response = await link.interceptor.storedResponse(for: request, after: nil, context: context) {
-                    return (request, try answer(response, from: index))
-                }
-                result = .success(request)
-                last = request
-            } catch {
-                result = .failure(error)
-            }
-        }
-        do {
-            return (try result.get(), nil)
-        } catch {
-            guard let last, let answer = try await storedAnswer(for: last, after: error, context: context) else {
-                throw Self.notMade(error)
-            }
-            return (last, answer)
+            throw failure(error, response, operation)
         }
     }
 
-    private static func notMade(_ error: any Error, isUnprocessed: Bool = true) -> any Error {
+    private func failure(_ error: any Error, _ response: HTTPResponse?, _ operation: ClientOperation) -> Failure {
+        let endpoint = operation.latestRequest?.endpoint
+        if Task.isCancelled || error is CancellationError {
+            return Failure(error: NetworkError.cancelled(endpoint: endpoint), response: response, isFinal: true)
+        }
+        if response == nil, operation.hasSentNothing {
+            return Failure(error: Self.notMade(error).naming(endpoint), isFinal: true)
+        }
+        if let stored = response, !stored.isFromServer, stored.cacheUse != .staleOnError {
+            operation.end(.storedResponse)
+        }
+        return Failure(error: error.naming(endpoint), response: response, isFinal: false)
+    }
+
+    /// Returns the error of a request that couldn't be made.
+    static func notMade(_ error: any Error, isUnprocessed: Bool = true) -> any Error {
         if error is any ErrorWithCode { return error }
         if Task.isCancelled || error is CancellationError { return NetworkError.cancelled(endpoint: nil) }
         return NetworkError(
@@ -252,37 +143,29 @@ struct AttemptLoop: Sendable {
         )
     }
 
-    /// Sends the request, or returns a stored response if that fails.
-    private func exchange(
-        _ request: URLRequest,
-        context: InterceptorContext,
-        metrics: MetricsBox?
-    ) async throws -> InterceptorChain.Answer {
-        for link in chain.links { link.interceptor.requestScheduled(request, context: context) }
-        do {
-            let response = try await send(request, context: context, metrics: metrics)
-            return InterceptorChain.Answer(response: response, links: chain.links[...])
-        } catch let error as RedirectFollower.Incomplete {
-            throw error
-        } catch {
-            guard let answer = try await storedAnswer(for: request, after: error, context: context) else {
-                throw error
-            }
-            return answer
-        }
+    private func checkSize(ofStored response: HTTPResponse) throws(NetworkError) {
+        guard !response.isFromServer, response.body.count > maximumBodySize else { return }
+        throw NetworkError(
+            .bodyTooLarge,
+            "the stored response's body is larger than \(maximumBodySize) bytes; raise the limit or request less"
+        )
     }
 
-    private func send(
-        _ request: URLRequest,
+    // MARK: The end of the chain
+
+    /// Sends a request, follows redirects, and receives what isn't streamed.
+    func exchange(
+        _ request: HTTPRequest,
+        deadline: ContinuousClock.Instant?,
         context: InterceptorContext,
         metrics: MetricsBox?
     ) async throws -> HTTPResponse {
         let now = options.timeSource.now()
-        if let deadline = context.deadline, now >= deadline {
+        if let deadline, now >= deadline {
             throw NetworkError(.operation, .preparing, "the operation timed out before the request was sent")
         }
         var limits = HTTPTransportLimits(
-            deadline: context.deadline,
+            deadline: deadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout,
@@ -292,24 +175,23 @@ struct AttemptLoop: Sendable {
         limits.streamsBody = context.isStreamed
         limits.deadlineEndsWithHeader = isEndless
         limits.deadlineSource = .operation
-        if let end = request.attemptTimeout.map({ now + $0 }), context.deadline.map({ end < $0 }) ?? true {
+        if let end = request.timeout.map({ now + $0 }), deadline.map({ end < $0 }) ?? true {
             limits.deadline = end
             limits.deadlineSource = .attempt
         }
-        var message = try HTTPTransportRequest(request, body: context.body, userAgent: options.userAgent)
-        message.observer = requestOptions.observer
         let follower = RedirectFollower(
             transport: transport,
             policy: requestOptions.redirects ?? options.redirects,
-            interceptors: chain,
+            chain: chain,
             context: context,
+            limits: limits,
             metrics: metrics
         )
-        var response = try await follower.send(message, limits: limits)
+        var response = try await follower.send(request)
         if !context.isStreamed {
             try await response.collect(upTo: maximumBodySize)
         } else if !traits.acceptedStatuses.contains(response.status) {
-            try await collectFailure(&response, context)
+            try await collectFailure(&response, deadline)
         } else if response.unread == nil {
             // Interceptors see the same response from a transport that doesn't stream.
             (response.unread, response.body, response.trailers) = (response.stream, Data(), [:])
@@ -318,8 +200,8 @@ struct AttemptLoop: Sendable {
     }
 
     /// Receives the body of a rejected response.
-    private func collectFailure(_ response: inout HTTPResponse, _ context: InterceptorContext) async throws {
-        guard isEndless, let deadline = context.deadline, let body = response.unread else {
+    private func collectFailure(_ response: inout HTTPResponse, _ deadline: ContinuousClock.Instant?) async throws {
+        guard isEndless, let deadline, let body = response.unread else {
             return try await response.collect(upTo: maximumFailureSize)
         }
         // The transport's deadline ended with the header.
@@ -341,5 +223,65 @@ struct AttemptLoop: Sendable {
     /// The limit for rejected responses, whose bodies are always kept in memory.
     private var maximumFailureSize: Int {
         receiver == nil && !isEndless ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
+    }
+
+    // MARK: Between two passes
+
+    /// Returns, after the delay, if the voters want another pass; throws if they don't.
+    ///
+    /// - Returns: The cost of the next pass in the retry budget, or `nil` if it's free.
+    private func prepareNextPass(after failure: Failure, _ operation: ClientOperation) async throws -> Int? {
+        let (state, error) = (operation.retryState, failure.error)
+        guard !failure.isFinal, !operation.isEnded, let request = operation.latestRequest else {
+            throw error.ending(reason: failure.isFinal ? nil : operation.endReason, state)
+        }
+        let failed = FailedRequest(request, response: failure.response, error: error, context: operation.latestContext)
+        if let answer = error as? ServerError, failure.response?.isFromFirstOrigin == true {
+            for voter in chain.authenticationVoters {
+                guard case .retry = await voter.evaluateFailedRequest(failed) else { continue }
+                if let reason = operation.obstacle(to: request, delay: .zero) {
+                    throw error.ending(reason: reason, state)
+                }
+                try await operation.prepareAuthentication(after: answer, delay: .zero)
+                return nil
+            }
+        }
+        var action = Retry.Action.none
+        for voter in chain.voters {
+            action = options.retryActionPriority(action, await voter.evaluateFailedRequest(failed))
+        }
+        let delay: Duration
+        switch action {
+        case .none: throw error.ending(reason: nil, state)
+        case .noRetry(let reason): throw error.ending(reason: reason, state)
+        case .retry: delay = .zero
+        case .retryAfter(let duration): delay = duration
+        }
+        if let reason = operation.obstacle(to: request, delay: delay) { throw error.ending(reason: reason, state) }
+        let cost = options.retryBudget?.withdraw(for: error, request.url)
+        if options.retryBudget != nil, cost == nil { throw error.ending(reason: .budget, state) }
+        operation.add(error)
+        do { try await operation.pause(delay) } catch {
+            throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, operation.retryState)
+        }
+        return cost
+    }
+}
+
+extension Error {
+    /// Returns the last error of an operation, with the operation's history if it has one.
+    func ending(reason: Retry.Error?, _ state: Retry.State) -> any Error {
+        guard reason != nil || !state.errors.isEmpty || !state.authenticationErrors.isEmpty else { return self }
+        let outcome = Retry.Outcome(reason: reason, state: state)
+        switch self {
+        case var error as ServerError:
+            error.retry = outcome
+            return error
+        case var error as NetworkError:
+            error.retry = outcome
+            return error
+        default:
+            return self
+        }
     }
 }

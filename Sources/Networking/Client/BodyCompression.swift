@@ -1,56 +1,44 @@
 import CCurl
 import Foundation
-import FoundationNetworking
 import Synchronization
 
-/// The compression of the requests of one operation.
-struct BodyCompression {
-    private let minimumSize: Int?
-    private let refusals: CompressionRefusals
-    /// The origin of the current attempt, if its body is compressed.
-    private var origin: HTTPOrigin?
-    /// The origin that responded with 415 to a compressed body.
-    private var refusing: HTTPOrigin?
+/// The interceptor that compresses bodies, before all others.
+///
+/// It sends a request again without compression if the server refuses it.
+struct BodyCompression: RequestInterceptor {
+    let minimumSize: Int
+    let refusals: CompressionRefusals
 
-    init(_ compression: RequestCompression, refusals: CompressionRefusals) {
-        minimumSize = compression.minimumSize
-        self.refusals = refusals
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        guard let origin = HTTPOrigin(request.url), let coded = try await coded(request, for: origin) else {
+            return try await next(request)
+        }
+        let response = try await next(coded)
+        guard response.status == 415 else { return response }
+        if response.headers.excludesGzip { refusals.insert(origin) }
+        let second = try await next(request)
+        // Otherwise the server rejected the media type.
+        if second.status != 415 { refusals.insert(origin) }
+        return second
     }
 
-    /// Compresses the body of a request if that's possible and useful.
-    mutating func apply(to request: inout URLRequest) async throws {
-        origin = nil
-        guard let minimumSize, refusing == nil, let body = request.httpBody, body.count >= minimumSize,
-            request.canBeCompressed, let origin = request.url.flatMap({ HTTPOrigin($0) }), !refusals.contains(origin)
-        else { return }
+    /// Returns the request with a compressed body, if that's possible and useful.
+    private func coded(_ request: HTTPRequest, for origin: HTTPOrigin) async throws -> HTTPRequest? {
+        guard let body = request.heldBody, body.count >= minimumSize, request.canBeCompressed,
+            !refusals.contains(origin)
+        else { return nil }
         let isLarge = body.count > Self.longestAtOnce
-        guard let coded = isLarge ? try await offloading({ Gzip.coded(body) }) : Gzip.coded(body) else { return }
-        request.httpBody = coded
-        request.setValue("gzip", forHTTPHeaderField: "Content-Encoding")
+        guard let coded = isLarge ? try await offloading({ Gzip.coded(body) }) : Gzip.coded(body) else { return nil }
+        var request = request
+        request.body = .data(coded)
+        request.headers["Content-Encoding"] = "gzip"
         // The transport sets the right one.
-        request.setValue(nil, forHTTPHeaderField: "Content-Length")
-        self.origin = origin
+        request.headers["Content-Length"] = nil
+        return request
     }
 
     /// The maximum size to compress on the threads that all tasks share, which takes milliseconds.
     private static let longestAtOnce = 256 << 10
-
-    /// Returns whether a response rejects the compressed body, and remembers what the server takes.
-    mutating func isRefused(by response: HTTPResponse) -> Bool {
-        if let origin, response.status == 415 {
-            refusing = origin
-            if response.headers.excludesGzip { refusals.insert(origin) }
-            return true
-        }
-        // Otherwise the server rejected the media type.
-        if let refusing, response.status != 415 { refusals.insert(refusing) }
-        return false
-    }
-
-    /// Returns whether to repeat a request that failed because of its compression.
-    func mustRepeatPlain(_ failure: AttemptLoop.Failure) -> Bool {
-        origin != nil && refusing != nil && !failure.isFinal
-    }
 }
 
 /// The origins that don't take compressed bodies, the oldest of which are forgotten.
@@ -89,7 +77,7 @@ enum Gzip {
     }
 }
 
-extension URLRequest {
+extension HTTPRequest {
     /// The header fields that describe the bytes of the body, so that it can't be changed.
     private static let describingFields = [
         "Content-Encoding", "Content-Range", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
@@ -97,10 +85,10 @@ extension URLRequest {
 
     /// A Boolean value that indicates whether the body has a JSON media type and may be changed.
     fileprivate var canBeCompressed: Bool {
-        guard let type = value(forHTTPHeaderField: "Content-Type").flatMap({ MediaType($0) }), type.isJSON else {
+        guard let type = headers["Content-Type"].flatMap({ MediaType($0) }), type.isJSON else {
             return false
         }
-        return Self.describingFields.allSatisfy { value(forHTTPHeaderField: $0) == nil }
+        return Self.describingFields.allSatisfy { headers[$0] == nil }
     }
 }
 

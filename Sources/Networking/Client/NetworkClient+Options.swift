@@ -13,7 +13,7 @@ extension NetworkClient {
         ///
         /// Some servers reject requests without one.
         public var userAgent: String
-        /// Chooses between the actions of two interceptors; the default is
+        /// Chooses between the actions of two voters; the default is
         /// ``Retry/Action/highestPriority(_:_:)``.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
         /// The retry budget shared by all operations.
@@ -43,7 +43,7 @@ extension NetworkClient {
         ///   - timeout: The timeout of a whole operation. The default is 60 seconds.
         ///   - maximumBodySize: The largest response body, in bytes. The default is 64 MiB.
         ///   - userAgent: The `User-Agent` of requests that don't set one.
-        ///   - retryActionPriority: Chooses between the actions of two interceptors.
+        ///   - retryActionPriority: Chooses between the actions of two voters.
         ///   - timeSource: The clocks.
         ///   - redirects: The redirect policy.
         ///   - errorDecoding: The decoding of rejected responses' bodies.

@@ -14,7 +14,7 @@ extension NetworkClient {
     ///   the process.
     public convenience init(
         tls: TLSConfiguration,
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) throws(NetworkError) {

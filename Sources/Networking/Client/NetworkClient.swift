@@ -19,8 +19,8 @@ public final class NetworkClient: Sendable {
     public let transport: any HTTPTransport
     /// The defaults of the client.
     public let options: Options
-    /// The interceptors, in the order they run.
-    public let interceptors: [any RequestInterceptor]
+    /// The interceptors, the outermost first.
+    public let interceptors: [any Interceptor]
 
     let chain: InterceptorChain
     let authenticationProvider: (any AuthenticationProvider)?
@@ -40,7 +40,7 @@ public final class NetworkClient: Sendable {
     ///   - options: The defaults of the client.
     public init(
         transport: any HTTPTransport,
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
@@ -68,7 +68,7 @@ public final class NetworkClient: Sendable {
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public convenience init(
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
@@ -96,7 +96,7 @@ public final class NetworkClient: Sendable {
     ///   - options: The defaults of the client.
     public convenience init(
         configuration: URLSessionConfiguration,
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
@@ -151,7 +151,7 @@ public final class NetworkClient: Sendable {
         for request: URLRequest,
         options: RequestOptions = RequestOptions()
     ) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, chain: chain, options: options).run { (request, nil) }
+        try await AttemptLoop(client: self, chain: chain, options: options).run { try HTTPRequest(request) }
     }
 
     /// Sends a request and returns the response once its header arrives, before its body.
@@ -175,6 +175,6 @@ public final class NetworkClient: Sendable {
     public func stream(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> HTTPResponse {
         var loop = AttemptLoop(client: self, chain: chain, options: options)
         loop.isStreamed = true
-        return try await loop.run { (request, nil) }
+        return try await loop.run { try HTTPRequest(request) }
     }
 }

@@ -4,13 +4,10 @@ extension URLRequest {
     /// Sets a header field, replacing any value, or throws if the field is malformed.
     ///
     /// `setValue(_:forHTTPHeaderField:)` silently drops a value with a line break or a zero byte,
-    /// and the request is sent without the field. Use this method for values from other sources, as
-    /// in an interceptor:
+    /// and the request is sent without the field. Use this method for values from other sources:
     ///
     /// ```swift
-    /// ClosureInterceptor.changingRequest {
-    ///     try $0.setHeaderField("X-Tenant", to: tenant)
-    /// }
+    /// try request.setHeaderField("X-Tenant", to: tenant)
     /// ```
     ///
     /// - Parameters:
@@ -63,10 +60,5 @@ extension URLRequest {
     /// A Boolean value that indicates whether the request has an `Authorization` header field.
     package var hasAuthorization: Bool {
         allHTTPHeaderFields?.keys.contains { $0.equalsIgnoringASCIICase("Authorization") } ?? false
-    }
-
-    /// Sets a header field if the request doesn't have it.
-    mutating func setDefaultField(_ name: String, _ value: String) {
-        if self.value(forHTTPHeaderField: name) == nil { setFields((name, value)) }
     }
 }

@@ -1,28 +1,17 @@
-import Foundation
-import FoundationNetworking
+package import Foundation
+public import FoundationNetworking
 import OpenSSLCrypto
 
-extension URLRequest {
-    /// The last component of the path, which errors name; `nil` if the path is empty.
-    var endpoint: String? { url?.pathComponents.last }
-
-    /// The timeout of one attempt; `nil` if the request doesn't set one.
-    var attemptTimeout: Duration? {
-        let seconds = timeoutInterval
-        guard seconds.isFinite, seconds > 0 else { return nil }
-        return Duration(clampingSeconds: min(seconds, 86_400))
-    }
-}
-
-extension HTTPTransportRequest {
-    /// Creates a transport request from a `URLRequest`, with the body if it has no `httpBody`.
+extension HTTPRequest {
+    /// Creates a request from a `URLRequest`.
     ///
-    /// The header fields are sorted for a stable order. A missing `User-Agent` is added here,
-    /// because the setter of `URLRequest` takes longer than the rest of the client.
+    /// The header fields are sorted for a stable order. The timeout is `timeoutInterval`, by
+    /// default 60 seconds.
     ///
+    /// - Parameter request: The request.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a
     ///   malformed method or a body stream.
-    init(_ request: URLRequest, body: HTTPBody?, userAgent: String) throws(NetworkError) {
+    public init(_ request: URLRequest) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
@@ -38,24 +27,70 @@ extension HTTPTransportRequest {
         self.init(
             method: method,
             url: url,
-            headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:], userAgent: userAgent),
-            body: request.httpBody.map(HTTPBody.data) ?? body ?? .none
+            headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]),
+            body: request.httpBody.map(HTTPBody.data) ?? .none,
+            timeout: Duration(attemptTimeout: request.timeoutInterval)
         )
+        cachePolicy = request.cachePolicy
+    }
+
+    /// The last component of the path, which errors name; `nil` if the path is empty.
+    var endpoint: String? { url.pathComponents.last }
+
+    /// The body, if it's in memory.
+    package var heldBody: Data? {
+        if case .data(let data) = body.source { data } else { nil }
+    }
+}
+
+extension URLRequest {
+    /// Creates a request with the method, URL, header fields, timeout and body, if that is data.
+    ///
+    /// Repeated header fields are joined with commas.
+    ///
+    /// - Parameter request: The request.
+    public init(_ request: HTTPRequest) {
+        let seconds = request.timeout.map { $0 / .seconds(1) } ?? .infinity
+        self.init(url: request.url, cachePolicy: request.cachePolicy, timeoutInterval: seconds)
+        httpMethod = request.method.rawValue
+        var fields: [String: String] = [:]
+        for field in request.headers {
+            let known = fields.keys.first { $0.equalsIgnoringASCIICase(field.name) }
+            fields[known ?? field.name] = known.flatMap { fields[$0] }.map { "\($0),\(field.value)" } ?? field.value
+        }
+        allHTTPHeaderFields = fields
+        httpBody = request.heldBody
+    }
+}
+
+extension Duration {
+    /// Creates the timeout of one attempt from a `timeoutInterval`; `nil` if that is no limit.
+    fileprivate init?(attemptTimeout seconds: Double) {
+        guard seconds.isFinite, seconds > 0 else { return nil }
+        self.init(clampingSeconds: min(seconds, 86_400))
     }
 }
 
 extension HTTPHeaders {
-    fileprivate init(_ fields: [String: String], userAgent: String) {
+    /// Creates fields in a stable order.
+    fileprivate init(_ fields: [String: String]) {
         var list: [Field] = []
         list.reserveCapacity(fields.count + 1)
-        var hasUserAgent = false
-        for (name, value) in fields {
-            hasUserAgent = hasUserAgent || name.equalsIgnoringASCIICase("User-Agent")
-            list.append(Field(name: name, value: value))
-        }
-        if !hasUserAgent { list.append(Field(name: "User-Agent", value: userAgent)) }
+        for (name, value) in fields { list.append(Field(name: name, value: value)) }
         if list.count > 1 { list.sort { $0.name < $1.name } }
         self.init(list)
+    }
+
+    /// Sets a header field if the request doesn't have it.
+    mutating func setDefault(_ name: String, _ value: String) {
+        if self[name] == nil { append(name: name, value: value) }
+    }
+
+    /// All values of a field, joined with commas; `nil` without the field
+    /// ([RFC 9110 §5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)).
+    func combined(_ name: String) -> String? {
+        let values = values(for: name)
+        return values.count > 1 ? values.joined(separator: ", ") : values.first
     }
 }
 

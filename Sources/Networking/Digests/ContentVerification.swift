@@ -7,10 +7,10 @@ struct ContentVerification: Sendable {
     private let isRequired: Bool
 
     /// Creates a verification of a response's own digests, with the method of its request.
-    init(of response: HTTPResponse, method: String, isRequired: Bool) {
+    init(of response: HTTPTransportResponse, method: HTTPMethod, isRequired: Bool) {
         // A 206 has a part of the representation. A response to an unsafe method without content
         // can have the digest of the changed resource (RFC 9530 §3.1).
-        let isWhole = response.status != 206 && (method == "GET" || response.mayHaveContent)
+        let isWhole = response.status != 206 && (method == .get || response.mayHaveContent)
         fields = isWhole ? [.content, .representation] : [.content]
         self.isRequired = isRequired
     }
@@ -21,9 +21,9 @@ struct ContentVerification: Sendable {
     /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
     ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
     ///   malformed.
-    func verified(_ response: HTTPResponse) async throws -> HTTPResponse {
+    func verified(_ response: HTTPTransportResponse) async throws -> HTTPTransportResponse {
         let early = try fields.digests(in: response.headers)
-        guard let body = response.unread else {
+        guard let body = response.stream else {
             let digests = try early.isEmpty ? fields.digests(in: response.trailers) : early
             guard !digests.isEmpty else { return try unlessRequired(response) }
             try checkCoding(of: response)
@@ -37,7 +37,7 @@ struct ContentVerification: Sendable {
         try checkCoding(of: response)
         let algorithms = early.isEmpty ? HTTPDigest.Algorithm.allCases : early.algorithms
         var response = response
-        response.unread = HTTPResponseBody(
+        response.stream = HTTPResponseBody(
             source: VerifiedBody(body, hasher: try HTTPDigest.Hasher(algorithms)) { computed, trailers in
                 let digests = try early.isEmpty ? fields.digests(in: trailers) : early
                 guard !digests.isEmpty else { return try unlessRequired(()) }
@@ -65,7 +65,7 @@ struct ContentVerification: Sendable {
         )
     }
 
-    private func checkCoding(of response: HTTPResponse) throws(NetworkError) {
+    private func checkCoding(of response: HTTPTransportResponse) throws(NetworkError) {
         guard response.isDecoded else { return }
         throw NetworkError(
             .digestUnverifiable,
@@ -80,9 +80,9 @@ struct ContentVerification: Sendable {
     }
 }
 
-extension HTTPResponse {
+extension HTTPTransportResponse {
     /// A Boolean value that indicates whether the response has content, as far as is known.
     fileprivate var mayHaveContent: Bool {
-        unread == nil ? !body.isEmpty : headers["Content-Length"].flatMap { Int($0) } != 0
+        stream == nil ? !body.isEmpty : headers["Content-Length"].flatMap { Int($0) } != 0
     }
 }

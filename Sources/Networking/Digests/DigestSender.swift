@@ -1,5 +1,4 @@
 import Foundation
-public import FoundationNetworking
 
 /// An interceptor that adds `Content-Digest` to requests, and `Repr-Digest` if requested
 /// ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
@@ -8,7 +7,7 @@ public import FoundationNetworking
 /// let client = NetworkClient(interceptors: [DigestSender()])
 /// ```
 ///
-/// Pass it after the interceptors that change the body, and before those that sign the request.
+/// Pass it before the interceptors that sign the request.
 ///
 /// A request that has the field keeps it. The client compares the body with each digest in a
 /// request, while it's sent if it's a file or a stream, and never completes a request whose digest
@@ -17,7 +16,7 @@ public import FoundationNetworking
 /// A file or replayable stream is read twice. For a body that can be sent only once, give the
 /// digest in a header field of the request. A request without content doesn't get a digest, except
 /// that the methods `POST`, `PUT` and `PATCH` send the one of zero bytes.
-public struct DigestSender: RequestInterceptor {
+public struct DigestSender: WireInterceptor {
     private let fields: [HTTPDigest.Field]
     private let algorithm: HTTPDigest.Algorithm
 
@@ -34,27 +33,23 @@ public struct DigestSender: RequestInterceptor {
 
     /// Adds the digests of the body.
     ///
-    /// - Throws: The error so far. ``NetworkError`` with the code `bodyNotReplayable` if the body
-    ///   can be read only once and has no digest, `invalidField` if its digest is malformed, or an
-    ///   error of reading the body.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        var request = try request.get()
-        let body = request.httpBody.map(HTTPBody.data) ?? context.body ?? .none
-        guard body.contentLength != 0 || HTTPMethod(request.httpMethod ?? "GET")?.anticipatesContent == true else {
-            return request
+    /// - Throws: ``NetworkError`` with the code `bodyNotReplayable` if the body can be read only
+    ///   once and has no digest, `invalidField` if its digest is malformed, or an error of reading
+    ///   the body.
+    public func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        guard request.body.contentLength != 0 || request.method.anticipatesContent else {
+            return try await next(request)
         }
-        let isPartial = request.value(forHTTPHeaderField: "Content-Range") != nil
-        let headers = request.headerFields
+        var request = request
+        let isPartial = request.headers["Content-Range"] != nil
+        let headers = request.headers
         var digest: HTTPDigest?
         for field in fields where field == .content || !isPartial {
             guard try HTTPDigest(field, in: headers) == nil else { continue }
-            if digest == nil { digest = try await self.digest(of: body) }
-            request.setValue(digest?.fieldValue, forHTTPHeaderField: field.rawValue)
+            if digest == nil { digest = try await self.digest(of: request.body) }
+            request.headers[field.rawValue] = digest?.fieldValue
         }
-        return request
+        return try await next(request)
     }
 
     private func digest(of body: HTTPBody) async throws -> HTTPDigest {

@@ -1,14 +1,11 @@
-import Foundation
-public import FoundationNetworking
-
 /// An interceptor that asks for digests and verifies those of responses
 /// ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
 ///
 /// ```swift
-/// let client = NetworkClient(interceptors: [DigestVerifier(isRequired: true), cache])
+/// let client = NetworkClient(interceptors: [cache, DigestVerifier(isRequired: true)])
 /// ```
 ///
-/// Pass it before the interceptors that change or store responses.
+/// No cache and no earlier interceptor gets a response before it's verified.
 ///
 /// It verifies `Content-Digest`, and `Repr-Digest` if the content is the whole representation, in
 /// the header or trailer fields. Each supported algorithm has to match. A stream throws at its end
@@ -20,7 +17,7 @@ public import FoundationNetworking
 ///
 /// Responses to `HEAD` and responses with the status 204 or 304 have no content, so their digests
 /// aren't verified.
-public struct DigestVerifier: RequestInterceptor {
+public struct DigestVerifier: WireInterceptor {
     private let isRequired: Bool
     private let preferences: HTTPDigest.Preferences
 
@@ -37,34 +34,26 @@ public struct DigestVerifier: RequestInterceptor {
         preferences = HTTPDigest.Preferences(algorithms)
     }
 
-    /// Asks for a digest of content without a coding, in the fields that the request doesn't have.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        var request = try request.get()
-        let fields = [
-            (HTTPDigest.Field.content.preferenceName, preferences.fieldValue), ("Accept-Encoding", "identity"),
-        ]
-        for (name, value) in fields where !value.isEmpty { request.setDefaultField(name, value) }
-        return request
-    }
-
-    /// Verifies the digests of a response, or lets its stream verify them at the end.
+    /// Asks for a digest of content without a coding, in the fields that the request doesn't have,
+    /// and verifies the response or lets its stream verify it at the end.
     ///
     /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
     ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
     ///   malformed.
-    public func interceptResponse(
-        _ response: HTTPResponse,
-        for request: URLRequest,
-        context: InterceptorContext
-    ) async throws -> HTTPResponse {
-        guard request.httpMethod != "HEAD", ![204, 304].contains(response.status) else { return response }
-        let isAccepted = response.isSuccessful && context.traits.acceptedStatuses.contains(response.status)
+    public func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        var request = request
+        let wanted = preferences.fieldValue
+        if !wanted.isEmpty { request.headers.setDefault(HTTPDigest.Field.content.preferenceName, wanted) }
+        request.headers.setDefault("Accept-Encoding", "identity")
+        let response = try await next(request)
+        // The content of a redirect may be missing.
+        guard request.method != .head, ![204, 304].contains(response.status), !response.isCut else { return response }
+        let isAccepted =
+            (200...299).contains(response.status)
+            && next.context.traits.acceptedStatuses.contains(response.status)
         let verification = ContentVerification(
             of: response,
-            method: request.httpMethod ?? "GET",
+            method: request.method,
             isRequired: isRequired && isAccepted
         )
         return try await verification.verified(response)

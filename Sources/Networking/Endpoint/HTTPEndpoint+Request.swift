@@ -36,28 +36,26 @@ extension HTTPEndpoint {
     /// - Throws: The errors of ``makeURL()`` and the endpoint's body; ``NetworkError`` with the
     ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
     ///   or its value has a control character.
-    public func urlRequest() throws -> URLRequest {
-        var base = try makeBase()
-        if case .data(let data) = base.body?.source { base.request.httpBody = data }
-        return base.request
-    }
+    public func urlRequest() throws -> URLRequest { URLRequest(try makeBase()) }
 
-    /// Returns the request and its body, which a given one replaces.
-    func makeBase(with other: EndpointBody? = nil) throws -> AttemptLoop.Base {
-        var request = URLRequest(url: try makeURL(), cachePolicy: cachePolicy)
-        request.httpMethod = method.rawValue
-        if let timeout {
-            guard timeout > .zero else {
-                throw NetworkError(.invalidRequest, "the endpoint's timeout isn't positive; nothing was sent")
-            }
-            request.timeoutInterval = timeout / .seconds(1)
+    /// Returns the request with its body, which a given one replaces.
+    func makeBase(with other: EndpointBody? = nil) throws -> HTTPRequest {
+        // The timeout of a `URLRequest` that sets none.
+        var request = HTTPRequest(
+            method: method,
+            url: try makeURL(),
+            headers: headers,
+            timeout: timeout ?? .seconds(60)
+        )
+        request.cachePolicy = cachePolicy
+        guard timeout.map({ $0 > .zero }) ?? true else {
+            throw NetworkError(.invalidRequest, "the endpoint's timeout isn't positive; nothing was sent")
         }
-        try request.addHeaderFields(headers)
         let body = try other ?? body
-        if let contentType = body.contentType, headers["Content-Type"] == nil {
-            try request.setHeaderField("Content-Type", to: contentType)
-        }
-        return (request, body.content)
+        if let contentType = body.contentType { request.headers.setDefault("Content-Type", contentType) }
+        for field in request.headers { try field.validate() }
+        request.body = body.content
+        return request
     }
 
     private func baseReference() throws(NetworkError) -> URIReference {

@@ -1,5 +1,4 @@
 public import Foundation
-import FoundationNetworking
 
 /// A response with a status that the client doesn't accept.
 ///
@@ -85,7 +84,7 @@ extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
 }
 
 extension ServerError {
-    init(_ response: HTTPResponse, to request: URLRequest, traits: RequestTraits, decoding: ErrorDecoding) {
+    init(_ response: HTTPResponse, to request: HTTPRequest, traits: RequestTraits, decoding: ErrorDecoding) {
         self.init(
             endpoint: request.endpoint,
             errorCode: response.status,

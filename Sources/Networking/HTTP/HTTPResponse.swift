@@ -99,21 +99,6 @@ extension HTTPResponse {
         return redirects.allSatisfy { HTTPOrigin($0.url) == origin }
     }
 
-    /// Replaces the response with an interceptor's.
-    ///
-    /// A body in the new response replaces the streamed one.
-    mutating func replace(with response: Self) {
-        let unread = unread
-        self = response
-        if body.isEmpty {
-            // An interceptor of this module may have wrapped the body.
-            self.unread = response.unread ?? unread
-        } else {
-            self.unread = nil
-            unread?.cancel()
-        }
-    }
-
     /// Receives the rest of the body.
     mutating func collect(upTo limit: Int) async throws {
         guard let unread else { return }

@@ -1,5 +1,4 @@
 public import Foundation
-public import FoundationNetworking
 import Synchronization
 
 /// An interceptor that stops sending to a failing server, so that it can recover.
@@ -7,7 +6,8 @@ import Synchronization
 /// It keeps a circuit per origin. When enough attempts in a window fail, the circuit opens and
 /// requests fail with ``NetworkError/Code/circuitOpen``. After a pause the breaker sends one
 /// request: if it succeeds, the circuit closes; otherwise it stays open for another pause. A status
-/// of 500 or more and a transport's error are failures; a cancellation isn't counted.
+/// of 500 or more and a transport's error are failures; a cancellation isn't counted. It counts
+/// what passes it, so an attempt that a later authenticator repeats is one attempt.
 public final class CircuitBreaker: RequestInterceptor {
     /// The conditions that open a circuit, and the pause until it can close.
     struct Rules {
@@ -20,14 +20,6 @@ public final class CircuitBreaker: RequestInterceptor {
     private let rules: Rules
     private let timeSource: TimeSource
     private let circuits = Mutex<[HTTPOrigin: Circuit]>([:])
-    /// The running attempts, because a later interceptor may remove the request's URL.
-    private let passed = Mutex<[AttemptName: Passage]>([:])
-
-    private struct Passage {
-        let origin: HTTPOrigin
-        /// A Boolean value that indicates whether the attempt decides about an open circuit.
-        let isProbe: Bool
-    }
 
     /// Creates a breaker; share it between clients that call the same servers.
     ///
@@ -57,47 +49,46 @@ public final class CircuitBreaker: RequestInterceptor {
         return circuits.withLock { $0[origin]?.isOpen(at: timeSource.now()) ?? false }
     }
 
-    /// Passes the request on if its circuit is closed.
+    /// Passes the request on if its circuit is closed, and counts the outcome.
     ///
     /// - Throws: ``NetworkError`` with the code `circuitOpen`.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        let request = try request.get()
-        guard let origin = request.url.flatMap({ HTTPOrigin($0) }) else { return request }
+    public func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        guard let origin = HTTPOrigin(request.url) else { return try await next(request) }
         let now = timeSource.now()
         let passage = circuits.withLock { $0[origin, default: Circuit()].passage(at: now) }
         guard passage != .none else {
             throw NetworkError(.circuitOpen, "too many requests to \(origin) failed recently; nothing was sent")
         }
-        passed.withLock { $0[AttemptName(context)] = Passage(origin: origin, isProbe: passage == .probe) }
-        return request
+        do {
+            let response = try await next(request)
+            count(Self.outcome(of: response), of: origin, passage)
+            return response
+        } catch {
+            count(Self.outcome(of: error), of: origin, passage)
+            throw error
+        }
     }
 
-    /// Counts the outcome of the attempt.
-    public func attemptEnded(_ attempt: RequestAttempt) {
-        guard let passage = passed.withLock({ $0.removeValue(forKey: AttemptName(attempt.context)) }) else { return }
+    private func count(_ outcome: Circuit.Outcome, of origin: HTTPOrigin, _ passage: Circuit.Passage) {
         let now = timeSource.now()
-        let outcome = Self.outcome(of: attempt)
         circuits.withLock { circuits in
-            circuits[passage.origin, default: Circuit()]
-                .count(outcome, isProbe: passage.isProbe, at: now, rules)
+            circuits[origin, default: Circuit()].count(outcome, isProbe: passage == .probe, at: now, rules)
         }
     }
 
-    private static func outcome(of attempt: RequestAttempt) -> Circuit.Outcome {
-        if let response = attempt.response {
-            switch response.cacheUse {
-            case nil, .revalidated: return response.status >= 500 ? .failure : .success
-            case .staleOnError: return .failure
-            case .fresh, .stale, .missing: return .nothing
-            }
+    private static func outcome(of response: HTTPResponse) -> Circuit.Outcome {
+        switch response.cacheUse {
+        case nil, .revalidated: response.status >= 500 ? .failure : .success
+        case .staleOnError: .failure
+        case .fresh, .stale, .missing: .nothing
         }
-        guard attempt.request != nil, let error = attempt.error as? NetworkError, error.code != .cancelled else {
-            return .nothing
-        }
-        return .failure
+    }
+
+    private static func outcome(of error: any Error) -> Circuit.Outcome {
+        guard let code = (error as? NetworkError)?.code else { return .nothing }
+        // Nothing is known about the server.
+        return [.cancelled, .requestNotMade, .invalidRequest, .rateLimited, .circuitOpen].contains(code)
+            ? .nothing : .failure
     }
 }
 

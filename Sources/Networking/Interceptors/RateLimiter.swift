@@ -1,4 +1,3 @@
-public import FoundationNetworking
 import Synchronization
 
 /// An interceptor that limits the rate of requests by delaying them.
@@ -9,15 +8,16 @@ import Synchronization
 /// ])
 /// ```
 ///
-/// The limiter sends up to a burst of requests at once, and then spaces them evenly. Each attempt
-/// counts. A request that would wait past its operation's deadline fails at once with
+/// The limiter sends up to a burst of requests at once, and then spaces them evenly. It counts what
+/// passes it: put it after an authenticator if the repetitions with a new token count, too. A
+/// request that would wait past its operation's deadline fails at once with
 /// ``NetworkError/Code/rateLimited`` and doesn't count.
 public final class RateLimiter: RequestInterceptor {
     private let interval: Duration
     private let tolerance: Duration
     private let timeSource: TimeSource
     /// The time of the next request if all were evenly spaced.
-    private let next = Mutex<ContinuousClock.Instant?>(nil)
+    private let due = Mutex<ContinuousClock.Instant?>(nil)
 
     /// Creates a limiter; share it between the clients that share the limit.
     ///
@@ -35,17 +35,13 @@ public final class RateLimiter: RequestInterceptor {
     /// Delays the request to keep the rate.
     ///
     /// - Throws: ``NetworkError`` with the code `rateLimited`.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        let request = try request.get()
+    public func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
         let now = timeSource.now()
-        let wait = next.withLock { next -> Duration? in
-            let due = max(next ?? now, now)
-            let wait = (due - tolerance) - now
-            if let deadline = context.deadline, wait > .zero, now + wait >= deadline { return nil }
-            next = due + interval
+        let wait = due.withLock { due -> Duration? in
+            let time = max(due ?? now, now)
+            let wait = (time - tolerance) - now
+            if let deadline = next.context.deadline, wait > .zero, now + wait >= deadline { return nil }
+            due = time + interval
             return wait
         }
         guard let wait else {
@@ -55,6 +51,6 @@ public final class RateLimiter: RequestInterceptor {
             )
         }
         if wait > .zero { try await timeSource.sleep(wait) }
-        return request
+        return try await next(request)
     }
 }

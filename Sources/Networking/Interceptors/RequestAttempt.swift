@@ -1,14 +1,14 @@
-public import FoundationNetworking
 import Synchronization
 
 /// The outcome of one attempt of an operation, for logs and metrics.
 public struct RequestAttempt: Sendable {
     /// The context of the operation, with this attempt's number.
     public let context: InterceptorContext
-    /// The duration of the attempt, including interceptors but not the delays between attempts.
+    /// The duration of the attempt, until the interceptors and the receiver of its body are done
+    /// with the response, and without the delays between attempts.
     public internal(set) var duration: Duration
-    /// The request as sent; `nil` if it couldn't be created.
-    public var request: URLRequest?
+    /// The request as ``RequestInterceptor``s left it; `nil` if it couldn't be made.
+    public var request: HTTPRequest?
     /// The response, if any; the body of a streamed response is empty.
     public var response: HTTPResponse?
     /// The reason why the attempt failed; `nil` if it succeeded.
@@ -19,7 +19,7 @@ public struct RequestAttempt: Sendable {
     /// supports metrics.
     public var exchanges: [HTTPTransportMetrics] = []
 
-    /// Creates an attempt, for testing interceptors and observers.
+    /// Creates an attempt, for testing observers.
     ///
     /// - Parameters:
     ///   - context: The context of the operation.
@@ -30,7 +30,7 @@ public struct RequestAttempt: Sendable {
     public init(
         context: InterceptorContext,
         duration: Duration,
-        request: URLRequest? = nil,
+        request: HTTPRequest? = nil,
         response: HTTPResponse? = nil,
         error: (any Error)? = nil
     ) {
@@ -39,16 +39,6 @@ public struct RequestAttempt: Sendable {
         self.request = request
         self.response = response
         self.error = error
-    }
-}
-
-/// The identity of an attempt, for interceptors that keep a state from its start to its end.
-struct AttemptName: Hashable {
-    private let operation: UInt64
-    private let attempt: Int
-
-    init(_ context: InterceptorContext) {
-        (operation, attempt) = (context.operation, context.attempt)
     }
 }
 
@@ -64,7 +54,7 @@ final class MetricsBox: Sendable {
     var all: [HTTPTransportMetrics] { exchanges.withLock { $0 } }
 
     /// Observes a request in addition to any existing observer, and reports its connection.
-    func observe(_ request: inout HTTPTransportRequest) {
+    func observe(_ request: inout HTTPRequest) {
         let other = request.observer
         let url = request.url
         request.observer = { [self] event in

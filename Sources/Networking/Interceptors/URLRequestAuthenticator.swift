@@ -1,17 +1,41 @@
+import Foundation
 public import FoundationNetworking
+import OpenSSLCrypto
 
 /// An interceptor that adds a credential to requests and decides how to handle a rejected one.
 ///
-/// The client counts an authenticator's retries separately. An exhausted or zero ``Retry/Policy``
-/// can't suppress them, another policy's delay doesn't apply to them, and they don't use up a
-/// policy's attempts. An authenticator's `noRetry` ends the operation.
+/// ```swift
+/// struct KeyAuthenticator: URLRequestAuthenticator {
+///     let keys: KeyStore
+///     let credentialFields: Set = ["X-Api-Key"]
 ///
-/// The client removes the ``credentialFields`` on a redirect to another scheme, host or port, and
-/// doesn't ask the authenticator about the response to that request.
-public protocol URLRequestAuthenticator: RequestInterceptor {
-    /// The names of all header fields that the authenticator may set, such as `Authorization`.
+///     func authenticateRequest(
+///         _ request: URLRequest,
+///         context: InterceptorContext
+///     ) async throws -> URLRequest {
+///         var request = request
+///         request.setValue(try await keys.current(), forHTTPHeaderField: "X-Api-Key")
+///         return request
+///     }
+///
+///     func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+///         guard failure.response?.status == 401 else { return .none }
+///         guard failure.context.retryState.authenticationErrors.isEmpty else { return .none }
+///         await keys.renew()
+///         return .retry
+///     }
+/// }
+/// ```
+///
+/// The client repeats a rejected request at its place in the chain, with a new credential. Such
+/// repetitions count separately: no ``Retry/Policy`` can suppress them, they don't use up its
+/// attempts, and there are at most ten. An authenticator's `noRetry` ends the operation. The
+/// authenticator isn't asked about a redirect to another origin, whose server never had the
+/// credential.
+public protocol URLRequestAuthenticator: Interceptor {
+    /// The names of all header fields that the authenticator sets, such as `Authorization`.
     ///
-    /// - Important: A field missing from this set is sent to the target of every redirect.
+    /// The client removes them on a redirect to another scheme, host or port.
     var credentialFields: Set<String> { get }
 
     /// Adds the credential to a request, obtaining or refreshing it if necessary.
@@ -21,17 +45,142 @@ public protocol URLRequestAuthenticator: RequestInterceptor {
     /// - Parameters:
     ///   - request: The request without this authenticator's credential.
     ///   - context: The context of the operation, whose deadline limits the wait for a credential.
-    /// - Returns: The request with the credential, or unchanged if it isn't for this authenticator.
+    /// - Returns: The request, changed in its ``credentialFields`` only. With another URL, method,
+    ///   body or header field, nothing is sent.
     /// - Throws: Any error. Nothing is sent.
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest
+
+    /// Decides whether a new credential can help a request that the server rejected.
+    ///
+    /// - Parameter failure: The failed attempt, which has a response. The failures of earlier
+    ///   credentials are the `authenticationErrors` of its context.
+    /// - Returns: The action: `retry` or `retryAfter` authenticates the request again and sends it,
+    ///   `noRetry` ends the operation, and `none` leaves the failure to the client's policies.
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action
 }
 
 extension URLRequestAuthenticator {
-    /// Authenticates a request, or throws the error so far.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        try await authenticateRequest(request.get(), context: context)
+    /// Adds the authenticator.
+    public func add(to chain: inout InterceptorChain) {
+        let interceptor = AuthenticationInterceptor { URLRequestSession(authenticator: self) }
+        chain.addAuthenticator(interceptor, credentialFields: credentialFields)
+    }
+}
+
+/// The authentication of one request, with what it remembers between its attempts.
+package protocol AuthenticationSession: Sendable {
+    /// Adds the credential to a request that has none of an earlier attempt.
+    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws
+
+    /// Returns the action after a response from the server that the credential is for.
+    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action
+}
+
+/// The answer to an authenticated request.
+package struct AuthenticationAnswer: Sendable {
+    package let request: HTTPRequest
+    package let response: HTTPResponse
+    /// The error of a response that isn't accepted; `nil` for one that is.
+    package let error: ServerError?
+    package let context: InterceptorContext
+
+    package init(request: HTTPRequest, response: HTTPResponse, error: ServerError?, context: InterceptorContext) {
+        self.request = request
+        self.response = response
+        self.error = error
+        self.context = context
+    }
+}
+
+/// The interceptor that authenticates each request, and repeats it as its session decides.
+package struct AuthenticationInterceptor: RequestInterceptor {
+    private let makeSession: @Sendable () -> any AuthenticationSession
+
+    package init(_ makeSession: @escaping @Sendable () -> any AuthenticationSession) {
+        self.makeSession = makeSession
+    }
+
+    package func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        let operation = next.operation
+        var session = makeSession()
+        var retries = 0
+        while true {
+            var attempt = request
+            do { try await session.authenticate(&attempt, next.context) } catch {
+                operation.noteUnmade()
+                throw error
+            }
+            let response = try await next(attempt)
+            guard response.isFromServer, response.isFromFirstOrigin else { return response }
+            let error = operation.error(for: response, to: attempt)
+            let answer = AuthenticationAnswer(
+                request: attempt,
+                response: response,
+                error: error,
+                context: operation.latestContext
+            )
+            let delay: Duration
+            switch await session.evaluate(answer) {
+            case .none: return response
+            case .noRetry(let reason):
+                operation.end(reason)
+                return response
+            case .retry: delay = .zero
+            case .retryAfter(let duration): delay = duration
+            }
+            guard let error else { return response }
+            retries += 1
+            if let reason = operation.obstacle(to: attempt, retries: retries, delay: delay) {
+                operation.end(reason)
+                return response
+            }
+            try await operation.prepareAuthentication(after: error, delay: delay)
+        }
+    }
+}
+
+/// The authentication by a `URLRequestAuthenticator`.
+private struct URLRequestSession: AuthenticationSession {
+    let authenticator: any URLRequestAuthenticator
+
+    func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
+        let plain = URLRequest(request)
+        let authenticated = try await authenticator.authenticateRequest(plain, context: context)
+        try check(authenticated, plain)
+        for name in authenticator.credentialFields {
+            let value = authenticated.value(forHTTPHeaderField: name)
+            if value != plain.value(forHTTPHeaderField: name) { request.headers[name] = value }
+        }
+    }
+
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        guard let error = answer.error else { return .none }
+        return await authenticator.evaluateFailedRequest(
+            FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
+        )
+    }
+
+    /// Throws an error for changes that would be lost, or sent to the target of a redirect.
+    private func check(_ authenticated: URLRequest, _ plain: URLRequest) throws {
+        guard authenticated.url == plain.url, authenticated.httpMethod == plain.httpMethod,
+            authenticated.httpBody == plain.httpBody
+        else {
+            throw NetworkError(
+                .requestNotMade,
+                "an authenticator may set header fields only, and \(type(of: authenticator)) changed the URL, the "
+                    + "method or the body; use a RequestInterceptor"
+            )
+        }
+        let (before, after) = (plain.allHTTPHeaderFields ?? [:], authenticated.allHTTPHeaderFields ?? [:])
+        for name in Set(before.keys).union(after.keys) {
+            guard before[name].map(ByteComparedString.init) != after[name].map(ByteComparedString.init),
+                !authenticator.credentialFields.contains(where: { $0.equalsIgnoringASCIICase(name) })
+            else { continue }
+            throw NetworkError(
+                .requestNotMade,
+                "\(type(of: authenticator)) set the header field “\(name)”, which its credentialFields don't name; add "
+                    + "the name, so that the field isn't sent to the target of a redirect"
+            )
+        }
     }
 }

@@ -15,7 +15,7 @@ public import Foundation
 /// `-Secret` or `-Password` count as credentials, except `Idempotency-Key`. Only JSON, forms, event
 /// streams and plain text are shown.
 ///
-/// ``LoggingInterceptor``, ``ExchangeRecorder`` and ``ReplayTransport`` also remove the credentials
+/// ``RequestLogger``, ``ExchangeRecorder`` and ``ReplayTransport`` also remove the credentials
 /// of a request wherever its response repeats them, if they have at least eight bytes.
 ///
 /// - Important: Redaction can't find a secret without one of these signs: an opaque token in a path
@@ -350,12 +350,5 @@ extension Redaction {
     /// Returns a text without the removed values, such as the text of an error.
     func redacted(text: String) -> String {
         isOff || values.isEmpty ? text : self.text(of: Array(text.utf8))
-    }
-}
-
-extension HTTPTransportRequest {
-    /// The body, if it's in memory.
-    var heldBody: Data? {
-        if case .data(let data) = body.source { data } else { nil }
     }
 }

@@ -1,5 +1,3 @@
-public import FoundationNetworking
-
 /// An observer of clients, for logs, metrics and traces.
 ///
 /// ```swift
@@ -29,17 +27,17 @@ public protocol ClientObserver: AnyObject, Sendable {
     /// Observes a request that is about to be sent, and returns the header fields that pass a trace
     /// on to the server.
     ///
-    /// The client doesn't call this for attempts that send nothing: the request couldn't be made,
-    /// or a cache had the response.
+    /// The client doesn't call this if nothing is sent: the request couldn't be made, or a cache
+    /// had the response. A request that an authenticator repeats is another attempt.
     ///
     /// - Parameters:
-    ///   - request: The request, after all interceptors changed it.
+    ///   - request: The request, after all ``RequestInterceptor``s changed it.
     ///   - context: The context of the operation.
     /// - Returns: Header fields to add, such as `traceparent`. The client keeps the request's own
     ///   fields and those of earlier observers with the same name.
-    func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders
+    func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders
 
-    /// Observes the outcome of an attempt, before the client decides whether to retry.
+    /// Observes the outcome of an attempt, before another one starts.
     ///
     /// - Parameter attempt: The attempt. Its request may not have been sent.
     func attemptEnded(_ attempt: RequestAttempt)
@@ -69,7 +67,7 @@ extension ClientObserver {
     public func operationStarted(_ context: InterceptorContext) {}
 
     /// Adds no header fields.
-    public func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders { [:] }
+    public func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders { [:] }
 
     /// Does nothing.
     public func attemptEnded(_ attempt: RequestAttempt) {}
@@ -85,12 +83,12 @@ extension ClientObserver {
 }
 
 /// An interceptor that reports events to the observers of its clients.
-package protocol ObservableInterceptor: RequestInterceptor {
+package protocol ObservableInterceptor: Interceptor {
     /// Reports events to observers from now on, in addition to earlier ones.
     func add(_ observers: [any ClientObserver])
 }
 
-extension [any RequestInterceptor] {
+extension [any Interceptor] {
     /// Makes the interceptors report their events to observers.
     func report(to observers: [any ClientObserver]) {
         guard !observers.isEmpty else { return }

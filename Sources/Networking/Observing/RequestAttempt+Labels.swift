@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 extension RequestAttempt: ObservedEvent {
     /// `http.client.request`.
@@ -14,9 +13,9 @@ extension RequestAttempt: ObservedEvent {
     /// - `network.protocol.version`: `1.0`, `1.1`, `2` or `3`, if there is a response;
     /// - `error.type`: ``errorType``, if the attempt failed.
     public var labels: [String: String] {
-        let origin = request?.url.flatMap(HTTPOrigin.init)
+        let origin = request.flatMap { HTTPOrigin($0.url) }
         return [
-            "http.request.method": request.map { Self.known($0.httpMethod ?? "GET") } ?? Self.noLabel,
+            "http.request.method": request.map { Self.known($0.method.rawValue) } ?? Self.noLabel,
             "url.scheme": origin?.scheme ?? Self.noLabel,
             "server.address": origin?.plainHost ?? Self.noLabel,
             "server.port": origin.map { String($0.port) } ?? Self.noLabel,
@@ -30,7 +29,7 @@ extension RequestAttempt: ObservedEvent {
     /// the body, the use of the cache, redirects and ``errorDescription``.
     public var details: [String: String] {
         var details: [String: String] = [:]
-        details["url.full"] = request?.url.map(Redaction.standard.redacted)
+        details["url.full"] = request.map { Redaction.standard.redacted($0.url) }
         if context.attempt > 1 { details["http.request.resend_count"] = String(context.attempt - 1) }
         if let response {
             details["http.response.body.size"] = String(response.body.count)

@@ -71,7 +71,7 @@ public final class ExchangeRecorder: HTTPTransport {
     ///
     /// - Throws: The other transport's error, which is recorded, too.
     public func send(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         let (started, began, metrics) = (timeSource.now(), timeSource.date(), MetricsBox())

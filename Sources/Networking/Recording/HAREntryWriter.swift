@@ -7,7 +7,7 @@ struct HAREntryWriter: Sendable {
     let maximumBodySize: Int
 
     func entry(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         _ result: Result<HTTPTransportResponse, any Error>,
         began: Date,
         duration: Duration,
@@ -19,7 +19,7 @@ struct HAREntryWriter: Sendable {
     }
 
     private func redactedEntry(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         _ result: Result<HTTPTransportResponse, any Error>,
         began: Date,
         duration: Duration,
@@ -37,7 +37,7 @@ struct HAREntryWriter: Sendable {
         )
     }
 
-    private func request(_ request: HTTPTransportRequest, version: String) -> HAREntry.Request {
+    private func request(_ request: HTTPRequest, version: String) -> HAREntry.Request {
         let url = redaction.redacted(request.url).prefix { $0 != "#" }
         let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         return HAREntry.Request(
@@ -122,7 +122,7 @@ struct HAREntryWriter: Sendable {
 
 extension Redaction {
     /// Returns a redaction that also removes the credentials of a request.
-    func removingCredentials(of request: HTTPTransportRequest) -> Self {
+    func removingCredentials(of request: HTTPRequest) -> Self {
         removingCredentials(url: request.url, headers: request.headers, body: request.heldBody)
     }
 }

@@ -55,7 +55,7 @@ public final class ReplayTransport: HTTPTransport {
     /// - Throws: ``NetworkError``: `notRecorded` if the request or its response's body isn't in the
     ///   recording; the recorded failure; `invalidRequest`, `cancelled` or `bodyTooLarge`.
     public func send(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         try request.validate()
@@ -116,7 +116,7 @@ public final class ReplayTransport: HTTPTransport {
     }
 
     /// Returns the body as recorded; `nil` if the recorder would omit it.
-    private func comparable(_ request: HTTPTransportRequest, _ redaction: Redaction) -> Data? {
+    private func comparable(_ request: HTTPRequest, _ redaction: Redaction) -> Data? {
         switch request.body.source {
         case .none: return Data()
         case .data(let data):

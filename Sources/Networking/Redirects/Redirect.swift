@@ -9,7 +9,7 @@ public struct Redirect: Sendable {
     /// The URL that sent the redirect.
     public let source: URL
     /// The proposed next request, changed according to ``RedirectPolicy``.
-    public let request: HTTPTransportRequest
+    public let request: HTTPRequest
     /// The earlier redirects, oldest first.
     public let hops: [RedirectHop]
 
@@ -17,7 +17,7 @@ public struct Redirect: Sendable {
     @nonexhaustive
     public enum Action: Sendable {
         /// Sends a request: the proposed one or a changed one. Restored credentials are sent.
-        case follow(HTTPTransportRequest)
+        case follow(HTTPRequest)
         /// Delivers the redirect to the caller, as if it had no `Location`.
         case deliver
     }

@@ -4,9 +4,10 @@ import Foundation
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
-    /// The interceptors, which complete each request and receive each response.
-    var interceptors = InterceptorChain()
+    /// The interceptors around each request on the wire.
+    var chain = InterceptorChain()
     var context = InterceptorContext()
+    var limits = HTTPTransportLimits()
     /// Receives the metrics of each request.
     var metrics: MetricsBox?
 
@@ -18,17 +19,22 @@ struct RedirectFollower {
     }
 
     /// Sends a request and returns the last response.
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPResponse {
-        var limits = limits
-        if case .never = policy.rule {} else { limits.cutsRedirects = !limits.streamsBody }
-        var response = try await exchange(request, after: [], limits: limits)
+    func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+        if case .never = policy.rule { return HTTPResponse(try await exchange(request), from: request.url) }
+        var follower = self
+        follower.limits.cutsRedirects = !limits.streamsBody
+        return try await follower.sendFollowing(request)
+    }
+
+    private func sendFollowing(_ request: HTTPRequest) async throws -> HTTPResponse {
+        var response = try await exchange(request)
         guard (300...399).contains(response.status) else { return HTTPResponse(response, from: request.url) }
-        var chain = Chain(policy: policy, credentialFields: interceptors.credentialFields, request: request)
-        while try await chain.follow(response) {
-            if let body = response.stream { await discard(body, response.headers) }
+        var steps = Chain(policy: policy, credentialFields: chain.credentialFields, request: request)
+        while try await steps.follow(response) {
+            await response.discard()
             if Task.isCancelled { throw NetworkError.cancelledExchange }
             do {
-                response = try await exchange(chain.request, after: chain.hops, limits: limits)
+                response = try await exchange(steps.request, after: steps.hops)
             } catch var error as NetworkError {
                 // A server has already acted on an earlier request.
                 error.isUnprocessed = false
@@ -42,39 +48,42 @@ struct RedirectFollower {
                     + "\(RedirectBody.patience) or can't be decoded; use RedirectPolicy.never to receive it"
             )
         }
-        return HTTPResponse(response, from: chain.request.url, redirects: chain.hops)
+        return HTTPResponse(response, from: steps.request.url, redirects: steps.hops)
     }
 
     /// Sends one request, completed by the interceptors.
     ///
-    /// The chain keeps the request without what they add, so that the next redirect doesn't have
-    /// it.
+    /// The redirects keep the request without what they add, so that the next one doesn't have it.
     private func exchange(
-        _ request: HTTPTransportRequest,
-        after redirects: [RedirectHop],
-        limits: HTTPTransportLimits
+        _ request: HTTPRequest,
+        after redirects: [RedirectHop] = []
     ) async throws -> HTTPTransportResponse {
-        var request = request
+        guard chain.hasWireInterceptors else { return try await sendOnce(request) }
+        let progress = Wire.Progress()
+        let wire = Wire(follower: self, index: 0, progress: progress, redirects: redirects)
         do {
-            for link in interceptors.links {
-                request = try await link.interceptor.completeRequest(request, after: redirects, context: context)
-            }
-        } catch {
+            return try await wire(request)
+        } catch  where wire.sent == nil {
             throw Incomplete(cause: error, isAfterRedirect: !redirects.isEmpty)
         }
-        try await request.enforceDigests()
-        metrics?.observe(&request)
-        var response = try await transport.send(request, limits: limits)
-        for link in interceptors.links {
-            response = try await link.interceptor.receiveResponse(response, to: request, context: context)
-        }
-        return response
     }
 
-    /// Reads the rest of a redirect's body if it's short, so that the connection can be reused.
-    private func discard(_ body: HTTPResponseBody, _ headers: HTTPHeaders) async {
-        let length = headers["Content-Length"].flatMap { Int($0) }
-        guard let length, length <= RedirectBody.maximumSize else { return body.cancel() }
+    /// Sends one request that has passed all interceptors.
+    func sendOnce(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
+        var request = request
+        try await request.enforceDigests()
+        metrics?.observe(&request)
+        return try await transport.send(request, limits: limits)
+    }
+}
+
+extension HTTPTransportResponse {
+    /// Reads the rest of a body if it's short, so that the connection can be reused.
+    package func discard() async {
+        guard let body = stream else { return }
+        guard let length = headers["Content-Length"].flatMap({ Int($0) }), length <= RedirectBody.maximumSize else {
+            return body.cancel()
+        }
         await withTaskGroup { group in
             group.addTask { _ = try? await body.collect(upTo: RedirectBody.maximumSize) }
             group.addTask {
@@ -97,7 +106,7 @@ private struct Chain {
         let url: String
         let headers: HTTPHeaders
 
-        init(_ request: HTTPTransportRequest) {
+        init(_ request: HTTPRequest) {
             method = request.method
             var reference = URIReference(request.url.absoluteString)
             reference.fragment = nil
@@ -109,7 +118,7 @@ private struct Chain {
     let policy: RedirectPolicy
     let credentialFields: Set<String>
     /// The next request, or the last one sent.
-    private(set) var request: HTTPTransportRequest
+    private(set) var request: HTTPRequest
     private(set) var hops: [RedirectHop] = []
     /// The requests sent; empty without redirects, as most operations have none.
     private(set) var steps: Set<Step> = []

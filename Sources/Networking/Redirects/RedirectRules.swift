@@ -2,11 +2,11 @@ import Foundation
 
 /// The rules for the request after a redirect.
 struct RedirectRules {
-    private let request: HTTPTransportRequest
+    private let request: HTTPRequest
     private let status: Int
 
     /// Creates the rules for a response; `nil` if its status doesn't redirect this request.
-    init?(request: HTTPTransportRequest, status: Int) {
+    init?(request: HTTPRequest, status: Int) {
         switch status {
         case 301, 302, 303, 307, 308: break
         // Only a preferred choice, undefined for unsafe methods (RFC 9110 §15.4.1).
@@ -18,7 +18,7 @@ struct RedirectRules {
     }
 
     /// Returns the request for the target.
-    func proposal(for target: URL, sensitiveHeaders: Set<String>) -> HTTPTransportRequest {
+    func proposal(for target: URL, sensitiveHeaders: Set<String>) -> HTTPRequest {
         var next = request
         next.url = target
         if becomesGet {
@@ -41,7 +41,7 @@ struct RedirectRules {
     /// Rejects a request that must not follow this one, even if a policy's closure returned it.
     ///
     /// - Throws: ``NetworkError`` with the code `redirectRefused`.
-    func check(_ next: HTTPTransportRequest) throws(NetworkError) {
+    func check(_ next: HTTPRequest) throws(NetworkError) {
         guard let from = HTTPOrigin(request.url), let to = HTTPOrigin(next.url) else {
             throw .refusedRedirect(request.url, "its target isn't an http or https URL")
         }

@@ -123,10 +123,11 @@ extension AttemptLoop {
     /// Creates the loop for a resource: the client's interceptors come first, without
     /// authenticators if the resource doesn't require authentication.
     init(client: NetworkClient, resource: Resource) {
-        let shared = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
+        var chain = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
+        chain.add(resource.interceptors)
         self.init(
             client: client,
-            chain: shared + InterceptorChain(resource.interceptors),
+            chain: chain,
             options: resource.options,
             traits: resource.traits,
             errorDecoding: resource.errorDecoding

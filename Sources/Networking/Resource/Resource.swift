@@ -12,12 +12,12 @@ public import FoundationNetworking
 /// let book = try await client.fetch(resource, decoding: .json(Book.self))
 /// ```
 ///
-/// In each step of ``RequestInterceptor``, the client's interceptors run before the resource's.
+/// The client's interceptors are around the resource's.
 public struct Resource: Sendable {
-    /// Creates the base request, with a body that doesn't fit in a `URLRequest`.
-    var makeBase: @Sendable () async throws -> AttemptLoop.Base
+    /// Creates the base request.
+    var makeBase: @Sendable () async throws -> HTTPRequest
     /// The interceptors that run after the client's for every attempt, in order.
-    public var interceptors: [any RequestInterceptor]
+    public var interceptors: [any Interceptor]
     /// The decoding of error bodies; with `nil`, the client's options decide.
     public var errorDecoding: ErrorDecoding?
     /// The traits of the resource's requests.
@@ -38,7 +38,7 @@ public struct Resource: Sendable {
     ///   - options: The options that override the client's. A body in them replaces the endpoint's.
     public init(
         _ endpoint: some HTTPEndpoint,
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         errorDecoding: ErrorDecoding? = nil,
         options: RequestOptions = RequestOptions()
     ) {
@@ -60,16 +60,16 @@ public struct Resource: Sendable {
     ///   - requiresAuthentication: Whether the client's authenticators run. The default is `true`.
     ///   - options: The options that override the client's.
     ///   - urlRequest: Creates the base request, for each attempt. If it throws, the operation
-    ///     fails with ``NetworkError/Code/requestNotMade`` unless an interceptor recovers.
+    ///     fails with ``NetworkError/Code/requestNotMade``.
     public init(
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         errorDecoding: ErrorDecoding? = nil,
         traits: RequestTraits = RequestTraits(),
         requiresAuthentication: Bool = true,
         options: RequestOptions = RequestOptions(),
         urlRequest: @escaping @Sendable () async throws -> URLRequest
     ) {
-        makeBase = { (try await urlRequest(), nil) }
+        makeBase = { try HTTPRequest(try await urlRequest()) }
         self.interceptors = interceptors
         self.errorDecoding = errorDecoding
         self.traits = traits

@@ -1,5 +1,4 @@
 public import Foundation
-public import FoundationNetworking
 
 extension Retry {
     /// A rule that decides whether and when the client retries a failed attempt.
@@ -9,43 +8,9 @@ extension Retry {
     /// ```swift
     /// let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(2)])
     /// ```
-    public struct Policy: RequestInterceptor {
-        /// A custom rule, which gets the error, the attempts so far and the failed attempt.
-        public typealias Rule = @Sendable (any Swift.Error, State, Metadata) -> Action
-
-        /// The failed attempt.
-        public struct Metadata: Sendable {
-            /// The request that the client sent.
-            public let request: URLRequest
-            /// The response, if the client received one.
-            public let response: HTTPResponse?
-            /// A Boolean value that indicates whether sending the request twice has the same effect
-            /// as sending it once.
-            ///
-            /// The operation's ``RequestTraits`` decide. If they don't, the method or an
-            /// `Idempotency-Key` header field does.
-            public let isIdempotent: Bool
-
-            /// Creates metadata, for testing rules.
-            ///
-            /// - Parameters:
-            ///   - request: The request that the client sent.
-            ///   - response: The response.
-            ///   - isIdempotent: Whether the request may be sent twice. If `nil`, the request's
-            ///     method or `Idempotency-Key` decides.
-            public init(
-                request: URLRequest,
-                response: HTTPResponse? = nil,
-                isIdempotent: Bool? = nil
-            ) {
-                self.request = request
-                self.response = response
-                self.isIdempotent =
-                    isIdempotent
-                    ?? ((request.httpMethod.map(HTTPMethod.init) ?? .get)?.isIdempotent == true
-                        || request.value(forHTTPHeaderField: "Idempotency-Key") != nil)
-            }
-        }
+    public struct Policy: RetryVoter {
+        /// A custom rule.
+        public typealias Rule = @Sendable (FailedRequest) -> Action
 
         private let rule: Rule
 
@@ -88,12 +53,12 @@ extension Retry {
             maximumServerDelay: Duration = .seconds(60),
             date: @escaping @Sendable () -> Date = { Date() }
         ) -> Self {
-            Self { error, state, metadata in
-                guard condition.predicate(error, metadata) else { return .none }
-                let headers = metadata.response?.headers
+            Self { failure in
+                guard condition.predicate(failure) else { return .none }
+                let headers = failure.response?.headers
                 let asked =
                     RetryAfter.delay(headers?["Retry-After"], responseDate: headers?["Date"], now: date()) ?? .zero
-                let action = backoff.action(state, atLeast: asked)
+                let action = backoff.action(failure.context.retryState, atLeast: asked)
                 guard case .retryAfter(let delay) = action else { return action }
                 if asked > maximumServerDelay { return .noRetry(.serverDelay(asked)) }
                 return delay > .zero ? action : .retry
@@ -109,44 +74,24 @@ extension Retry {
         }
 
         /// Returns the policy's action for a failure.
-        ///
-        /// - Parameters:
-        ///   - error: The error that the attempt failed with.
-        ///   - state: The attempts so far.
-        ///   - metadata: The failed attempt.
-        /// - Returns: The action to take.
-        public func shouldRetry(after error: any Swift.Error, state: State, metadata: Metadata) -> Action {
-            rule(error, state, metadata)
-        }
-
-        /// Applies the policy to a failed request.
-        public func evaluateFailedRequest(
-            _ request: URLRequest,
-            response: HTTPResponse?,
-            error: any Swift.Error,
-            context: InterceptorContext
-        ) -> Action {
-            let isIdempotent = context.traits.isIdempotent
-            let metadata = Metadata(request: request, response: response, isIdempotent: isIdempotent)
-            return rule(error, context.retryState, metadata)
-        }
+        public func evaluateFailedRequest(_ failure: FailedRequest) -> Action { rule(failure) }
     }
 }
 
 extension Retry {
     /// The failures that a policy retries.
     public struct Condition: Sendable {
-        let predicate: @Sendable (any Swift.Error, Policy.Metadata) -> Bool
+        let predicate: @Sendable (FailedRequest) -> Bool
 
         /// Creates a condition.
         ///
         /// - Parameter predicate: Returns whether the policy applies to a failure.
-        public init(_ predicate: @escaping @Sendable (any Swift.Error, Policy.Metadata) -> Bool) {
+        public init(_ predicate: @escaping @Sendable (FailedRequest) -> Bool) {
             self.predicate = predicate
         }
 
         /// A condition that matches every failure of every request, even of a `POST`.
-        public static let always = Condition { _, _ in true }
+        public static let always = Condition { _ in true }
 
         /// A condition that matches a transient failure of a request that is safe to send again.
         ///
@@ -156,11 +101,13 @@ extension Retry {
         /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) or if the
         /// error says that no server processed it (``NetworkError/isUnprocessed``). The latter
         /// includes a `POST` that couldn't connect.
-        public static let safeToRepeat = Condition { error, metadata in
-            if let server = error as? ServerError {
-                return metadata.isIdempotent && [408, 429, 500, 502, 503, 504].contains(server.errorCode)
+        public static let safeToRepeat = Condition { failure in
+            if let server = failure.error as? ServerError {
+                return failure.isIdempotent && [408, 429, 500, 502, 503, 504].contains(server.errorCode)
             }
-            guard let error = error as? NetworkError, metadata.isIdempotent || error.isUnprocessed else { return false }
+            guard let error = failure.error as? NetworkError, failure.isIdempotent || error.isUnprocessed else {
+                return false
+            }
             return [.timedOut, .cannotResolveHost, .cannotConnect, .connectionLost].contains(error.code)
         }
     }

@@ -3,13 +3,13 @@ public enum Retry {
     /// The limit on retries for authentication, so that an authenticator can't loop forever.
     package static let maximumAuthenticationRetries = 10
 
-    /// An interceptor's decision after a failed attempt.
+    /// A decision after a failed attempt, by a ``RetryVoter`` or a ``URLRequestAuthenticator``.
     ///
-    /// If interceptors disagree, the action with the highest priority applies: `noRetry`, then
+    /// If voters disagree, the action with the highest priority applies: `noRetry`, then
     /// `retryAfter` (the longer delay), then `retry`, then `none`. Of several `noRetry` actions,
     /// the first applies.
     public enum Action: Sendable {
-        /// The interceptor leaves the decision to the others.
+        /// The voter leaves the decision to the others.
         case none
         /// The client doesn't retry, for the given reason.
         case noRetry(Retry.Error)
@@ -34,14 +34,13 @@ public enum Retry {
         case budget
         /// The response comes from a ``CacheInterceptor``, and a retry would get it again.
         case storedResponse
-        /// An interceptor or authenticator rejected the retry with its own error.
+        /// A voter or authenticator rejected the retry with its own error.
         case custom(any Swift.Error)
     }
 
     /// The history of an operation's attempts.
     public struct State: Sendable {
-        /// The failures that counted as ordinary attempts, oldest first, without the current
-        /// failure.
+        /// The failures for which voters asked for a retry, oldest first, without the current one.
         public internal(set) var errors: [any Swift.Error] = []
         /// The failures that an authenticator asked to retry, oldest first.
         ///
@@ -54,10 +53,8 @@ public enum Retry {
         public internal(set) var totalDelay: Duration = .zero
         /// The time at which the operation began.
         public internal(set) var started: ContinuousClock.Instant?
-        /// The error of the previous attempt, whether or not it counts.
+        /// The latest failure, of either kind.
         package var latestError: (any Swift.Error)?
-        /// A Boolean value that indicates whether the client repeated a request uncompressed.
-        var wasRepeatedPlain = false
 
         /// A state without any attempts.
         public static let empty = State()
@@ -85,16 +82,6 @@ public enum Retry {
             self.delays = delays
             self.totalDelay = totalDelay ?? delays.reduce(.zero, +)
             self.started = started
-        }
-
-        /// Adds a failure that an interceptor asked to retry.
-        mutating func append(_ error: any Swift.Error, isForAuthentication: Bool) {
-            latestError = error
-            if isForAuthentication {
-                authenticationErrors.append(error)
-            } else {
-                errors.append(error)
-            }
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 /// The requests of one event stream.
 struct EventStreamConnector {
@@ -7,7 +6,7 @@ struct EventStreamConnector {
     private let resource: Resource
     let options: EventStreamOptions
     /// The last request, without the interceptors' changes; `nil` before the first.
-    private var request: URLRequest?
+    private var request: HTTPRequest?
     private var isReplayable = true
 
     init(client: NetworkClient, resource: Resource, options: EventStreamOptions) {
@@ -33,18 +32,18 @@ struct EventStreamConnector {
 
     /// Sends the request, and returns the response when its header has arrived.
     mutating func open(lastEventID: String) async throws -> HTTPResponse {
-        var last: AttemptLoop.Base?
+        var last: HTTPRequest?
         defer {
-            request = last?.request ?? request
+            request = last ?? request
             isReplayable = (options.request.body ?? last?.body)?.isReplayable ?? true
         }
         let loop = AttemptLoop(endless: resource, client: client)
         return try await loop.run {
             var base = try await resource.makeBase()
-            base.request.setDefaultField("Accept", "text/event-stream")
-            base.request.setDefaultField("Cache-Control", "no-store")
+            base.headers.setDefault("Accept", "text/event-stream")
+            base.headers.setDefault("Cache-Control", "no-store")
             if !lastEventID.isEmpty, HTTPSyntax.isFieldValue(lastEventID) {
-                base.request.setFields(("Last-Event-ID", lastEventID))
+                base.headers["Last-Event-ID"] = lastEventID
             }
             last = base
             return base
@@ -68,12 +67,11 @@ struct EventStreamConnector {
     /// Returns the policy's decision after a failure.
     func action(after error: any Error, _ state: Retry.State) -> Retry.Action {
         guard let policy = options.reconnection, let request else { return .none }
-        let metadata = Retry.Policy.Metadata(
-            request: request,
-            response: (error as? ServerError)?.httpResponse,
-            isIdempotent: resource.traits.isIdempotent
+        let context = InterceptorContext(retryState: state, traits: resource.traits)
+        let response = (error as? ServerError)?.httpResponse
+        let action = policy.evaluateFailedRequest(
+            FailedRequest(request, response: response, error: error, context: context)
         )
-        let action = policy.shouldRetry(after: error, state: state, metadata: metadata)
         if case .none = action { return action }
         return isReplayable ? action : .noRetry(.bodyNotReplayable)
     }

@@ -80,8 +80,9 @@ extension Retry.Policy {
 extension Retry.Condition {
     /// A failure after which the same request may succeed later, even if that takes minutes.
     fileprivate static var temporary: Self {
-        Self { error, metadata in
-            if safeToRepeat.predicate(error, metadata) { return true }
+        Self { failure in
+            if safeToRepeat.predicate(failure) { return true }
+            let error = failure.error
             if case .custom(let reason as any RetryableError) = error.retryReason { return reason.isRetryable }
             guard let error = error as? NetworkError else { return false }
             if let cause = error.cause as? any RetryableError { return cause.isRetryable }

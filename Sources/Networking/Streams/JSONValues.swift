@@ -81,7 +81,7 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
                 let accept = splitter.framing.accept
                 let response = try await AttemptLoop(endless: resource, client: client).run {
                     var base = try await resource.makeBase()
-                    base.request.setDefaultField("Accept", accept)
+                    base.headers.setDefault("Accept", accept)
                     return base
                 }
                 guard response.status != 204, response.status != 205 else { return nil }

@@ -37,12 +37,14 @@ extension NetworkClient {
                 "the client has no token to exchange; create it with an authenticationProvider"
             )
         }
-        let authenticator = ServiceTokenAuthenticator(
-            client: self,
-            provider: authenticationProvider,
-            exchange: TokenExchange(request: exchangeRequest, scope: scope)
+        let exchange = TokenExchange(request: exchangeRequest, scope: scope)
+        var chain = chain
+        chain.prependAuthenticator(
+            AuthenticationInterceptor { [self] in
+                ServiceTokenSession(client: self, provider: authenticationProvider, exchange: exchange)
+            },
+            credentialFields: ["Authorization"]
         )
-        let loop = AttemptLoop(client: self, chain: InterceptorChain([authenticator]) + chain)
-        return try await loop.run { (request, nil) }.body
+        return try await AttemptLoop(client: self, chain: chain).run { try HTTPRequest(request) }.body
     }
 }

@@ -1,16 +1,15 @@
 import Foundation
 import FoundationNetworking
 internal import OpenSSLCrypto
-import Synchronization
 
-/// An authenticator that adds an exchanged token to the requests of one operation.
-final class ServiceTokenAuthenticator: URLRequestAuthenticator {
-    let credentialFields: Set = ["Authorization"]
-    private let client: NetworkClient
-    private let provider: any AuthenticationProvider
-    private let exchange: TokenExchange
+/// The authentication of one request with an exchanged token.
+struct ServiceTokenSession: AuthenticationSession {
+    let client: NetworkClient
+    let provider: any AuthenticationProvider
+    let exchange: TokenExchange
     /// The token of the last attempt, if the cache already had it.
-    private let keptToken = Mutex<(key: ServiceTokenKey, accessToken: String)?>(nil)
+    private var keptToken: (key: ServiceTokenKey, accessToken: String)?
+    private var isRepeated = false
 
     init(client: NetworkClient, provider: any AuthenticationProvider, exchange: TokenExchange) {
         self.client = client
@@ -18,37 +17,32 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         self.exchange = exchange
     }
 
-    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
+    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
         let subjectToken = try await provider.bearerToken
         let key = try ServiceTokenKey(exchange, subjectToken: subjectToken)
-        let timeSource = client.options.timeSource
         let kept = client.serviceTokens.kept(key)
         let token =
             if let kept { kept } else {
                 try await client.serviceTokens.value(for: key, until: context.deadline) { [client, exchange] in
-                    let requested = timeSource.now()
+                    let requested = client.options.timeSource.now()
                     // A redirect would send the subject token in the body to another server.
                     let options = RequestOptions(redirects: .never)
                     let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
-                    let response = try await loop.run { (exchange.request(subjectToken: subjectToken), nil) }
+                    let response = try await loop.run { try HTTPRequest(exchange.request(subjectToken: subjectToken)) }
                     return try ServiceToken(decoding: response.body, requested: requested)
                 }
             }
-        keptToken.withLock { $0 = kept.map { (key, $0.accessToken) } }
-        var request = request
-        request.setAuthorization("Bearer \(token.accessToken)")
-        return request
+        keptToken = kept.map { (key, $0.accessToken) }
+        request.headers["Authorization"] = "Bearer \(token.accessToken)"
     }
 
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        guard response?.status == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
+    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        guard answer.error != nil, answer.response.status == 401, let (key, accessToken) = keptToken else {
+            return .none
+        }
         client.serviceTokens.remove(key) { $0.accessToken == accessToken }
-        return context.retryState.authenticationErrors.isEmpty ? .retry : .none
+        defer { isRepeated = true }
+        return isRepeated ? .none : .retry
     }
 }
 

@@ -1,11 +1,10 @@
 import Foundation
-import FoundationNetworking
 import Synchronization
 
 /// The requests and responses of one run of a download, and the checks that they match.
 ///
-/// As an interceptor, it restarts the download once if the server rejects a range.
-final class DownloadExchange: RequestInterceptor {
+/// As a voter, it restarts the download once if the server rejects a range.
+final class DownloadExchange: RetryVoter {
     private typealias Asked = (offset: Int, validator: ResumeValidator)
 
     private struct State {
@@ -33,36 +32,31 @@ final class DownloadExchange: RequestInterceptor {
     ///
     /// It accepts no content coding, because a range of a coded representation doesn't correspond
     /// to the bytes in the file.
-    func urlRequest() async throws -> AttemptLoop.Base {
+    func request() async throws -> HTTPRequest {
         try await restart()
-        let base = try await run.resource.makeBase()
-        var request = base.request.withoutDefaultTimeout()
-        guard request.value(forHTTPHeaderField: "Range") == nil else {
+        var request = try await run.resource.makeBase().withoutDefaultTimeout()
+        guard request.headers["Range"] == nil else {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
-        request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        request.headers["Accept-Encoding"] = "identity"
         if run.options.digest == .required {
             let wanted = HTTPDigest.Preferences(HTTPDigest.Algorithm.allCases)
-            request.setDefaultField(HTTPDigest.Field.representation.preferenceName, wanted.fieldValue)
+            request.headers.setDefault(HTTPDigest.Field.representation.preferenceName, wanted.fieldValue)
         }
         guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
             state.withLock { $0.asked = nil }
-            return (request, base.body)
+            return request
         }
-        request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
-        request.setValue(validator.value, forHTTPHeaderField: "If-Range")
+        request.headers["Range"] = "bytes=\(offset)-"
+        request.headers["If-Range"] = validator.value
         state.withLock { $0.asked = (offset, validator) }
-        return (request, base.body)
+        return request
     }
 
     /// Asks for a retry from the start, once, if the server rejects the range.
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        guard Self.isRangeRefusal(error), !context.retryState.errors.contains(where: Self.isRangeRefusal) else {
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        let isFirst = !failure.context.retryState.errors.contains(where: Self.isRangeRefusal)
+        guard Self.isRangeRefusal(failure.error), isFirst else {
             return .none
         }
         return state.withLock { state in

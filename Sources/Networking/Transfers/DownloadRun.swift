@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 internal import OpenSSLCrypto
 
 /// One run of a download, from its start or resumption to its end or a pause.
@@ -20,7 +19,7 @@ struct DownloadRun: Sendable {
             let resumed = part.resumePoint?.offset ?? 0
             core.move(to: part.count, of: part.total)
             do {
-                let response = try await receive(into: part, canResume: first.httpMethod ?? "GET" == "GET")
+                let response = try await receive(into: part, canResume: first.method == .get)
                 let file = try await commit(part, response, resumed: resumed)
                 remains.data = nil
                 return file
@@ -33,10 +32,10 @@ struct DownloadRun: Sendable {
 
     // MARK: The part file
 
-    private func firstRequest() async throws -> URLRequest {
+    private func firstRequest() async throws -> HTTPRequest {
         do {
             try target.check()
-            return try await resource.makeBase().request
+            return try await resource.makeBase()
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
@@ -45,8 +44,8 @@ struct DownloadRun: Sendable {
         }
     }
 
-    private func openPart(for request: URLRequest) throws -> PartFile {
-        let identity = request.url.map(Self.identity(of:)) ?? ""
+    private func openPart(for request: HTTPRequest) throws -> PartFile {
+        let identity = Self.identity(of: request.url)
         let resource = options.resumeData?.resource ?? identity
         let path = target.partPath(resource: identity)
         let partPath = options.resumeData?.partPath ?? path
@@ -133,7 +132,7 @@ struct DownloadRun: Sendable {
         resource.interceptors.append(exchange)
         var loop = AttemptLoop(client: client, resource: resource)
         loop.receiver = { response in try await exchange.receive(response) }
-        var response = try await loop.run { try await exchange.urlRequest() }
+        var response = try await loop.run { try await exchange.request() }
         response.trailers = exchange.trailers
         return response
     }
@@ -152,13 +151,13 @@ extension RequestOptions {
     }
 }
 
-extension URLRequest {
+extension HTTPRequest {
     /// Returns the request without the default timeout of `URLRequest`, because a transfer may take
     /// longer.
     func withoutDefaultTimeout() -> Self {
-        guard timeoutInterval == 60 else { return self }
+        guard timeout == .seconds(60) else { return self }
         var request = self
-        request.timeoutInterval = .infinity
+        request.timeout = nil
         return request
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 
 struct UploadRun<Value: Sendable>: Sendable {
     let client: NetworkClient
@@ -14,18 +13,20 @@ struct UploadRun<Value: Sendable>: Sendable {
             core.noteTurn()
             try source.checkIsReadable()
             let loop = AttemptLoop(client: client, resource: prepared())
-            let response = try await loop.run { try await urlRequest() }
+            let response = try await loop.run { try await request() }
             core.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
             return try decoding.model(of: response)
         }
     }
 
-    private func urlRequest() async throws -> AttemptLoop.Base {
-        var request = try await resource.makeBase().request.withoutDefaultTimeout()
-        if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
-            try request.setHeaderField("Content-Type", to: contentType)
+    private func request() async throws -> HTTPRequest {
+        var request = try await resource.makeBase().withoutDefaultTimeout()
+        if let contentType = source.contentType {
+            try HTTPHeaders.Field(name: "Content-Type", value: contentType).validate()
+            request.headers.setDefault("Content-Type", contentType)
         }
-        return (request, source.content)
+        request.body = source.content
+        return request
     }
 
     /// Returns the resource with the options of a transfer.
@@ -53,25 +54,15 @@ struct UploadRun<Value: Sendable>: Sendable {
 }
 
 /// An interceptor that adds `Expect: 100-continue`, and omits it if the server rejects it.
-private struct ContinueExpectation: RequestInterceptor {
-    func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        var request = try request.get()
-        if !context.retryState.errors.contains(where: isRefusal) {
-            request.setValue("100-continue", forHTTPHeaderField: "Expect")
-        }
-        return request
+private struct ContinueExpectation: RequestInterceptor, RetryVoter {
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        var request = request
+        if !next.context.retryState.errors.contains(where: isRefusal) { request.headers["Expect"] = "100-continue" }
+        return try await next(request)
     }
 
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        isRefusal(error) && !context.retryState.errors.contains(where: isRefusal) ? .retry : .none
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        isRefusal(failure.error) && !failure.context.retryState.errors.contains(where: isRefusal) ? .retry : .none
     }
 
     private func isRefusal(_ error: any Error) -> Bool {

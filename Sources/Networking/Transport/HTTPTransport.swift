@@ -1,4 +1,5 @@
 public import Foundation
+import FoundationNetworking
 
 /// A type that sends a single HTTP request and returns its response.
 ///
@@ -24,11 +25,11 @@ public protocol HTTPTransport: Sendable {
     /// - Returns: The final response (not a 1xx response), whatever its status.
     /// - Throws: ``NetworkError`` with a code for the failure; `cancelled` if the task was
     ///   cancelled.
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
 }
 
-/// A request as a transport sends it.
-public struct HTTPTransportRequest: Sendable {
+/// A request, as interceptors change it and a transport sends it.
+public struct HTTPRequest: Sendable {
     /// The method.
     public var method: HTTPMethod
     /// The absolute `http` or `https` URL.
@@ -37,6 +38,10 @@ public struct HTTPTransportRequest: Sendable {
     public var headers: HTTPHeaders
     /// The body.
     public var body: HTTPBody
+    /// The timeout of each attempt; `nil` for the operation's only.
+    public var timeout: Duration?
+    /// The use of stored responses.
+    var cachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
     /// A closure that receives the request's events, for progress and metrics.
     public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
@@ -47,18 +52,21 @@ public struct HTTPTransportRequest: Sendable {
     ///   - url: The absolute `http` or `https` URL.
     ///   - headers: The header fields, in order. The default is empty.
     ///   - body: The body. The default is `.none`.
+    ///   - timeout: The timeout of each attempt. The default is `nil`, for the operation's only.
     ///   - observer: A closure that receives the request's events. The default is `nil`.
     public init(
         method: HTTPMethod = .get,
         url: URL,
         headers: HTTPHeaders = [:],
         body: HTTPBody = .none,
+        timeout: Duration? = nil,
         observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
+        self.timeout = timeout
         self.observer = observer
     }
 }

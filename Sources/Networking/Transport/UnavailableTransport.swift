@@ -14,7 +14,7 @@ struct UnavailableTransport: HTTPTransport {
         }
     }
 
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         throw reason
     }
 }

@@ -43,7 +43,7 @@ package enum ServerCertificates {
         var failure: any Error
         do {
             let limits = HTTPTransportLimits(deadline: .now + timeout)
-            _ = try await transport.send(HTTPTransportRequest(method: .head, url: url), limits: limits)
+            _ = try await transport.send(HTTPRequest(method: .head, url: url), limits: limits)
             failure = NetworkError(.unknown, "\(origin) responded without presenting its certificates")
         } catch {
             failure = error

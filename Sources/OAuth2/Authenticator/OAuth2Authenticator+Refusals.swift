@@ -1,5 +1,4 @@
 import Foundation
-public import FoundationNetworking
 public import Networking
 import Synchronization
 import TokenGeneration
@@ -11,29 +10,31 @@ extension OAuth2Authenticator {
     /// Decides whether another attempt with a token can help a failed request; see the type.
     ///
     /// The action is `none` if the failure isn't about the token. `noRetry` has an ``OAuth2Error``
-    /// as the reason.
-    public func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        if error is CancellationError || (error as? NetworkError)?.code == .cancelled { return .none }
-        guard let response, let url = request.url else { return .none }
+    /// as the reason. A `NetworkClient` doesn't need this method.
+    public func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        if let response = failure.response, failure.request.headers["DPoP"] != nil,
+            HTTPOrigin(response.url) == HTTPOrigin(failure.request.url)
+        {
+            let age = failure.context.retryState.started.map { timing.timeSource.now() - $0 }
+            hints.note(response.headers, from: failure.request.url, age: age)
+        }
+        return action(after: failure)
+    }
+
+    func action(after failure: FailedRequest) -> Retry.Action {
+        let (request, context, url) = (failure.request, failure.context, failure.request.url)
+        if failure.error is CancellationError || (failure.error as? NetworkError)?.code == .cancelled { return .none }
+        guard let response = failure.response else { return .none }
         if let reason = withheldReason(request, response) {
             journal.add(.refused)
             return .noRetry(.custom(reason))
         }
         guard
-            let credential = RequestCredential(authorization: request.value(forHTTPHeaderField: "Authorization")),
+            let credential = RequestCredential(authorization: request.headers["Authorization"]),
             let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
         else { return .none }
         // The target of a redirect never had the token, so its response says nothing about it.
         if HTTPOrigin(response.url) != HTTPOrigin(url) { return .none }
-        if credential.isDPoP {
-            let age = context.retryState.started.map { timing.timeSource.now() - $0 }
-            hints.note(response.headers, from: url, age: age)
-        }
         let refusal = ResourceRefusal(
             status: response.status,
             headers: response.headers,
@@ -64,8 +65,8 @@ extension OAuth2Authenticator {
 
     /// Returns the reason why a rejected request had no token, if it's that the application doesn't
     /// name its origin.
-    private func withheldReason(_ request: URLRequest, _ response: HTTPResponse) -> OAuth2Error? {
-        guard response.status == 401, !request.hasAuthorization, let origin = request.url.flatMap({ HTTPOrigin($0) }),
+    private func withheldReason(_ request: HTTPRequest, _ response: HTTPResponse) -> OAuth2Error? {
+        guard response.status == 401, request.headers["Authorization"] == nil, let origin = HTTPOrigin(request.url),
             HTTPOrigin(response.url) == origin, (try? resources.covers(origin)) == false,
             // The response may be about the request's signature (RFC 9421 §5).
             response.headers["Accept-Signature"] == nil
@@ -86,7 +87,7 @@ extension OAuth2Authenticator {
     }
 
     fileprivate struct Attempt {
-        let request: URLRequest
+        let request: HTTPRequest
         let response: HTTPResponse
         let credential: RequestCredential
         /// The reasons why the operation's earlier attempts were rejected.
@@ -118,7 +119,7 @@ extension OAuth2Authenticator {
         let kinds: Set<ResourceRefusal.Kind> = [.tokenRejected, .forbidden]
         var refused = TokenLifecycle.RefusedRequest(
             attempt.credential.fingerprint,
-            origin: attempt.request.url.flatMap { HTTPOrigin($0) }?.description ?? "",
+            origin: HTTPOrigin(attempt.request.url)?.description ?? "",
             earlier: attempt.earlier.count { kinds.contains($0) },
             state: attempt.state
         )
@@ -151,7 +152,7 @@ extension OAuth2Authenticator {
             )
         )
         guard !attempt.earlier.contains(.proofRejected),
-            let origin = attempt.request.url.flatMap({ HTTPOrigin($0) }),
+            let origin = HTTPOrigin(attempt.request.url),
             let issued = attempt.proofClaims?["iat"]?.date
         else { return rejected }
         // The proof's time came from a clock that has since been corrected.
@@ -167,7 +168,7 @@ extension OAuth2Authenticator {
         _ attempt: Attempt,
         _ source: CachedTokenSource
     ) -> Retry.Action {
-        let proof = attempt.request.value(forHTTPHeaderField: "DPoP")
+        let proof = attempt.request.headers["DPoP"]
         let secrets = SentSecrets([attempt.credential.token.expose { $0 }] + [proof].compactMap(\.self))
         let demand = refusal.challenge.map { ResourceDemand($0, hiding: secrets) } ?? ResourceDemand()
         journal.add(.demanded(code, demand))
@@ -202,7 +203,7 @@ extension OAuth2Authenticator {
 
 extension OAuth2Authenticator.Attempt {
     fileprivate var proofClaims: JSONObject? {
-        request.value(forHTTPHeaderField: "DPoP").flatMap { try? UnverifiedToken($0).unverifiedClaims }
+        request.headers["DPoP"].flatMap { try? UnverifiedToken($0).unverifiedClaims }
     }
 }
 

@@ -57,8 +57,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     private let grantSource: GrantTokenSource?
     /// The grant that can be widened, and the closure that creates the source of a wider one.
     private let wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)?
-    /// The send times of pending requests with a proof, by operation.
-    private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of wider grants, and those that the application provides for demands.
     private let wider = Mutex<[WiderKey: (source: CachedTokenSource, used: ContinuousClock.Instant)]>([:])
 
@@ -311,26 +309,44 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         try await base.token(for: TokenRequirements(deadline: deadline))
     }
 
+    // MARK: Requests
+
+    /// Adds the authenticator.
+    public func add(to chain: inout InterceptorChain) {
+        let interceptor = AuthenticationInterceptor { OAuth2Session(self) }
+        chain.addAuthenticator(interceptor, credentialFields: credentialFields)
+    }
+
     /// Adds the token to a request that it is meant for.
     ///
     /// A request that has an `Authorization` field already, or goes to another origin, is
-    /// unchanged.
+    /// unchanged. A `NetworkClient` doesn't need this method.
     ///
     /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
     ///   unencrypted, or the resources are misconfigured; `malformedRequest` for a token that RFC
     ///   6750 doesn't allow in a header field.
     public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
-        guard let url = request.url, !request.hasAuthorization else { return request }
-        let origin = HTTPOrigin(url)
-        guard try resources.covers(origin) else { return request }
-        guard let origin, origin.isConfidential else { throw url.isNotConfidential("an access token") }
+        guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET"), !request.hasAuthorization
+        else { return request }
+        var fields = HTTPRequest(method: method, url: url)
+        try await authenticate(&fields, context)
+        var request = request
+        for field in fields.headers { request.setFields((field.name, field.value)) }
+        return request
+    }
+
+    /// Adds the token to a request that it is meant for.
+    func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
+        guard request.headers["Authorization"] == nil else { return }
+        let origin = HTTPOrigin(request.url)
+        guard try resources.covers(origin) else { return }
+        guard let origin, origin.isConfidential else { throw request.url.isNotConfidential("an access token") }
         let state = context.retryState
         let source = state.authenticationErrors.isEmpty ? base : source(for: state)
         let token =
             if let token = source.current() { token } else {
                 try await source.token(for: TokenRequirements(deadline: context.deadline))
             }
-        var request = request
         guard
             token.value.expose({ HTTPSyntax.isToken68($0[...]) })
                 || token.type.equalsIgnoringASCIICase(AccessToken.notApplicable)
@@ -344,40 +360,49 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
                 throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
             }
-            request.setAuthorization(token.value.expose { "Bearer \($0)" })
-            return request
+            request.headers["Authorization"] = token.value.expose { "Bearer \($0)" }
+            return
         }
         do {
             let proof = try token.value.expose { text in
                 try generator.proof(
-                    method: request.httpMethod ?? "GET",
-                    url: url.absoluteString,
+                    method: request.method.rawValue,
+                    url: request.url.absoluteString,
                     accessToken: text,
                     nonce: hints.nonce(for: origin),
                     date: hints.date(for: origin)
                 )
             }
-            request.setFields(("DPoP", proof), ("Authorization", token.value.expose { "DPoP \($0)" }))
+            request.headers["DPoP"] = proof
+            request.headers["Authorization"] = token.value.expose { "DPoP \($0)" }
         } catch {
             throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
         }
-        return request
+    }
+}
+
+/// The authentication of one request.
+struct OAuth2Session: AuthenticationSession {
+    private let owner: OAuth2Authenticator
+    /// The time when a request with a proof was sent.
+    private var sent: ContinuousClock.Instant?
+
+    init(_ owner: OAuth2Authenticator) { self.owner = owner }
+
+    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
+        try await owner.authenticate(&request, context)
+        sent = request.headers["DPoP"] == nil ? nil : owner.timing.timeSource.now()
     }
 
-    /// Records the time when a request with a proof is sent.
-    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
-        guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
-        let now = timing.timeSource.now()
-        scheduled.withLock { $0[context.operation] = now }
-    }
-
-    /// Records the nonce and the time in a resource's response.
-    public func attemptEnded(_ attempt: RequestAttempt) {
-        guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil else { return }
-        let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }
-        guard let response = attempt.response else { return }
-        let age = sent.map { timing.timeSource.now() - $0 }
-        hints.note(response.headers, from: response.url, age: age ?? attempt.duration)
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        if let sent {
+            let age = owner.timing.timeSource.now() - sent
+            owner.hints.note(answer.response.headers, from: answer.response.url, age: age)
+        }
+        guard let error = answer.error else { return .none }
+        return owner.action(
+            after: FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
+        )
     }
 }
 

@@ -1,5 +1,4 @@
 public import Foundation
-import FoundationNetworking
 public import Networking
 public import TokenGeneration
 
@@ -33,16 +32,18 @@ public import TokenGeneration
 ///   request to another origin.
 public struct RequestAuthentication: Sendable {
     private let authenticator: OAuth2Authenticator
-    private let request: URLRequest
+    private var session: OAuth2Session
+    private let request: HTTPRequest
     private let deadline: ContinuousClock.Instant?
     private let started: ContinuousClock.Instant
     private var refusals: [ServerError] = []
     private var delays: [Duration] = []
     /// The attempt whose response hasn't been evaluated.
-    private var pending: (request: URLRequest, started: ContinuousClock.Instant)?
+    private var pending: HTTPRequest?
 
-    fileprivate init(_ authenticator: OAuth2Authenticator, _ request: URLRequest, deadline: ContinuousClock.Instant?) {
+    fileprivate init(_ authenticator: OAuth2Authenticator, _ request: HTTPRequest, deadline: ContinuousClock.Instant?) {
         self.authenticator = authenticator
+        session = OAuth2Session(authenticator)
         self.request = request
         self.deadline = deadline
         started = authenticator.timing.timeSource.now()
@@ -64,13 +65,12 @@ public struct RequestAuthentication: Sendable {
     /// - Throws: The errors of ``OAuth2Authenticator/authenticateRequest(_:context:)``;
     ///   `NetworkError` with the code `timedOut` at the deadline; `CancellationError`.
     public mutating func credentials() async throws -> HTTPHeaders {
-        let authenticated = try await authenticator.authenticateRequest(request, context: context)
-        pending = (authenticated, authenticator.timing.timeSource.now())
-        guard !request.hasAuthorization else { return [:] }
+        var attempt = request
+        try await session.authenticate(&attempt, context)
+        pending = attempt
+        guard request.headers["Authorization"] == nil else { return [:] }
         var fields: HTTPHeaders = [:]
-        for name in authenticator.credentialFields.sorted() {
-            fields[name] = authenticated.value(forHTTPHeaderField: name)
-        }
+        for name in authenticator.credentialFields.sorted() { fields[name] = attempt.headers[name] }
         return fields
     }
 
@@ -93,29 +93,17 @@ public struct RequestAuthentication: Sendable {
         headers: HTTPHeaders,
         body: Data? = nil,
         from url: URL? = nil
-    ) -> Retry.Action {
-        guard let pending, let requestURL = pending.request.url else { return .none }
-        self.pending = nil
-        let now = authenticator.timing.timeSource.now()
-        let response = HTTPResponse(url: url ?? requestURL, status: status, headers: headers, body: body ?? Data())
+    ) async -> Retry.Action {
+        guard let attempt = pending.take() else { return .none }
+        let response = HTTPResponse(url: url ?? attempt.url, status: status, headers: headers, body: body ?? Data())
         let refusal = ServerError(endpoint: nil, errorCode: status, response: body, headers: headers)
-        let isFailure = status >= 400
-        authenticator.attemptEnded(
-            RequestAttempt(
-                context: context,
-                duration: now - pending.started,
-                request: pending.request,
-                response: response,
-                error: isFailure ? refusal : nil
-            )
-        )
-        guard isFailure else { return .none }
-        let action = authenticator.evaluateFailedRequest(
-            pending.request,
+        let answer = AuthenticationAnswer(
+            request: attempt,
             response: response,
-            error: refusal,
+            error: status >= 400 ? refusal : nil,
             context: context
         )
+        let action = await session.evaluate(answer)
         switch action {
         case .none, .noRetry: return action
         case .retry, .retryAfter:
@@ -123,7 +111,9 @@ public struct RequestAuthentication: Sendable {
             guard refusals.count < limit else { return .noRetry(.retries(limit)) }
         }
         if case .retryAfter(let delay) = action, delay > .zero {
-            if let deadline, now + delay >= deadline { return .noRetry(.delay(deadline - started)) }
+            if let deadline, authenticator.timing.timeSource.now() + delay >= deadline {
+                return .noRetry(.delay(deadline - started))
+            }
             delays.append(delay)
         }
         refusals.append(refusal)
@@ -151,7 +141,7 @@ public struct RequestAuthentication: Sendable {
         body: Data? = nil,
         from url: URL? = nil
     ) async throws -> Bool {
-        switch action(after: status, headers: headers, body: body, from: url) {
+        switch await action(after: status, headers: headers, body: body, from: url) {
         case .none: return false
         case .retry: return true
         case .noRetry(.custom(let error)): throw error
@@ -182,9 +172,8 @@ extension OAuth2Authenticator {
         headers: HTTPHeaders = [:],
         deadline: ContinuousClock.Instant? = nil
     ) -> RequestAuthentication {
-        var request = URLRequest(url: url)
-        request.httpMethod = method.rawValue
-        if let field = headers["Authorization"] { request.setAuthorization(field) }
+        var request = HTTPRequest(method: method, url: url)
+        request.headers["Authorization"] = headers["Authorization"]
         return RequestAuthentication(self, request, deadline: deadline)
     }
 }
@@ -192,7 +181,7 @@ extension OAuth2Authenticator {
 extension RequestAuthentication: Redacted {
     /// The method, the URL without its query, and the number of rejected attempts.
     public var description: String {
-        let place = request.url?.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
-        return "\(request.httpMethod ?? "GET") \(place.map { String($0) } ?? ""), rejected: \(refusals.count)"
+        let place = request.url.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
+        return "\(request.method) \(String(place)), rejected: \(refusals.count)"
     }
 }

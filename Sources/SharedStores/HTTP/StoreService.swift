@@ -72,7 +72,7 @@ struct StoreService: Sendable {
         self.timeout = timeout
         self.timeSource = timeSource
         let options = NetworkClient.Options(timeSource: timeSource)
-        let interceptors: [any RequestInterceptor] = access.authenticator.map { [$0] } ?? []
+        let interceptors: [any Interceptor] = access.authenticator.map { [$0] } ?? []
         // Without the caller's interceptors, which could repeat a write.
         client =
             transport.map { NetworkClient(transport: $0, interceptors: interceptors, options: options) }

@@ -29,10 +29,10 @@ struct PlatformRetries: Sendable {
                 until: .maxRetries(limit),
                 random: environment.random
             ),
-            when: Retry.Condition { error, _ in
-                if let error = error as? ServerError { return isTransient(error.errorCode) }
+            when: Retry.Condition { failure in
+                if let error = failure.error as? ServerError { return isTransient(error.errorCode) }
                 let codes: Set<NetworkError.Code> = [.cannotResolveHost, .cannotConnect, .connectionLost]
-                return (error as? NetworkError).map { codes.contains($0.code) } ?? false
+                return (failure.error as? NetworkError).map { codes.contains($0.code) } ?? false
             },
             maximumServerDelay: timeout,
             date: environment.timeSource.date
@@ -44,11 +44,18 @@ struct PlatformRetries: Sendable {
             maximumServerDelay: timeout,
             date: environment.timeSource.date
         )
-        return .custom { error, state, metadata in
+        return .custom { failure in
             let isGone = { (error: any Error) in (error as? ServerError)?.errorCode == 410 }
-            let found = isGone(error)
-            let own = Retry.State(errors: state.errors.filter { isGone($0) == found })
-            return (found ? gone : usual).shouldRetry(after: error, state: own, metadata: metadata)
+            let found = isGone(failure.error)
+            let own = Retry.State(errors: failure.context.retryState.errors.filter { isGone($0) == found })
+            return (found ? gone : usual).evaluateFailedRequest(
+                FailedRequest(
+                    failure.request,
+                    response: failure.response,
+                    error: failure.error,
+                    context: InterceptorContext(retryState: own, traits: failure.context.traits)
+                )
+            )
         }
     }
 }

@@ -44,9 +44,9 @@ enum FuzzWorld {
 
 /// A transport whose answers a closure makes.
 struct FuzzTransport: HTTPTransport {
-    let answer: @Sendable (HTTPTransportRequest) -> HTTPTransportResponse
+    let answer: @Sendable (HTTPRequest) -> HTTPTransportResponse
 
-    init(_ answer: @escaping @Sendable (HTTPTransportRequest) -> HTTPTransportResponse) {
+    init(_ answer: @escaping @Sendable (HTTPRequest) -> HTTPTransportResponse) {
         self.answer = answer
     }
 
@@ -55,7 +55,7 @@ struct FuzzTransport: HTTPTransport {
         self.init { _ in answer.response }
     }
 
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         answer(request)
     }
 }

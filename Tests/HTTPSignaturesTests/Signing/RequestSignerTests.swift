@@ -21,7 +21,7 @@ struct RequestSignerTests {
         let fixture: SignatureFixture
 
         func client(
-            _ interceptors: [any RequestInterceptor] = [],
+            _ interceptors: [any Interceptor] = [],
             origins: ResourceRule? = nil,
             options: NetworkClient.Options = .init()
         ) throws -> NetworkClient {

@@ -13,8 +13,8 @@ struct HTTP2Tests {
         let transport: CurlTransport
         let base: String
 
-        func request(_ path: String, method: HTTPMethod = .get, body: HTTPBody = .none) throws -> HTTPTransportRequest {
-            HTTPTransportRequest(method: method, url: try #require(URL(string: base + path)), body: body)
+        func request(_ path: String, method: HTTPMethod = .get, body: HTTPBody = .none) throws -> HTTPRequest {
+            HTTPRequest(method: method, url: try #require(URL(string: base + path)), body: body)
         }
 
         func get(_ path: String) async throws -> HTTPTransportResponse {
@@ -124,11 +124,11 @@ struct FrameFloodTests {
                 configuration: .init(proxy: .none, tls: TLSPeer.trust())
             )
             let flood = Task {
-                let request = HTTPTransportRequest(url: try TLSPeer.url("FRAMES", "/"))
+                let request = HTTPRequest(url: try TLSPeer.url("FRAMES", "/"))
                 return try await transport.send(request, limits: .init(deadline: .now + .seconds(60)))
             }
             for _ in 0..<20 {
-                let request = HTTPTransportRequest(url: try TLSPeer.url("HTTPS2", "/connection"))
+                let request = HTTPRequest(url: try TLSPeer.url("HTTPS2", "/connection"))
                 #expect(try await transport.send(request, limits: .init()).status == 200)
             }
             let error = await #expect(throws: NetworkError.self) { try await flood.value }
@@ -157,7 +157,7 @@ struct NginxDrainingTests {
                 group.addTask {
                     var (connections, failures) = (Set<String>(), [String]())
                     for number in stride(from: task, to: Self.count, by: 32) {
-                        let request = HTTPTransportRequest(
+                        let request = HTTPRequest(
                             method: .post,
                             url: url,
                             headers: ["X-Number": "\(name)-\(number)"],

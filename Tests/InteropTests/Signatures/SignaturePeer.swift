@@ -219,9 +219,9 @@ struct SignedClient: Sendable {
     var responseProfile: SignatureProfile? = .standardResponse
     var version = CurlTransport.ProtocolVersion.negotiated
     /// Changes a request before it's signed.
-    var prepare: @Sendable (inout HTTPTransportRequest) throws -> Void = { _ in }
+    var prepare: @Sendable (inout HTTPRequest) throws -> Void = { _ in }
     /// Changes a request after the client has sent it, like a bad proxy.
-    var change: @Sendable (inout HTTPTransportRequest) throws -> Void = { _ in }
+    var change: @Sendable (inout HTTPRequest) throws -> Void = { _ in }
 
     /// Runs a test with the client.
     @discardableResult
@@ -229,7 +229,7 @@ struct SignedClient: Sendable {
         var configuration = CurlTransport.Configuration(proxy: .none, tls: try TLSPeer.trust())
         configuration.protocolVersion = version
         let transport = try CurlTransport(configuration: configuration)
-        var interceptors: [any RequestInterceptor] = []
+        var interceptors: [any Interceptor] = []
         if let responseProfile {
             let key = try SignaturePeer.key(algorithm, of: .server).verificationKey
             interceptors.append(
@@ -257,26 +257,22 @@ struct SignedClient: Sendable {
         }
     }
 
-    private struct Preparation: RequestInterceptor {
-        let apply: @Sendable (inout HTTPTransportRequest) throws -> Void
+    private struct Preparation: WireInterceptor {
+        let apply: @Sendable (inout HTTPRequest) throws -> Void
 
-        func completeRequest(
-            _ request: HTTPTransportRequest,
-            after redirects: [RedirectHop],
-            context: InterceptorContext
-        ) async throws -> HTTPTransportRequest {
+        func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
             var request = request
             try apply(&request)
-            return request
+            return try await next(request)
         }
     }
 
     private struct BadProxy: HTTPTransport {
         let base: CurlTransport
-        let apply: @Sendable (inout HTTPTransportRequest) throws -> Void
+        let apply: @Sendable (inout HTTPRequest) throws -> Void
 
         func send(
-            _ request: HTTPTransportRequest,
+            _ request: HTTPRequest,
             limits: HTTPTransportLimits
         ) async throws -> HTTPTransportResponse {
             var request = request
@@ -297,7 +293,7 @@ enum MessageChange: String, CaseIterable, Sendable {
     private static let otherContent = Data(#"{"order": 2, "of": "tea"}"#.utf8)
 
     /// Changes a request that was already signed.
-    func apply(_ request: inout HTTPTransportRequest) throws {
+    func apply(_ request: inout HTTPRequest) throws {
         switch self {
         case .method: request.method = .put
         case .field: request.headers["Authorization"] = "Bearer another"

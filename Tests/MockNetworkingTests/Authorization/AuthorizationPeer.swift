@@ -86,7 +86,7 @@ struct AuthorizationPeer {
     ) async throws -> Answer {
         var headers = headers
         headers["Content-Type"] = contentType
-        let request = HTTPTransportRequest(
+        let request = HTTPRequest(
             method: .post,
             url: server.server.url(for: path),
             headers: headers,
@@ -98,7 +98,7 @@ struct AuthorizationPeer {
     }
 
     func get(_ url: URL, headers: HTTPHeaders = [:]) async throws -> HTTPTransportResponse {
-        let request = HTTPTransportRequest(url: url, headers: headers)
+        let request = HTTPRequest(url: url, headers: headers)
         return try await transport.send(request, limits: .init(deadline: .now + .seconds(120)))
     }
 

@@ -14,8 +14,8 @@ struct RequestExpectationTests {
         _ url: String = users,
         headers: HTTPHeaders = [:],
         body: String? = nil
-    ) throws -> HTTPTransportRequest {
-        HTTPTransportRequest(
+    ) throws -> HTTPRequest {
+        HTTPRequest(
             method: method,
             url: try #require(URL(string: url)),
             headers: headers,
@@ -25,7 +25,7 @@ struct RequestExpectationTests {
 
     /// Sends a request to a transport with one expectation, and returns the error message, or an
     /// empty string if the request matches.
-    private func complaint(_ expectation: RequestExpectation, _ request: HTTPTransportRequest) async throws -> String {
+    private func complaint(_ expectation: RequestExpectation, _ request: HTTPRequest) async throws -> String {
         let transport = MockTransport()
         transport.expect(expectation, .status(204))
         do {
@@ -208,8 +208,8 @@ struct RequestExpectationTests {
 /// Tests of the responses to expected requests, and of the discrepancies reported at the end.
 @Suite("MockTransport expectations", .limitedConcurrency)
 struct DiscrepancyTests {
-    private func get(_ path: String) throws -> HTTPTransportRequest {
-        HTTPTransportRequest(url: try #require(URL(string: "https://api.example\(path)")))
+    private func get(_ path: String) throws -> HTTPRequest {
+        HTTPRequest(url: try #require(URL(string: "https://api.example\(path)")))
     }
 
     @discardableResult

@@ -146,7 +146,7 @@ import Testing
             }
             let transport = try CurlTransport(configuration: CurlTransport.Configuration(proxy: .none))
             await #expect(throws: NetworkError(.tls, "")) {
-                _ = try await transport.send(HTTPTransportRequest(url: server.url(for: "/")), limits: .init())
+                _ = try await transport.send(HTTPRequest(url: server.url(for: "/")), limits: .init())
             }
             await transport.close()
             try await server.waitForOpenConnections(atMost: 0)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite(.limitedConcurrency, .tags(.concurrency)) struct MockTransportTests {
-    private let request = HTTPTransportRequest(
+    private let request = HTTPRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,
         headers: ["A": "1", "a": "2"],

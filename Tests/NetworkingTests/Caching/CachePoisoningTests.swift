@@ -262,9 +262,10 @@ struct CacheFixture {
     init(
         _ steps: MockTransport.Step...,
         capacity: Int = 10 << 20,
-        before: [any RequestInterceptor] = [],
-        after: [any RequestInterceptor] = [],
-        redirects: RedirectPolicy = .follow
+        before: [any Interceptor] = [],
+        after: [any Interceptor] = [],
+        redirects: RedirectPolicy = .follow,
+        observers: [any ClientObserver] = []
     ) {
         transport = MockTransport(steps: steps, time: time.timeSource, handler: nil)
         cache = MemoryResponseCache(capacity: capacity)
@@ -272,6 +273,7 @@ struct CacheFixture {
         options.timeSource = time.timeSource
         options.timeout = nil
         options.redirects = redirects
+        options.observers = observers
         client = NetworkClient(
             transport: transport,
             interceptors: before + [CacheInterceptor(cache: cache, timeSource: time.timeSource)] + after,

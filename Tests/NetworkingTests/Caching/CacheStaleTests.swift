@@ -19,7 +19,7 @@ struct CacheStaleTests {
         let fixture = CacheFixture(
             .text("a", headers: Self.renewed),
             .text("b", headers: ["Cache-Control": "max-age=60"]),
-            after: [ended]
+            observers: [ended]
         )
         try await fixture.makeStale()
         let stale = try await fixture.response()
@@ -38,7 +38,7 @@ struct CacheStaleTests {
         let fixture = CacheFixture(
             .text("a", headers: Self.renewed),
             .text("b", headers: .fresh).gated(by: gate),
-            after: [ended]
+            observers: [ended]
         )
         try await fixture.makeStale()
         for _ in 0..<10 { #expect(try await fixture.text() == "a") }
@@ -52,7 +52,7 @@ struct CacheStaleTests {
     @Test("Renews the whole response, even if the request has its own conditions")
     func conditionalRenewal() async throws {
         let ended = AttemptCounter()
-        let fixture = CacheFixture(.text("a", headers: Self.renewed), .text("b", headers: .fresh), after: [ended])
+        let fixture = CacheFixture(.text("a", headers: Self.renewed), .text("b", headers: .fresh), observers: [ended])
         try await fixture.makeStale()
         #expect(try await fixture.text(["If-None-Match": "\"0\""]) == "a")
         try await ended.wait(for: 3)
@@ -91,7 +91,7 @@ struct CacheStaleTests {
             .text("a", headers: Self.renewed),
             .status(500),
             .failure(NetworkError(.connectionLost, "")),
-            after: [ended]
+            observers: [ended]
         )
         try await fixture.makeStale()
         #expect(try await fixture.response().cacheUse == .stale)
@@ -203,7 +203,7 @@ struct CacheStaleTests {
     }
 }
 
-private final class AttemptCounter: RequestInterceptor {
+private final class AttemptCounter: ClientObserver {
     private let watch = Watch()
 
     func attemptEnded(_ attempt: RequestAttempt) { watch.set() }

@@ -109,8 +109,8 @@ struct CacheValueTests {
     @Test("Compares the values of varying fields without meaningless differences")
     func variants() {
         func variant(_ name: String, _ value: String?) -> String? {
-            var request = URLRequest(url: URL(string: "http://a.example/")!)
-            request.setValue(value, forHTTPHeaderField: name)
+            var request = HTTPRequest(url: URL(string: "http://a.example/")!)
+            request.headers[name] = value
             return CacheVariant.of(request, fields: [name.lowercased()])
         }
         #expect(variant("Foo", "a, b") == variant("Foo", "a,b") && variant("Foo", "a,b") != variant("Foo", "b,a"))
@@ -302,15 +302,44 @@ struct CacheCredentialTests {
         #expect(fixture.cache.size == 0)
     }
 
-    @Test("Stores nothing if the cache is before the authenticator")
+    @Test("A cache before an authenticator is an error, and nothing is sent")
     func misplaced() async throws {
+        let fixture = CacheFixture(after: [RotatingCredential([])])
+        let error = await expectFailure(.invalidRequest) { try await fixture.response() }
+        #expect(error?.message.contains("put the CacheInterceptor after all authenticators") == true)
+        #expect(fixture.sent == 0)
+        // Also if the authenticator belongs to a resource.
+        let other = CacheFixture()
+        let resource = Resource(interceptors: [RotatingCredential([])]) { CacheFixture.request() }
+        await expectFailure(.invalidRequest) { _ = try await other.client.fetch(resource) as HTTPResponse }
+        #expect(other.sent == 0)
+    }
+
+    @Test("Stores nothing if a later interceptor sets the credential")
+    func hiddenCredential() async throws {
+        let tokens = Mutex(["Bearer 1", "Bearer 2"])
+        let setting = Changing.request { request in
+            request.headers["Authorization"] = tokens.withLock { $0.removeFirst() }
+        }
         let fixture = CacheFixture(
             .text("a", headers: .personal),
             .text("b", headers: .personal),
-            after: [RotatingCredential(["Bearer 1", "Bearer 2"])]
+            after: [setting]
         )
         #expect(try await fixture.text() == "a")
         #expect(try await fixture.text() == "b")
+        #expect(fixture.cache.size == 0)
+    }
+
+    @Test("Doesn't store the response of a later interceptor")
+    func otherAnswer() async throws {
+        struct Answer: RequestInterceptor {
+            func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+                HTTPResponse(url: request.url, status: 200, headers: .fresh, body: Data("own".utf8))
+            }
+        }
+        let fixture = CacheFixture(after: [Answer()])
+        #expect(try await fixture.text() == "own")
         #expect(fixture.cache.size == 0)
     }
 
@@ -385,4 +414,6 @@ private final class RotatingCredential: URLRequestAuthenticator {
         request.setValue(credentials.withLock { $0.removeFirst() }, forHTTPHeaderField: field)
         return request
     }
+
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action { .none }
 }

@@ -16,7 +16,7 @@ struct AlicerceAcceptanceTests {
     private let request = URLRequest(url: URL(string: "https://api.example/things/1?q=1")!, timeoutInterval: .infinity)
     private let time = ManualTime(advancesWhenSleeping: true)
 
-    private func client(_ transport: MockTransport, _ interceptors: any RequestInterceptor...) -> NetworkClient {
+    private func client(_ transport: MockTransport, _ interceptors: any Interceptor...) -> NetworkClient {
         NetworkClient(
             transport: transport,
             interceptors: interceptors,
@@ -79,10 +79,11 @@ struct AlicerceAcceptanceTests {
     @Test("A rule sees each failure with the history until the request succeeds")
     func rules() async throws {
         let seen = Mutex<[String]>([])
-        let rule = Retry.Policy.custom { error, state, metadata in
-            let code = (error as? NetworkError)?.code.description ?? "\(error)"
+        let rule = Retry.Policy.custom { failure in
+            let state = failure.context.retryState
+            let code = (failure.error as? NetworkError)?.code.description ?? "\(failure.error)"
             seen.withLock {
-                $0.append("\(code) \(state.errors.count) \(state.totalDelay == .zero) \(metadata.response == nil)")
+                $0.append("\(code) \(state.errors.count) \(state.totalDelay == .zero) \(failure.response == nil)")
             }
             return .retry
         }
@@ -95,7 +96,7 @@ struct AlicerceAcceptanceTests {
     @Test("A throwing authenticator ends the operation before sending; a retrying one is asked again")
     func authenticators() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
-        let failing = ClosureInterceptor.changingRequest { _ in throw Odd() }
+        let failing = Changing.request { _ in throw Odd() }
         let error = await expectFailure(.requestNotMade) {
             _ = try await client(transport, failing).response(for: request)
         }
@@ -106,43 +107,26 @@ struct AlicerceAcceptanceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2"])
     }
 
-    @Test("An interceptor without methods passes everything on and asks for nothing")
-    func defaults() async throws {
-        struct Idle: RequestInterceptor {}
-        let context = InterceptorContext()
-        #expect(try await Idle().interceptRequest(.success(request), context: context) == request)
-        await #expect(throws: Odd()) { _ = try await Idle().interceptRequest(.failure(Odd()), context: context) }
-        let action = Idle().evaluateFailedRequest(request, response: nil, error: Odd(), context: context)
-        guard case .none = action else {
-            Issue.record("unexpected action: \(action)")
-            return
-        }
-    }
-
     @Test("An authenticator in the chain is only asked about requests that were made")
     func authenticatorAsInterceptor() async throws {
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retryAfter(.seconds(3)) : .none }
-        let made = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
-        #expect(made.value(forHTTPHeaderField: "Authorization") == "Bearer 1")
-        await #expect(throws: Odd()) {
-            _ = try await authenticator.interceptRequest(.failure(Odd()), context: InterceptorContext())
+        let refusing = Changing.request { _ in throw Odd() }
+        await expectFailure(.requestNotMade) {
+            try await client(MockTransport(), refusing, authenticator).makeRequest(request)
         }
-        // The failed request didn't use up a credential.
-        let next = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
-        #expect(next.value(forHTTPHeaderField: "Authorization") == "Bearer 2")
         let transport = MockTransport(.status(401), .text("ok"))
         #expect(try await client(transport, authenticator).makeRequest(request) == Data("ok".utf8))
+        // The request that wasn't made didn't use up a credential.
+        #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2"])
         #expect(time.sleeps == [.seconds(3)])
     }
 
     @Test("A policy in the chain gets the failed request and response")
     func policyAsInterceptor() async throws {
         let seen = Mutex<[String]>([])
-        let policy = Retry.Policy.custom { _, _, metadata in
-            let body = metadata.response.map { String(decoding: $0.body, as: UTF8.self) } ?? ""
-            seen.withLock {
-                $0.append("\(metadata.request.url?.path ?? "") \(metadata.response?.status ?? 0) \(body)")
-            }
+        let policy = Retry.Policy.custom { failure in
+            let body = failure.response.map { String(decoding: $0.body, as: UTF8.self) } ?? ""
+            seen.withLock { $0.append("\(failure.request.url.path) \(failure.response?.status ?? 0) \(body)") }
             return .none
         }
         await #expect(throws: ServerError.self) {
@@ -190,9 +174,9 @@ struct AlicerceAcceptanceTests {
     func severalPolicies() async throws {
         let asked = EventLog()
         func policy(_ name: String, _ action: Retry.Action) -> Retry.Policy {
-            .custom { _, state, _ in
+            .custom { failure in
                 asked.append(name)
-                return state.retryCount == 0 ? action : .none
+                return failure.context.retryState.retryCount == 0 ? action : .none
             }
         }
         let transport = MockTransport(.status(500), .text("ok"))
@@ -248,7 +232,7 @@ struct STRVAcceptanceTests {
 
     private func client(
         _ transport: any HTTPTransport,
-        _ interceptors: [any RequestInterceptor] = [],
+        _ interceptors: [any Interceptor] = [],
         errorDecoding: ErrorDecoding = .problemDetails
     ) -> NetworkClient {
         NetworkClient(
@@ -306,7 +290,7 @@ struct STRVAcceptanceTests {
         let replay = try ReplayTransport(har)
         func status(_ query: String) async throws -> Int {
             let url = try #require(URL(string: "https://a.example/?\(query)"))
-            return try await replay.send(HTTPTransportRequest(url: url), limits: .init()).status
+            return try await replay.send(HTTPRequest(url: url), limits: .init()).status
         }
         #expect(try await status("x=1&sort=a&sort=b") == 200)
         await expectFailure(.notRecorded) { _ = try await status("x=1&sort=b&sort=a") }

@@ -96,8 +96,13 @@ struct FaultRun {
         let policy = Retry.Policy.backoff(.constant(.milliseconds(1), until: .maxRetries(maximumRetries)))
         return NetworkClient(
             transport: transport,
-            interceptors: [policy, log],
-            options: NetworkClient.Options(timeout: .seconds(600), timeSource: time, retryBudget: nil)
+            interceptors: [policy],
+            options: NetworkClient.Options(
+                timeout: .seconds(600),
+                timeSource: time,
+                retryBudget: nil,
+                observers: [log]
+            )
         )
     }
 
@@ -268,23 +273,18 @@ struct AttemptKey: Hashable {
     let attempt: Int
 }
 
-/// An interceptor that numbers the attempts for the server and records their outcomes.
-final class AttemptLog: RequestInterceptor {
+/// An observer that numbers the attempts for the server and records their outcomes.
+final class AttemptLog: ClientObserver {
     private let outcomes = Mutex<[AttemptKey: [AttemptOutcome]]>([:])
 
     var all: [AttemptKey: [AttemptOutcome]] { outcomes.withLock { $0 } }
 
-    func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        var request = try request.get()
-        request.setValue(String(context.attempt), forHTTPHeaderField: "X-Attempt")
-        return request
+    func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
+        ["X-Attempt": String(context.attempt)]
     }
 
     func attemptEnded(_ attempt: RequestAttempt) {
-        let number = attempt.request?.url.flatMap { Int($0.lastPathComponent) } ?? -1
+        let number = attempt.request.flatMap { Int($0.url.lastPathComponent) } ?? -1
         let key = AttemptKey(request: number, attempt: attempt.context.attempt)
         outcomes.withLock { $0[key, default: []].append(AttemptOutcome(attempt.error)) }
     }

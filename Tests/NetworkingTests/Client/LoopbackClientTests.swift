@@ -10,7 +10,7 @@ struct LoopbackClientTests {
     enum Engine: String, CaseIterable {
         case curl, urlSession
 
-        func client(_ interceptors: [any RequestInterceptor] = [], timeout: Duration = .seconds(60)) -> NetworkClient {
+        func client(_ interceptors: [any Interceptor] = [], timeout: Duration = .seconds(60)) -> NetworkClient {
             let options = NetworkClient.Options(timeout: timeout)
             return switch self {
             case .curl: NetworkClient(interceptors: interceptors, options: options)

@@ -12,7 +12,7 @@ struct RequestAttemptTests {
 
     private func client(
         _ transport: MockTransport,
-        _ interceptors: [any RequestInterceptor] = [],
+        _ interceptors: [any Interceptor] = [],
         observedBy observer: AttemptJournal
     ) -> NetworkClient {
         let time = ManualTime(advancesWhenSleeping: true)
@@ -37,7 +37,7 @@ struct RequestAttemptTests {
         #expect(all.map { ($0.error as? ServerError)?.errorCode } == [401, nil, nil])
         #expect(all.map { ($0.error as? NetworkError)?.code } == [nil, .connectionLost, nil])
         #expect(
-            all.map { $0.request?.value(forHTTPHeaderField: "Authorization") } == ["Bearer 1", "Bearer 2", "Bearer 3"]
+            all.map { $0.request?.headers["Authorization"] } == ["Bearer 1", "Bearer 2", "Bearer 3"]
         )
     }
 
@@ -54,7 +54,7 @@ struct RequestAttemptTests {
     func notMade() async throws {
         struct Refusal: Error {}
         let observer = AttemptJournal()
-        let refusing = RecordingInterceptor("a", makingRequest: { _ in throw Refusal() })
+        let refusing = Changing.request { _ in throw Refusal() }
         let client = client(MockTransport(), [refusing], observedBy: observer)
         await #expect(throws: NetworkError.self) { try await client.makeRequest(request) }
         #expect(observer.all.count == 1)
@@ -93,42 +93,6 @@ struct RequestAttemptTests {
             #expect(observer.all.map(\.exchanges.count) == [isNeeded ? 1 : 0])
             #expect(heard.all == ["finished"])
             if isNeeded { #expect(try #require(observer.all.first?.exchanges.first).totalTime > .zero) }
-        }
-    }
-}
-
-@Suite("ClosureInterceptor", .limitedConcurrency)
-struct ClosureInterceptorTests {
-    private let request = URLRequest(url: URL(string: "http://a.example/")!)
-
-    @Test("Closures replace STRV's adapters and processors, in order")
-    func chain() async throws {
-        let transport = MockTransport(.text("ok", status: 404))
-        let client = NetworkClient(
-            transport: transport,
-            interceptors: [
-                ClosureInterceptor.changingRequest { $0.setValue("1", forHTTPHeaderField: "X-A") },
-                ClosureInterceptor.changingRequest { $0.addValue("2", forHTTPHeaderField: "X-A") },
-                ClosureInterceptor.changingResponse { $0.status = 200 },
-                ClosureInterceptor.changingResponse { $0.body += Data("!".utf8) },
-            ]
-        )
-        #expect(try await client.makeRequest(request) == Data("ok!".utf8))
-        #expect(transport.requests.first?.headers["X-A"] == "1,2")
-    }
-
-    @Test("An error of a closure fails the operation or the attempt")
-    func throwing() async throws {
-        struct Refusal: Error {}
-        let transport = MockTransport(.text("ok"))
-        let refusing = ClosureInterceptor.changingRequest { _ in throw Refusal() }
-        let error = await #expect(throws: NetworkError.self) {
-            try await NetworkClient(transport: transport, interceptors: [refusing]).makeRequest(request)
-        }
-        #expect(error?.code == .requestNotMade && error?.cause is Refusal && transport.requests.isEmpty)
-        let distrusting = ClosureInterceptor.changingResponse { _ in throw Refusal() }
-        await #expect(throws: Refusal.self) {
-            try await NetworkClient(transport: transport, interceptors: [distrusting]).makeRequest(request)
         }
     }
 }
@@ -179,60 +143,32 @@ struct URLRequestAuthorizationTests {
     }
 }
 
-final class RecordingInterceptor: RequestInterceptor {
+/// An interceptor and voter that records what it sees.
+struct RecordingInterceptor: RequestInterceptor, RetryVoter {
     let name: String
     private let log: EventLog
-    private let makingRequest: @Sendable (Result<URLRequest, any Error>) throws -> URLRequest
-    private let replacingResponse: @Sendable (HTTPResponse) throws -> HTTPResponse
     private let action: @Sendable (Retry.State) -> Retry.Action
 
     init(
         _ name: String,
         log: EventLog = EventLog(),
-        makingRequest: @escaping @Sendable (Result<URLRequest, any Error>) throws -> URLRequest = { try $0.get() },
-        replacingResponse: @escaping @Sendable (HTTPResponse) throws -> HTTPResponse = { $0 },
         action: @escaping @Sendable (Retry.State) -> Retry.Action = { _ in .none }
     ) {
         self.name = name
         self.log = log
-        self.makingRequest = makingRequest
-        self.replacingResponse = replacingResponse
         self.action = action
     }
 
-    func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
         log.append("\(name) request")
-        return try makingRequest(request)
-    }
-
-    func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
-        log.append("\(name) scheduled")
-    }
-
-    func interceptResponse(
-        _ response: HTTPResponse,
-        for request: URLRequest,
-        context: InterceptorContext
-    ) async throws -> HTTPResponse {
+        let response = try await next(request)
         log.append("\(name) response \(response.status)")
-        return try replacingResponse(response)
+        return response
     }
 
-    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {
-        log.append("\(name) success")
-    }
-
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        log.append("\(name) failure \(context.retryState.retryCount)")
-        return action(context.retryState)
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        log.append("\(name) failure \(failure.context.retryState.retryCount)")
+        return action(failure.context.retryState)
     }
 }
 
@@ -258,12 +194,7 @@ final class CountingAuthenticator: URLRequestAuthenticator {
         return request
     }
 
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        response: HTTPResponse?,
-        error: any Error,
-        context: InterceptorContext
-    ) -> Retry.Action {
-        action(response?.status, context.retryState)
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        action(failure.response?.status, failure.context.retryState)
     }
 }

@@ -22,7 +22,7 @@ struct RequestCompressionTests {
 
     private func client(
         _ transport: MockTransport,
-        _ interceptors: [any RequestInterceptor] = [],
+        _ interceptors: [any Interceptor] = [],
         _ compression: RequestCompression = .gzip(),
         observers: [any ClientObserver] = []
     ) -> NetworkClient {
@@ -148,19 +148,15 @@ struct RequestCompressionTests {
     func interceptors() async throws {
         let transport = MockTransport(.status(204), .status(204))
         let seen = Mutex<Data?>(nil)
-        let signer = RecordingInterceptor(
-            "signer",
-            makingRequest: { result in
-                let request = try result.get()
-                seen.withLock { $0 = request.httpBody }
-                return request
-            }
-        )
+        let signer = Changing.request { request in
+            guard case .data(let data) = request.body.source else { return }
+            seen.withLock { $0 = data }
+        }
         _ = try await client(transport, [signer]).makeRequest(request())
         #expect(seen.withLock { $0 } == transport.requests[0].body)
-        let replacing = ClosureInterceptor.changingRequest { request in
-            request.httpBody = Data(Self.text.utf8)
-            request.setValue(nil, forHTTPHeaderField: "Content-Encoding")
+        let replacing = Changing.request { request in
+            request.body = .data(Data(Self.text.utf8))
+            request.headers["Content-Encoding"] = nil
         }
         _ = try await client(transport, [replacing]).makeRequest(request())
         #expect(transport.requests[1].body == Data(Self.text.utf8))
@@ -268,11 +264,11 @@ struct RequestCompressionTests {
     @Test("Logs name the coding instead of the bytes")
     func logs() async throws {
         let lines = Mutex<[String]>([])
-        let log = LoggingInterceptor(level: .body, writesCurlCommands: true) { line in
+        let log = RequestLogger(level: .body, writesCurlCommands: true) { line in
             lines.withLock { $0.append(line) }
         }
         let transport = MockTransport(.status(204))
-        _ = try await client(transport, [log]).makeRequest(request())
+        _ = try await client(transport, observers: [log]).makeRequest(request())
         let size = try #require(transport.requests.first).body.count
         let text = lines.withLock { $0 }.joined(separator: "\n")
         #expect(text.contains("  (\(size) bytes of application/json, gzip)"))

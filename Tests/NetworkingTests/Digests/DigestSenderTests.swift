@@ -25,7 +25,7 @@ struct DigestSenderTests {
     private func sent(
         _ request: URLRequest,
         body: HTTPBody? = nil,
-        _ interceptors: [any RequestInterceptor] = [DigestSender()]
+        _ interceptors: [any Interceptor] = [DigestSender()]
     ) async throws -> MockTransport.RecordedRequest {
         let transport = MockTransport(.status(204))
         let client = NetworkClient(transport: transport, interceptors: interceptors)
@@ -119,7 +119,7 @@ struct DigestSenderTests {
     @Test("A stale digest is never sent", arguments: [true, false], HTTPDigest.Field.allCases)
     func stale(hasSender: Bool, field: HTTPDigest.Field) async throws {
         let transport = MockTransport(.status(204))
-        let change = ClosureInterceptor.changingRequest { $0.httpBody = Data("changed".utf8) }
+        let change = Changing.request { $0.body = .data(Data("changed".utf8)) }
         let sender = DigestSender([field])
         let client = NetworkClient(transport: transport, interceptors: hasSender ? [sender, change] : [change])
         let value = try HTTPDigest(of: Self.small).fieldValue
@@ -177,7 +177,10 @@ struct DigestSenderTests {
                 return .follow(next)
             }
         )
-        await expectFailure(.digestMismatch) { _ = try await client.makeRequest(request(Self.small), options: options) }
+        let fields: HTTPHeaders = ["Content-Digest": try HTTPDigest(of: Self.small).fieldValue]
+        await expectFailure(.digestMismatch) {
+            _ = try await client.makeRequest(request(Self.small, "POST", fields), options: options)
+        }
         #expect(transport.requests.count == 1)
     }
 
@@ -261,7 +264,7 @@ struct DigestSenderTests {
         try await withTemporaryFile(Self.large) { file in
             try await withLoopbackServer { server async throws in
                 server.on(.post, "/files", .status(204))
-                let change = ClosureInterceptor.changingRequest { _ in
+                let change = Changing.wire { _ in
                     try (Self.large.dropLast() + [0]).write(to: file)
                 }
                 let client = NetworkClient(interceptors: [DigestSender(), change])

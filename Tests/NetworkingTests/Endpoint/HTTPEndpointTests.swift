@@ -248,13 +248,13 @@ struct HeaderFieldTests {
             endpoint.making = { .data(Data([1]), contentType: value) }
             _ = try await NetworkClient().response(for: endpoint)
         case .interceptor:
-            let interceptor = ClosureInterceptor.changingRequest { try $0.setHeaderField("X-A", to: value) }
+            let interceptor = Changing.request { $0.headers["X-A"] = value }
             _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
         case .assignedFields:
-            let interceptor = ClosureInterceptor.changingRequest { $0.allHTTPHeaderFields = ["X-A": value] }
+            let interceptor = Changing.request { $0.headers.append(name: "X-A", value: value) }
             _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
         case .authorization:
-            let interceptor = ClosureInterceptor.changingRequest { $0.setAuthorization(value) }
+            let interceptor = Changing.wire { $0.headers["Authorization"] = value }
             _ = try await NetworkClient(interceptors: [interceptor]).response(for: request)
         case .userAgent:
             var options = NetworkClient.Options()
@@ -270,7 +270,7 @@ struct HeaderFieldTests {
             _ = try await NetworkClient(configuration: configuration).response(for: request)
         case .transport:
             try await withCurl { transport in
-                _ = try await transport.send(HTTPTransportRequest(url: url, headers: ["X-A": value]))
+                _ = try await transport.send(HTTPRequest(url: url, headers: ["X-A": value]))
             }
         }
     }

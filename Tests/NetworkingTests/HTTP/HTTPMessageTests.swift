@@ -78,7 +78,7 @@ struct HTTPMessageTests {
     )
     func validation(_ url: String, _ name: String, _ value: String) throws {
         let headers = HTTPHeaders([.init(name: name, value: value)])
-        let request = HTTPTransportRequest(url: try #require(URL(string: url)), headers: headers)
+        let request = HTTPRequest(url: try #require(URL(string: url)), headers: headers)
         #expect(throws: NetworkError(.invalidRequest, "")) { try request.validate() }
     }
 }

@@ -25,7 +25,7 @@ struct QueryMethodTests {
     private func texts(
         _ requests: [URLRequest],
         _ steps: [MockTransport.Step],
-        before: [any RequestInterceptor] = []
+        before: [any Interceptor] = []
     ) async throws -> (texts: [String], sentCount: Int) {
         let transport = MockTransport(steps: steps, handler: nil)
         let client = NetworkClient(transport: transport, interceptors: before + [CacheInterceptor()])
@@ -62,7 +62,7 @@ struct QueryMethodTests {
             try connection.waitForClose()
         } _: { peer in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(method: .query, url: peer.url, body: .data(Data("q".utf8)))
+                let request = HTTPRequest(method: .query, url: peer.url, body: .data(Data("q".utf8)))
                 for _ in 0..<2 { _ = try await transport.send(request, limits: .generous()) }
             }
             #expect(peer.requests.count == 3)

@@ -168,14 +168,10 @@ struct CircuitBreakerTests {
         struct Refusal: Error {}
         let breaker = breaker(minimum: 1)
         let log = EventLog()
-        let refusing = RecordingInterceptor(
-            "a",
-            makingRequest: { result in
-                log.append("")
-                if log.all.count == 2 { throw Refusal() }
-                return try result.get()
-            }
-        )
+        let refusing = Changing.request { _ in
+            log.append("")
+            if log.all.count == 2 { throw Refusal() }
+        }
         let client = NetworkClient(
             transport: MockTransport(.status(500), .text("ok")),
             interceptors: [breaker, refusing],
@@ -193,15 +189,15 @@ struct WireInterceptorTests {
     private struct Failure: Error, Equatable {}
 
     /// Marks each request and response, and can fail.
-    private final class Marker: RequestInterceptor {
+    private final class Marker: WireInterceptor {
         let name: String
-        let fails: @Sendable (HTTPTransportRequest) -> Bool
+        let fails: @Sendable (HTTPRequest) -> Bool
         let rejects: @Sendable (HTTPTransportResponse) -> Bool
         private let seen = Mutex<[String]>([])
 
         init(
             _ name: String = "a",
-            fails: @escaping @Sendable (HTTPTransportRequest) -> Bool = { _ in false },
+            fails: @escaping @Sendable (HTTPRequest) -> Bool = { _ in false },
             rejects: @escaping @Sendable (HTTPTransportResponse) -> Bool = { _ in false }
         ) {
             (self.name, self.fails, self.rejects) = (name, fails, rejects)
@@ -209,26 +205,15 @@ struct WireInterceptorTests {
 
         var events: [String] { seen.withLock { $0 } }
 
-        func completeRequest(
-            _ request: HTTPTransportRequest,
-            after redirects: [RedirectHop],
-            context: InterceptorContext
-        ) async throws -> HTTPTransportRequest {
-            seen.withLock { $0.append("\(request.url.path) after \(redirects.count), attempt \(context.attempt)") }
+        func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+            let place = "\(request.url.path) after \(next.redirects.count), attempt \(next.context.attempt)"
+            seen.withLock { $0.append(place) }
             if fails(request) { throw Failure() }
             var request = request
             request.headers["X-Mark"] = (request.headers["X-Mark"] ?? "") + name
-            return request
-        }
-
-        func receiveResponse(
-            _ response: HTTPTransportResponse,
-            to request: HTTPTransportRequest,
-            context: InterceptorContext
-        ) async throws -> HTTPTransportResponse {
+            var response = try await next(request)
             seen.withLock { $0.append("\(response.status) to \(request.headers["X-Mark"] ?? "nothing")") }
             if rejects(response) { throw Failure() }
-            var response = response
             response.headers["X-Seen"] = (response.headers["X-Seen"] ?? "") + name
             return response
         }
@@ -264,11 +249,11 @@ struct WireInterceptorTests {
     @Test("several interceptors run in order, after the other ones")
     func order() async throws {
         let transport = MockTransport(.status(200))
-        let late = ClosureInterceptor.changingRequest { $0.setValue("0", forHTTPHeaderField: "X-Mark") }
+        let late = Changing.request { $0.headers["X-Mark"] = "0" }
         let client = NetworkClient(transport: transport, interceptors: [Marker("a"), late, Marker("b")])
         let response = try await client.response(for: try request())
         #expect(transport.requests.map { $0.headers["X-Mark"] } == ["0ab"])
-        #expect(response.headers["X-Seen"] == "ab")
+        #expect(response.headers["X-Seen"] == "ba")
     }
 
     @Test("each attempt is completed anew")
@@ -330,16 +315,12 @@ struct WireInterceptorTests {
         await expectFailure(.cancelled) { try await call.value }
     }
 
-    private struct Waiting: RequestInterceptor {
+    private struct Waiting: WireInterceptor {
         let gate = ResponseGate()
 
-        func completeRequest(
-            _ request: HTTPTransportRequest,
-            after redirects: [RedirectHop],
-            context: InterceptorContext
-        ) async throws -> HTTPTransportRequest {
+        func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
             try await gate.wait()
-            return request
+            return try await next(request)
         }
     }
 }

@@ -122,10 +122,10 @@ struct RepeatedCredentialTests {
     @Test("A log doesn't show a credential that the response repeats", arguments: places)
     func logs(_ place: String) async throws {
         let lines = Mutex<[String]>([])
-        let logger = LoggingInterceptor(level: .body, writesCurlCommands: true) { line in
+        let logger = RequestLogger(level: .body, writesCurlCommands: true) { line in
             lines.withLock { $0.append(line) }
         }
-        let client = NetworkClient(transport: MockTransport(Self.response), interceptors: [logger])
+        let client = NetworkClient(transport: MockTransport(Self.response), options: .init(observers: [logger]))
         _ = try? await client.makeRequest(Self.request(place))
         let log = lines.withLock { $0.joined(separator: "\n") }
         #expect(log.contains("\"other\": 1"))
@@ -153,10 +153,10 @@ struct RepeatedCredentialTests {
     @Test("Short credentials and schemes aren't removed from other text")
     func shortValues() async throws {
         let lines = Mutex<[String]>([])
-        let logger = LoggingInterceptor(level: .body) { line in lines.withLock { $0.append(line) } }
+        let logger = RequestLogger(level: .body) { line in lines.withLock { $0.append(line) } }
         let client = NetworkClient(
             transport: MockTransport(.text("Negotiate it: short1")),
-            interceptors: [logger]
+            options: .init(observers: [logger])
         )
         var request = URLRequest(url: try #require(URL(string: "https://a.example/things")))
         request.setValue("Negotiate short1", forHTTPHeaderField: "Authorization")

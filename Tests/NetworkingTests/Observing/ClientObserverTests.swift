@@ -24,8 +24,8 @@ struct ClientObserverTests {
 
         func operationStarted(_ context: InterceptorContext) { add("start \(context.attempt)") }
 
-        func attemptStarted(_ request: URLRequest, context: InterceptorContext) -> HTTPHeaders {
-            add("send \(context.attempt) \(request.value(forHTTPHeaderField: "Authorization") ?? "plain")")
+        func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
+            add("send \(context.attempt) \(request.headers["Authorization"] ?? "plain")")
             return fields
         }
 
@@ -43,7 +43,7 @@ struct ClientObserverTests {
 
     private func client(
         _ transport: MockTransport,
-        _ interceptors: [any RequestInterceptor] = [],
+        _ interceptors: [any Interceptor] = [],
         _ observers: any ClientObserver...
     ) -> NetworkClient {
         let time = ManualTime(advancesWhenSleeping: true)
@@ -100,7 +100,7 @@ struct ClientObserverTests {
     func notMade() async throws {
         struct Refusal: Error {}
         let witness = Witness()
-        let refusing = ClosureInterceptor.changingRequest { _ in throw Refusal() }
+        let refusing = Changing.request { _ in throw Refusal() }
         await #expect(throws: NetworkError.self) {
             try await client(MockTransport(), [refusing], witness).makeRequest(request)
         }
@@ -122,12 +122,13 @@ struct ClientObserverTests {
         #expect(transport.requests.map { $0.headers.values(for: "X-Own") } == [["kept"], ["kept"]])
     }
 
-    @Test("Interceptors complete and log the request with the trace")
+    @Test("A logger logs the fields of the observers before it")
     func interceptors() async throws {
         let log = EventLog()
         let transport = MockTransport(.text("ok"))
-        let logging = LoggingInterceptor(level: .headers) { log.append($0) }
-        _ = try await client(transport, [logging], Witness(fields: ["traceparent": "00-one"])).makeRequest(request)
+        let logger = RequestLogger(level: .headers) { log.append($0) }
+        let tracer = Witness(fields: ["traceparent": "00-one"])
+        _ = try await client(transport, [], tracer, logger).makeRequest(request)
         #expect(log.all.first?.lowercased().contains("traceparent: 00-one") == true)
     }
 
@@ -162,7 +163,7 @@ struct ClientObserverTests {
     func secrets() async throws {
         struct Leak: Error, CustomStringConvertible { let description = "s3cret" }
         let journal = AttemptJournal()
-        let leaking = ClosureInterceptor.changingResponse { if $0.status == 200 { throw Leak() } }
+        let leaking = Changing.response { if $0.status == 200 { throw Leak() } }
         let client = client(MockTransport(.text("s3cret"), .text("s3cret", status: 400)), [leaking], journal)
         for user in ["", "", "ada:s3cret@"] {
             var request = URLRequest(url: URL(string: "http://\(user)a.example/?access_token=s3cret")!)

@@ -40,8 +40,8 @@ struct RecordingTests {
         _ method: HTTPMethod = .get,
         headers: HTTPHeaders = [:],
         body: HTTPBody = .none
-    ) throws -> HTTPTransportRequest {
-        HTTPTransportRequest(
+    ) throws -> HTTPRequest {
+        HTTPRequest(
             method: method,
             url: try #require(URL(string: "http://a.example\(path)")),
             headers: headers,
@@ -51,7 +51,7 @@ struct RecordingTests {
 
     /// Records requests with their responses, and returns a transport that plays them back.
     private func replay(
-        _ requests: [HTTPTransportRequest],
+        _ requests: [HTTPRequest],
         _ steps: MockTransport.Step...,
         opaque: ExchangeRecorder.OpaqueBodies = .omitted,
         matching: ReplayTransport.Matching = .methodAndURL
@@ -67,7 +67,7 @@ struct RecordingTests {
 
     private func send(
         _ transport: any HTTPTransport,
-        _ request: HTTPTransportRequest
+        _ request: HTTPRequest
     ) async throws -> HTTPTransportResponse {
         try await transport.send(request, limits: HTTPTransportLimits())
     }
@@ -303,7 +303,7 @@ struct RecordingTests {
 
     @Test("Matches a request with secrets to its redacted recording")
     func redactedMatch() async throws {
-        func login(_ secret: String, _ name: String) throws -> HTTPTransportRequest {
+        func login(_ secret: String, _ name: String) throws -> HTTPRequest {
             try request(
                 "/login?api_key=\(secret)",
                 .post,

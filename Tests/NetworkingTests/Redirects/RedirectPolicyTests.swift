@@ -233,19 +233,14 @@ struct RedirectPolicyTests {
             request.setValue("k3y", forHTTPHeaderField: "X-Signature")
             return request
         }
+
+        func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action { .none }
     }
 
     @Test("Keeps an authenticator's field on its origin, regardless of its name", arguments: Way.allCases)
     func authenticatorsField(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("https://b.example/"), .text("there"))
-        let marking = RecordingInterceptor(
-            "r",
-            makingRequest: { result in
-                var request = try result.get()
-                request.setValue("1", forHTTPHeaderField: "X-Trace")
-                return request
-            }
-        )
+        let marking = Changing.request { $0.headers["X-Trace"] = "1" }
         let client = NetworkClient(transport: transport, interceptors: [marking, KeyAuthenticator()])
         _ = try await way.response(client, request())
         #expect(transport.requests.map { $0.headers["X-Signature"] } == ["k3y", "k3y", nil])

@@ -17,16 +17,16 @@ struct RedirectRulesTests {
         "Digest": "d", "Repr-Digest": "r", "Last-Modified": "l", "Expect": "100-continue", "X-Content-Y": "y",
     ]
 
-    private func request(_ method: HTTPMethod, _ body: HTTPBody = .none) -> HTTPTransportRequest {
-        HTTPTransportRequest(method: method, url: source, headers: fields, body: body)
+    private func request(_ method: HTTPMethod, _ body: HTTPBody = .none) -> HTTPRequest {
+        HTTPRequest(method: method, url: source, headers: fields, body: body)
     }
 
     private func proposal(
         _ status: Int,
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         to target: String = "https://a.example/z",
         marking marked: Set<String> = []
-    ) throws -> HTTPTransportRequest? {
+    ) throws -> HTTPRequest? {
         RedirectRules(request: request, status: status)?
             .proposal(for: try #require(URL(string: target)), sensitiveHeaders: marked)
     }
@@ -93,8 +93,8 @@ struct RedirectRulesTests {
     }
 
     private func refusal(
-        _ from: HTTPTransportRequest,
-        _ change: (inout HTTPTransportRequest) -> Void
+        _ from: HTTPRequest,
+        _ change: (inout HTTPRequest) -> Void
     ) throws -> NetworkError? {
         var next = from
         change(&next)

@@ -8,14 +8,15 @@ import Testing
 @Suite("Retry.Backoff", .limitedConcurrency, .tags(.concurrency))
 struct RetryBackoffTests {
     private let error = NetworkError(.connectionLost, "lost")
-    private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
+    private let request = HTTPRequest(url: URL(filePath: "/"))
 
     /// Returns the delays of a policy until it ends, and the reason for its end.
     private func delays(_ backoff: Retry.Backoff, limit: Int = 50) -> (delays: [Duration], end: String) {
         let policy = Retry.Policy.backoff(backoff)
         var state = Retry.State()
         for _ in 0..<limit {
-            let action = policy.shouldRetry(after: error, state: state, metadata: metadata)
+            let context = InterceptorContext(retryState: state)
+            let action = policy.evaluateFailedRequest(FailedRequest(request, error: error, context: context))
             guard case .retryAfter(let delay) = action else { return (state.delays, "\(action)") }
             state = Retry.State(errors: state.errors + [error], delays: state.delays + [delay])
         }
@@ -106,9 +107,13 @@ struct RetryBackoffTests {
         fields["Retry-After"] = value
         fields["Date"] = date
         let response = HTTPResponse(url: url, status: status, headers: fields)
-        let metadata = Retry.Policy.Metadata(request: URLRequest(url: url), response: response)
-        return
-            "\(policy.shouldRetry(after: ServerError(endpoint: nil, errorCode: status), state: state, metadata: metadata))"
+        let failure = FailedRequest(
+            HTTPRequest(url: url),
+            response: response,
+            error: ServerError(endpoint: nil, errorCode: status),
+            context: InterceptorContext(retryState: state)
+        )
+        return "\(policy.evaluateFailedRequest(failure))"
     }
 
     /// Returns a policy whose clock stands at 1994-11-06T08:49:37Z.

@@ -8,14 +8,27 @@ import Testing
 @Suite("Retry", .computing)
 struct RetryPolicyTests {
     private let error = NetworkError(.connectionLost, "lost")
-    private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
+    private let request = HTTPRequest(url: URL(filePath: "/"))
 
     private func state(failures: Int, delay: Duration = .zero) -> Retry.State {
         Retry.State(errors: Array(repeating: error, count: failures), totalDelay: delay)
     }
 
     private func action(_ policy: Retry.Policy, _ state: Retry.State) -> String {
-        "\(policy.shouldRetry(after: error, state: state, metadata: metadata))"
+        "\(self.action(policy, after: error, state))"
+    }
+
+    private func action(
+        _ policy: Retry.Policy,
+        after error: any Error,
+        _ state: Retry.State = .empty,
+        method: HTTPMethod = .get
+    ) -> Retry.Action {
+        var request = request
+        request.method = method
+        return policy.evaluateFailedRequest(
+            FailedRequest(request, error: error, context: InterceptorContext(retryState: state))
+        )
     }
 
     @Test("Stops at the maximum number of retries")
@@ -65,7 +78,7 @@ struct RetryPolicyTests {
             .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
         )
         var (state, delays) = (Retry.State(), [Duration]())
-        while case .retryAfter(let delay) = policy.shouldRetry(after: error, state: state, metadata: metadata) {
+        while case .retryAfter(let delay) = action(policy, after: error, state) {
             delays.append(delay)
             state = Retry.State(errors: state.errors + [error], totalDelay: state.totalDelay + delay)
         }
@@ -78,17 +91,18 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test("A custom rule gets the error, the state and the metadata, and its action applies")
+    @Test("A custom rule gets the error, the state and the request, and its action applies")
     func custom() throws {
         let seen = Mutex<(code: NetworkError.Code?, retries: Int, url: URL?)>((nil, 0, nil))
-        let policy = Retry.Policy.custom { error, state, metadata in
-            seen.withLock { $0 = ((error as? NetworkError)?.code, state.retryCount, metadata.request.url) }
+        let policy = Retry.Policy.custom { failure in
+            let retries = failure.context.retryState.retryCount
+            seen.withLock { $0 = ((failure.error as? NetworkError)?.code, retries, failure.request.url) }
             return .retryAfter(.seconds(7))
         }
         #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(7)))")
         #expect(seen.withLock { $0.code } == .connectionLost)
         #expect(seen.withLock { $0.retries } == 2)
-        #expect(seen.withLock { $0.url } == metadata.request.url)
+        #expect(seen.withLock { $0.url } == request.url)
     }
 
     @Test("The action with the highest priority wins in either order, and the first of two noRetry")
@@ -121,15 +135,11 @@ struct RetryPolicyTests {
             ("GET", 501, false), ("GET", 404, false), ("GET", 401, false), ("POST", 503, false), ("PATCH", 502, false),
         ]
     )
-    func condition(_ method: String, _ status: Int, _ isRepeated: Bool) {
-        var request = metadata.request
-        request.httpMethod = method
+    func condition(_ method: String, _ status: Int, _ isRepeated: Bool) throws {
+        let method = try #require(HTTPMethod(method))
         let error = ServerError(endpoint: nil, errorCode: status)
-        let metadata = Retry.Policy.Metadata(request: request)
-        let action = Retry.Policy.maxRetries(1).shouldRetry(after: error, state: .empty, metadata: metadata)
-        #expect("\(action)" == (isRepeated ? "retry" : "none"))
-        let always = Retry.Policy.maxRetries(1, when: .always)
-        #expect("\(always.shouldRetry(after: error, state: .empty, metadata: metadata))" == "retry")
+        #expect("\(action(.maxRetries(1), after: error, method: method))" == (isRepeated ? "retry" : "none"))
+        #expect("\(action(.maxRetries(1, when: .always), after: error, method: method))" == "retry")
     }
 
     @Test(
@@ -146,19 +156,13 @@ struct RetryPolicyTests {
         ]
     )
     func unprocessed(_ error: NetworkError, _ isRepeated: Bool) {
-        var request = metadata.request
-        request.httpMethod = "POST"
-        let metadata = Retry.Policy.Metadata(request: request)
-        let action = Retry.Policy.maxRetries(1).shouldRetry(after: error, state: .empty, metadata: metadata)
-        #expect("\(action)" == (isRepeated ? "retry" : "none"))
+        #expect("\(action(.maxRetries(1), after: error, method: .post))" == (isRepeated ? "retry" : "none"))
     }
 
     @Test("Doesn't retry permanent errors")
     func permanentErrors() {
         for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .cancelled, .invalidResponse] {
-            let policy = Retry.Policy.maxRetries(1)
-            let action = policy.shouldRetry(after: NetworkError(code, ""), state: .empty, metadata: metadata)
-            #expect("\(action)" == "none", "\(code)")
+            #expect("\(action(.maxRetries(1), after: NetworkError(code, "")))" == "none", "\(code)")
         }
     }
 }

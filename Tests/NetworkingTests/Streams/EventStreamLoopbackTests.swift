@@ -11,7 +11,7 @@ struct EventStreamLoopbackTests {
 
     private let time = ManualTime(advancesWhenSleeping: true)
 
-    private func client(_ engine: Engine = .curl, _ interceptors: [any RequestInterceptor] = []) -> NetworkClient {
+    private func client(_ engine: Engine = .curl, _ interceptors: [any Interceptor] = []) -> NetworkClient {
         let options = NetworkClient.Options(timeSource: time.timeSource)
         return switch engine {
         case .curl: NetworkClient(interceptors: interceptors, options: options)

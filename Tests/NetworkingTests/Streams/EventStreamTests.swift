@@ -12,7 +12,7 @@ struct EventStreamTests {
     private let time = ManualTime(advancesWhenSleeping: true)
     private let request = URLRequest(url: URL(string: "https://api.example/feed")!)
 
-    private func client(_ transport: MockTransport, _ interceptors: [any RequestInterceptor] = []) -> NetworkClient {
+    private func client(_ transport: MockTransport, _ interceptors: [any Interceptor] = []) -> NetworkClient {
         NetworkClient(
             transport: transport,
             interceptors: interceptors,
@@ -86,7 +86,7 @@ struct EventStreamTests {
             var acceptedStatuses: AcceptedStatuses { [200] }
         }
         let transport = MockTransport(.events("data: a\n\n"), .status(204), .events("data: b\n\n"), .status(204))
-        let tenant = ClosureInterceptor.changingRequest { try $0.setHeaderField("X-Tenant", to: "7") }
+        let tenant = Changing.request { $0.headers["X-Tenant"] = "7" }
         let client = client(transport, [tenant])
         #expect(try await client.events(for: Resource(Feed()), options: options()).collected().map(\.data) == ["a"])
         let resource = Resource { [request] in request }
@@ -185,7 +185,7 @@ struct EventStreamTests {
         _ = try await client(transport).events(for: request, options: options).collected()
         #expect(time.sleeps == [.seconds(3601)])
         let negative = MockTransport(.events("data: a\n\n"), .status(204))
-        let policy = Retry.Policy.custom { _, _, _ in .retryAfter(.seconds(-5)) }
+        let policy = Retry.Policy.custom { _ in .retryAfter(.seconds(-5)) }
         let other = EventStreamOptions(reconnectionTime: .seconds(-1), reconnection: policy)
         _ = try await client(negative).events(for: request, options: other).collected()
         #expect(time.sleeps == [.seconds(3601), .zero])

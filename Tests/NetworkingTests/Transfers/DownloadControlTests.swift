@@ -264,7 +264,7 @@ private final class WaitingTransport: HTTPTransport {
 
     let state = Mutex(State())
 
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         try await withTaskCancellationHandler {
             state.withLock { $0.isSending = true }
             try await Task.sleep(for: .seconds(300))

@@ -12,7 +12,7 @@ struct UploadTests {
     private static let bytes = [UInt8](RangedResource.octets(500_000, seed: 9))
     private static var octets: Data { Data(bytes) }
 
-    private func client(_ interceptors: [any RequestInterceptor] = [], maximumTransfers: Int = 6) -> NetworkClient {
+    private func client(_ interceptors: [any Interceptor] = [], maximumTransfers: Int = 6) -> NetworkClient {
         NetworkClient(
             interceptors: interceptors,
             options: NetworkClient.Options(retryBudget: nil, maximumTransfers: maximumTransfers)
@@ -118,13 +118,9 @@ struct UploadTests {
             request
         }
 
-        func evaluateFailedRequest(
-            _ request: URLRequest,
-            response: HTTPResponse?,
-            error: any Error,
-            context: InterceptorContext
-        ) -> Retry.Action {
-            response?.status == 401 && context.retryState.authenticationErrors.isEmpty ? .retry : .none
+        func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+            let isFirst = failure.context.retryState.authenticationErrors.isEmpty
+            return failure.response?.status == 401 && isFirst ? .retry : .none
         }
     }
 
@@ -167,7 +163,7 @@ struct UploadTests {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", .text("ok"))
             let blocking = Mutex(true)
-            let gate = ClosureInterceptor.changingRequest { _ in
+            let gate = Changing.request { _ in
                 if blocking.withLock({ $0 }) { throw NetworkError(.circuitOpen, "not yet") }
             }
             let source = EndpointBody(.once(AsyncStream.of(Self.octets)), contentType: nil)

@@ -27,7 +27,7 @@ struct BusyEngineTests {
             var configuration = CurlTransport.Configuration(proxy: .none)
             configuration.engineCount = 1
             try await withCurl(configuration) { transport in
-                var request = HTTPTransportRequest(url: peer.url("/blocking"))
+                var request = HTTPRequest(url: peer.url("/blocking"))
                 request.observer = { event in
                     guard case .headReceived = event else { return }
                     isBlocked.withLock { $0 = true }
@@ -55,7 +55,7 @@ struct BusyEngineTests {
             limits.streamsBody = isStreamed
             limits.deadlineEndsWithHeader = isStreamed
             let error = await failure { [limits] in
-                _ = try await transport.send(HTTPTransportRequest(url: url), limits: limits)
+                _ = try await transport.send(HTTPRequest(url: url), limits: limits)
             }
             #expect(error?.code == .timedOut)
             #expect(error?.timeout == .init(limit: .deadline, phase: .queued))
@@ -71,7 +71,7 @@ struct BusyEngineTests {
             let tasks = (0..<count).map { index in
                 Task {
                     await failure {
-                        let request = HTTPTransportRequest(url: url)
+                        let request = HTTPRequest(url: url)
                         guard index.isMultiple(of: 2) else {
                             return _ = try await transport.send(request, limits: .generous())
                         }
@@ -91,11 +91,11 @@ struct BusyEngineTests {
     func closing() async throws {
         try await whileBusy { transport, url, release in
             let waiting = Task {
-                await failure { _ = try await transport.send(HTTPTransportRequest(url: url), limits: .generous()) }
+                await failure { _ = try await transport.send(HTTPRequest(url: url), limits: .generous()) }
             }
             let unlimited = Task {
                 await failure {
-                    _ = try await transport.send(HTTPTransportRequest(url: url), limits: HTTPTransportLimits())
+                    _ = try await transport.send(HTTPRequest(url: url), limits: HTTPTransportLimits())
                 }
             }
             await transport.close()

@@ -145,7 +145,7 @@ struct CodedBodyLimitTests {
             try await withCurl { transport in
                 for _ in 0..<3 {
                     let error = await failure {
-                        let request = HTTPTransportRequest(url: peer.url("/hostile"))
+                        let request = HTTPRequest(url: peer.url("/hostile"))
                         guard isStreamed else { return _ = try await transport.send(request, limits: .generous()) }
                         _ = try await transport.open(request, limits: .generous()).body.collect(upTo: 1 << 20)
                     }

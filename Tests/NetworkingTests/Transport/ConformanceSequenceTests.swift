@@ -70,13 +70,13 @@ struct ConformanceSequenceTests {
                 try connection.send(Self.good)
             }
         } _: { transport, peer in
-            let first = HTTPTransportRequest(method: stray.method, url: peer.url("/1"))
+            let first = HTTPRequest(method: stray.method, url: peer.url("/1"))
             let response = try await transport.send(first, limits: .generous())
             #expect(String(decoding: response.body, as: UTF8.self) == stray.body)
             isRead.open()
             try await isSent.wait()
             for way in Way.allCases {
-                let next = try await way.response(to: HTTPTransportRequest(url: peer.url("/2")), by: transport)
+                let next = try await way.response(to: HTTPRequest(url: peer.url("/2")), by: transport)
                 #expect(String(decoding: next.body, as: UTF8.self) == "good")
             }
         }
@@ -106,7 +106,7 @@ struct ConformanceSequenceTests {
         } _: { transport, peer in
             let waiting = try await transport.open(peer.url("/much"))
             for path in ["/1", "/2"] {
-                let request = HTTPTransportRequest(url: peer.url(path))
+                let request = HTTPRequest(url: peer.url(path))
                 let response = try await transport.open(request, limits: .generous())
                 #expect(try await response.body.collect(upTo: 10) == Data("good".utf8))
                 isRead.open()
@@ -141,7 +141,7 @@ struct ConformanceSequenceTests {
             try connection.send(Self.good)
         } _: { transport, peer in
             let task = Task {
-                try await way.response(to: HTTPTransportRequest(url: peer.url("/1")), by: transport).status
+                try await way.response(to: HTTPRequest(url: peer.url("/1")), by: transport).status
             }
             try await hasArrived.wait()
             task.cancel()
@@ -199,11 +199,11 @@ struct ConformanceSequenceTests {
         } _: { peer in
             try await transport.run { transport in
                 for path in ["/end", "/length", "/end"] {
-                    let response = try await way.response(to: HTTPTransportRequest(url: peer.url(path)), by: transport)
+                    let response = try await way.response(to: HTTPRequest(url: peer.url(path)), by: transport)
                     #expect(response.body == Data("hello".utf8))
                 }
                 await expectFailure(.connectionLost) {
-                    _ = try await way.response(to: HTTPTransportRequest(url: peer.url("/silent")), by: transport)
+                    _ = try await way.response(to: HTTPRequest(url: peer.url("/silent")), by: transport)
                 }
                 let response = try await transport.get(peer.url("/good"))
                 #expect(response.body == Data("good".utf8))
@@ -227,8 +227,8 @@ struct ConformanceUploadTests {
     /// 20 MiB of zeros.
     private static let bomb = GzipText.coded(String(decoding: Data(count: 20 << 20), as: UTF8.self))
 
-    private func request(_ peer: TCPPeer, _ headers: HTTPHeaders = [:]) -> HTTPTransportRequest {
-        HTTPTransportRequest(method: .put, url: peer.url, headers: headers, body: .data(Self.body))
+    private func request(_ peer: TCPPeer, _ headers: HTTPHeaders = [:]) -> HTTPRequest {
+        HTTPRequest(method: .put, url: peer.url, headers: headers, body: .data(Self.body))
     }
 
     @Test("Sends a large body completely", arguments: TransportUnderTest.allCases, Way.allCases)
@@ -337,7 +337,7 @@ struct ConformanceUploadTests {
         } _: { transport, peer in
             await expectFailure(.bodyTooLarge) {
                 _ = try await way.response(
-                    to: HTTPTransportRequest(url: peer.url),
+                    to: HTTPRequest(url: peer.url),
                     by: transport,
                     limits: .generous(maximumBodySize: 1 << 20)
                 )

@@ -45,7 +45,7 @@ struct ConformanceTests {
             case .keepOpen: try connection.waitForClose()
             }
         } _: { transport, peer in
-            let request = HTTPTransportRequest(method: row.method, url: peer.url)
+            let request = HTTPRequest(method: row.method, url: peer.url)
             let outcome: ConformanceCase.Expectation
             var message = ""
             do {
@@ -72,7 +72,7 @@ struct ConformanceTests {
 
 extension ConformanceTests.Way {
     func response(
-        to request: HTTPTransportRequest,
+        to request: HTTPRequest,
         by transport: any HTTPTransport,
         limits: HTTPTransportLimits = .generous()
     ) async throws -> HTTPTransportResponse {

@@ -23,7 +23,7 @@ struct ConnectionPoolStateTests {
         try await withHelloPeer(gate) { peer in
             try await withCurl { transport in
                 let body = HTTPBody.data(Data("abc".utf8))
-                let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+                let request = HTTPRequest(method: .post, url: peer.url, body: body)
                 let tasks = (0..<3).map { _ in
                     Task {
                         if isStreamed {
@@ -137,7 +137,7 @@ struct ConnectionPoolStateTests {
             try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = server.url(for: "/")
                 for _ in 0..<3 {
-                    let request = HTTPTransportRequest(url: url) { event in
+                    let request = HTTPRequest(url: url) { event in
                         if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
                     }
                     _ = try await transport.send(request)
@@ -160,10 +160,10 @@ struct ConnectionPoolStateTests {
             try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = server.url(for: "/")
                 if !isFirstObserved {
-                    _ = try await transport.send(HTTPTransportRequest(url: url))
+                    _ = try await transport.send(HTTPRequest(url: url))
                 }
                 for _ in 0..<2 {
-                    let request = HTTPTransportRequest(url: url) { event in
+                    let request = HTTPRequest(url: url) { event in
                         if case .finished(let result) = event { metrics.withLock { $0.append(result) } }
                     }
                     _ = try await transport.send(request)

@@ -52,7 +52,7 @@ struct ConnectionTests {
         try await dyingConnection { peer in
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
-                let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+                let request = HTTPRequest(method: .post, url: peer.url, body: body)
                 await expectFailure(.connectionLost) { _ = try await transport.send(request) }
                 // The transport still works.
                 #expect(try await transport.get(peer.url).status == 200)
@@ -225,7 +225,7 @@ struct ExchangeEventsTests {
         try await withCurl(answering: TCPPeer.hello) { transport, peer in
             func exchange() async throws -> Log {
                 let log = Log()
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     method: .post,
                     url: peer.url,
                     body: .data(Data("abc".utf8)),
@@ -280,7 +280,7 @@ struct ExchangeEventsTests {
                         continuation.finish()
                     }
                 }
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     method: .put,
                     url: peer.url,
                     body: body,
@@ -304,7 +304,7 @@ struct ExchangeEventsTests {
     func failures() async throws {
         let log = Log()
         try await withCurl { transport in
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 url: try #require(URL(string: "http://127.0.0.1:1/")),
                 observer: { log.observe($0) }
             )

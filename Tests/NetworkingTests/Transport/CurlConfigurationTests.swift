@@ -222,7 +222,7 @@ struct CurlTransportTests {
             try connection.send(body)
             try connection.waitForClose()
         } _: { transport, peer in
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 method: .put,
                 url: peer.url,
                 headers: ["Expect": "100-continue"],
@@ -248,7 +248,7 @@ struct CurlTransportTests {
         } _: { peer in
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
-                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(body))
+                let request = HTTPRequest(method: .put, url: peer.url, body: .data(body))
                 let response = try await transport.send(request)
                 #expect(response.status == 200)
             }
@@ -264,7 +264,7 @@ struct CurlTransportTests {
         for size in [10, 100_000] {
             let whole = Data(repeating: UInt8(ascii: "."), count: 7) + Data(repeating: UInt8(ascii: "x"), count: size)
             try await withCurl(answering: TCPPeer.empty) { transport, peer in
-                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(whole.dropFirst(7)))
+                let request = HTTPRequest(method: .put, url: peer.url, body: .data(whole.dropFirst(7)))
                 _ = try await transport.send(request)
                 #expect(peer.requests.first?.hasSuffix("\r\n\r\n" + String(repeating: "x", count: size)) == true)
             }

@@ -70,7 +70,7 @@ struct CutStreamTests {
         try await withServer(ending.happen) { transport, url in
             let error = await failure {
                 guard isStreamed else { return _ = try await transport.get(url) }
-                let response = try await transport.open(HTTPTransportRequest(url: url), limits: .generous())
+                let response = try await transport.open(HTTPRequest(url: url), limits: .generous())
                 _ = try await response.body.collect(upTo: 1 << 20)
             }
             #expect([.connectionLost, .invalidResponse].contains(error?.code), "\(String(describing: error))")

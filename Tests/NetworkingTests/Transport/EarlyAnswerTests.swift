@@ -156,8 +156,8 @@ struct EarlyAnswerTests {
         try await withCurl(configuration, test)
     }
 
-    private func request(_ peer: TCPPeer, _ body: HTTPBody) -> HTTPTransportRequest {
-        HTTPTransportRequest(method: .post, url: peer.url, body: body)
+    private func request(_ peer: TCPPeer, _ body: HTTPBody) -> HTTPRequest {
+        HTTPRequest(method: .post, url: peer.url, body: body)
     }
 
     @Test("Delivers a complete response regardless of subsequent events", arguments: Script.whole, Body.allCases)

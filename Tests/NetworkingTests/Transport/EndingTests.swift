@@ -199,7 +199,7 @@ struct BandwidthTests {
     func download(isStreamed: Bool) async throws {
         try await withSource { peer in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(url: peer.url)
+                let request = HTTPRequest(url: peer.url)
                 let begin = ContinuousClock.now
                 let body =
                     if isStreamed {
@@ -219,7 +219,7 @@ struct BandwidthTests {
         try await withCurl(answering: "HTTP/1.1 204 No Content\r\n\r\n") { transport, peer in
             let data = Data(Self.content.utf8)
             let body: HTTPBody = isStreamed ? .stream(length: data.count) { AsyncStream.of(data) } : .data(data)
-            let request = HTTPTransportRequest(method: .put, url: peer.url, body: body)
+            let request = HTTPRequest(method: .put, url: peer.url, body: body)
             let begin = ContinuousClock.now
             let response = try await transport.send(request, limits: limits(upload: Self.rate))
             #expect(ContinuousClock.now - begin >= Self.shortest)
@@ -250,7 +250,7 @@ struct BandwidthTests {
         try await withSource { peer in
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
-                let request = HTTPTransportRequest(url: peer.url)
+                let request = HTTPRequest(url: peer.url)
                 let handleLimits = limits(download: 1 << 30)
                 _ = try await transport.send(request, limits: handleLimits)
                 #expect(peer.acceptedCount == 2)
@@ -267,7 +267,7 @@ struct BandwidthTests {
     )
     func tooLow(name: String, download: Int?, upload: Int?) async throws {
         try await withCurl { transport in
-            let request = HTTPTransportRequest(url: URL(string: "http://127.0.0.1:9/")!)
+            let request = HTTPRequest(url: URL(string: "http://127.0.0.1:9/")!)
             let limits = limits(download: download, upload: upload)
             await expectFailure(.invalidRequest, mentioning: name) {
                 _ = try await transport.send(request, limits: limits)
@@ -278,7 +278,7 @@ struct BandwidthTests {
     @Test("URLSessionTransport rejects limits, which it can't enforce")
     func urlSession() async throws {
         let transport = URLSessionTransport()
-        let request = HTTPTransportRequest(url: URL(string: "http://127.0.0.1:9/")!)
+        let request = HTTPRequest(url: URL(string: "http://127.0.0.1:9/")!)
         await expectFailure(.invalidRequest) { _ = try await transport.send(request, limits: limits(upload: 4096)) }
         await transport.close()
     }

@@ -134,7 +134,7 @@ struct FloodTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<3 {
                     group.addTask {
-                        let request = HTTPTransportRequest(url: peer.url("/long"))
+                        let request = HTTPRequest(url: peer.url("/long"))
                         guard isStreamed else {
                             let body = try await transport.send(request).body
                             return #expect(body == form.body)
@@ -195,7 +195,7 @@ struct FloodTests {
                 for _ in 0..<8 {
                     group.addTask {
                         try await withCurl { transport in
-                            let request = HTTPTransportRequest(url: peer.url)
+                            let request = HTTPRequest(url: peer.url)
                             for _ in 0..<20 {
                                 let body =
                                     isStreamed
@@ -225,7 +225,7 @@ struct FloodTests {
             }
         } _: { transport, peer in
             let endless = Task<Void, any Error> {
-                let request = HTTPTransportRequest(url: peer.url("/endless"))
+                let request = HTTPRequest(url: peer.url("/endless"))
                 let limits = HTTPTransportLimits.generous(maximumBodySize: .max)
                 guard isStreamed else { return _ = try await transport.send(request, limits: limits) }
                 for try await _ in try await transport.open(request, limits: limits).body {}
@@ -303,7 +303,7 @@ struct PeerFaultTests {
                 let isMissed = CurlLibrary.waitsForever
                 let limits = isMissed ? HTTPTransportLimits(deadline: .now + .seconds(3)) : .generous()
                 let error = await failure {
-                    _ = try await transport.send(HTTPTransportRequest(url: peer.url), limits: limits)
+                    _ = try await transport.send(HTTPRequest(url: peer.url), limits: limits)
                 }
                 withKnownIssue("libcurl 8.5 waits for more", isIntermittent: true) {
                     #expect(error?.code == frames.code, "\(error?.description ?? "no error")")

@@ -148,7 +148,7 @@ struct LocalAddressTests {
                 let first = try await transport.get(peer.url)
                 #expect(first.status == 200)
                 // Without the detection, this request would wait for its deadline.
-                let request = HTTPTransportRequest(method: .post, url: peer.url)
+                let request = HTTPRequest(method: .post, url: peer.url)
                 let lost = await failure { _ = try await transport.send(request) }
                 #expect(lost?.code == .connectionLost)
                 #expect(lost?.isUnprocessed == false)
@@ -196,7 +196,7 @@ struct PublicAddressTests {
 
     private func send(_ url: String, _ transport: CurlTransport) async throws {
         let url = try #require(URL(string: url))
-        _ = try await transport.send(HTTPTransportRequest(url: url), limits: HTTPTransportLimits())
+        _ = try await transport.send(HTTPRequest(url: url), limits: HTTPTransportLimits())
     }
 
     @Test(

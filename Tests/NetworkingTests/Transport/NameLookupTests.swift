@@ -30,7 +30,7 @@ struct NameLookupTests {
                 try await withThrowingTaskGroup { group in
                     for index in 0..<20 {
                         group.addTask {
-                            let request = HTTPTransportRequest(url: url)
+                            let request = HTTPRequest(url: url)
                             guard index % 2 == 0 else {
                                 return try await transport.send(request).status
                             }
@@ -282,7 +282,7 @@ struct NameLookupTests {
         let resolver = stub.makeResolver()
         try await withHelloPeer { peer in
             let events = Events()
-            let request = HTTPTransportRequest(url: try url("slow.test", peer)) { events.append($0) }
+            let request = HTTPRequest(url: try url("slow.test", peer)) { events.append($0) }
             var configuration = CurlTransport.Configuration(resolver)
             configuration.connectTimeout = .seconds(100)
             try await withCurl(configuration) { transport in

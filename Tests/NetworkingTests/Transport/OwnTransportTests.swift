@@ -13,7 +13,7 @@ struct OwnTransportTests {
 
     /// Responds with the request's body in parts, and with its length as a trailer.
     private struct Echo: HTTPTransport {
-        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+        func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
             guard limits.streamsBody else {
                 let body = try await request.body.collect(upTo: 1 << 20)
                 return HTTPTransportResponse(status: 200, body: body, trailers: ["Length": String(body.count)])
@@ -45,7 +45,7 @@ struct OwnTransportTests {
 
     /// Always returns a stream.
     private struct Streaming: HTTPTransport {
-        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async -> HTTPTransportResponse {
+        func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async -> HTTPTransportResponse {
             let body = HTTPResponseBody { deliver in
                 try await deliver(Data("hel".utf8))
                 try await deliver(Data("lo".utf8))
@@ -78,18 +78,15 @@ struct OwnTransportTests {
 
         init(_ replacement: Data?) { self.replacement = replacement }
 
-        func interceptRequest(
-            _ request: Result<URLRequest, any Error>,
-            context: InterceptorContext
-        ) async throws -> URLRequest {
-            var request = try request.get()
-            seen.withLock { $0.append(context.body?.contentLength) }
-            if let replacement { request.httpBody = replacement }
-            return request
+        func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+            var request = request
+            seen.withLock { [request] in $0.append(request.body.contentLength) }
+            if let replacement { request.body = .data(replacement) }
+            return try await next(request)
         }
     }
 
-    @Test("Shows interceptors a file in the context, and sends a body that they set instead")
+    @Test("Shows interceptors a file, and sends a body that they set instead")
     func replacedBody() async throws {
         let content = Data("from the file".utf8)
         try await withTemporaryFile(content) { file in

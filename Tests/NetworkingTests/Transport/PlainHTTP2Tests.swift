@@ -137,7 +137,7 @@ struct PlainHTTP2Tests {
             try await withCurl(configuration) { transport in
                 let url = try #require(URL(string: "http://sidecar.test:\(peer.port)/"))
                 for _ in 0..<2 {
-                    let request = HTTPTransportRequest(url: url) { event in
+                    let request = HTTPRequest(url: url) { event in
                         if case .started = event { starts.add(1, ordering: .relaxed) }
                     }
                     #expect(try await transport.send(request).status == 200)
@@ -313,7 +313,7 @@ struct DrainingConnectionTests {
             var configuration = CurlTransport.Configuration(proxy: .none)
             configuration.protocolVersion = .http2PriorKnowledge
             try await withCurl(configuration) { transport in
-                let request = HTTPTransportRequest(method: method, url: peer.url, body: body)
+                let request = HTTPRequest(method: method, url: peer.url, body: body)
                 do {
                     test(peer, .success(try await transport.send(request)))
                 } catch let error as NetworkError {

@@ -22,10 +22,10 @@ struct ProcessTests {
             func round(_ number: Int) async throws {
                 let transport = try CurlTransport(configuration: .init(proxy: .none))
                 _ = try await transport.get(peer.url)
-                let long = HTTPTransportRequest(url: peer.url("/long"))
+                let long = HTTPRequest(url: peer.url("/long"))
                 let response = try await transport.open(long)
                 let body = HTTPBody.stream { AsyncStream<Data> { _ in } }
-                let upload = HTTPTransportRequest(method: .put, url: peer.url("/long"), body: body)
+                let upload = HTTPRequest(method: .put, url: peer.url("/long"), body: body)
                 let uploading = Task { try? await transport.send(upload) }
                 switch number % 4 {
                 case 0: await transport.close()
@@ -140,7 +140,7 @@ struct ProcessTests {
         close(descriptor)
         try await withCurl { transport in
             let before = ProcessState.now
-            let request = HTTPTransportRequest(method: .put, url: peer.url, body: try .file(file))
+            let request = HTTPRequest(method: .put, url: peer.url, body: try .file(file))
             let response = try await transport.send(request, limits: HTTPTransportLimits())
             let after = ProcessState.now
             ProcessState.report("upload of \(size >> 20) MiB: before: \(before), after: \(after)")

@@ -29,7 +29,7 @@ struct ProxyTests {
                 #expect(try await transport.get(origin).body == Data("hello".utf8))
             }
             try await transport(.http(location)) { transport in
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     url: try #require(URL(string: "http://origin.invalid/")),
                     headers: ["Proxy-Authorization": "Basic own"]
                 )
@@ -50,7 +50,7 @@ struct ProxyTests {
             let proxy: Proxy =
                 selection == "none" ? .none : .http(nobody, credentials: Self.credentials, noProxy: ["127.0.0.0/8"])
             try await transport(proxy) { transport in
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     url: origin.url,
                     headers: ["Proxy-Authorization": "Basic own", "X": "1"]
                 )
@@ -109,7 +109,7 @@ struct ProxyTests {
         } _: { proxy in
             let location = try url("http://127.0.0.1:PORT", proxy)
             try await transport(.http(location, credentials: Self.credentials)) { transport in
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     url: try #require(URL(string: "https://origin.invalid/secret")),
                     headers: ["Authorization": "Bearer secret"]
                 )
@@ -197,7 +197,7 @@ struct ProxyTests {
                 credentials: hasCredentials ? Self.credentials : nil
             )
             try await transport(selection) { transport in
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     url: URL(string: "http://origin.invalid/x")!,
                     headers: ["Proxy-Authorization": "Basic own"]
                 )

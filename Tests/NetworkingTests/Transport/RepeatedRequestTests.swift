@@ -42,7 +42,7 @@ struct RepeatedRequestTests {
                 beginnings.add(1, ordering: .relaxed)
                 return Self.parts()
             }
-            let response = try await transport.send(HTTPTransportRequest(method: .put, url: peer.url, body: body))
+            let response = try await transport.send(HTTPRequest(method: .put, url: peer.url, body: body))
             #expect(response.status == 200)
             #expect(beginnings.load(ordering: .relaxed) == 2)
             let sent = peer.requests.filter { $0.hasPrefix("PUT") }
@@ -59,7 +59,7 @@ struct RepeatedRequestTests {
         try await dyingConnection(readsBody: true) { peer, transport in
             let once = HTTPBody.once(Self.parts(), length: Self.text.utf8.count)
             let again = HTTPBody.stream(length: Self.text.utf8.count) { Self.parts() }
-            let request = HTTPTransportRequest(method: method, url: peer.url, body: method == .put ? once : again)
+            let request = HTTPRequest(method: method, url: peer.url, body: method == .put ? once : again)
             await expectFailure(.connectionLost) { _ = try await transport.send(request) }
             #expect(peer.requests.filter { $0.hasPrefix("\(method)") }.count == 1)
             // The transport still works.
@@ -78,7 +78,7 @@ struct RepeatedRequestTests {
         } _: { peer in
             try await withCurl { transport in
                 let body = isStreamed ? HTTPBody.once(Self.parts()) : .data(Data(Self.text.utf8))
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     method: method,
                     url: peer.url,
                     headers: ["Expect": "100-continue"],
@@ -107,7 +107,7 @@ struct RepeatedRequestTests {
                 Issue.record("the producer was called")
                 return Self.parts()
             }
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 method: .put,
                 url: peer.url,
                 headers: ["Expect": "100-continue"],
@@ -142,7 +142,7 @@ struct RepeatedRequestTests {
                 isRead.open()
                 try await isSent.wait()
                 let body = HTTPBody.data(Data((method == .get ? "" : "once").utf8))
-                let request = HTTPTransportRequest(method: method, url: peer.url("/next"), body: body)
+                let request = HTTPRequest(method: method, url: peer.url("/next"), body: body)
                 let response = try await transport.send(request)
                 #expect(response.status == 200)
             }
@@ -201,7 +201,7 @@ struct RepeatedRequestTests {
         try await withCurl { connection in
             try connection.readRequest()
         } _: { transport, peer in
-            let request = HTTPTransportRequest(method: .post, url: peer.url, body: .data(Data("x".utf8)))
+            let request = HTTPRequest(method: .post, url: peer.url, body: .data(Data("x".utf8)))
             let lost = await failure { _ = try await transport.send(request) }
             #expect(lost?.code == .connectionLost && lost?.isUnprocessed == false)
             peer.stop()

@@ -14,7 +14,7 @@ struct RequestBytesTests {
     ) async throws -> [String] {
         try await withPeer(answering: "HTTP/1.1 204 No Content\r\n\r\n") { peer in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(method: method, url: peer.url(path), headers: headers, body: body)
+                let request = HTTPRequest(method: method, url: peer.url(path), headers: headers, body: body)
                 _ = try await transport.send(request)
             }
             let lines = try #require(peer.requests.first).components(separatedBy: "\r\n")
@@ -113,15 +113,15 @@ struct RequestBytesTests {
             try connection.send("HTTP/1.1 204 No Content\r\n\r\n")
             try connection.waitForClose()
         } _: { peer in
-            func request(_ size: Int) -> HTTPTransportRequest {
+            func request(_ size: Int) -> HTTPRequest {
                 let text = String(repeating: "x", count: size - peer.url("/").absoluteString.utf8.count)
-                if isInURL { return HTTPTransportRequest(url: peer.url("/" + text)) }
+                if isInURL { return HTTPRequest(url: peer.url("/" + text)) }
                 var headers = HTTPHeaders()
                 for (index, start) in stride(from: 0, to: text.utf8.count, by: 300_000).enumerated() {
                     // A name of one digit, `: ` and the line's terminator.
                     headers["\(index)"] = String(text.dropFirst(start).prefix(300_000).dropLast(4))
                 }
-                return HTTPTransportRequest(url: peer.url, headers: headers)
+                return HTTPRequest(url: peer.url, headers: headers)
             }
             try await withCurl { transport in
                 await expectFailure(.invalidRequest, mentioning: "900000") {
@@ -145,7 +145,7 @@ struct RequestBytesTests {
         try await withCurl { connection in
             try connection.readRequest()
         } _: { transport, peer in
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 url: peer.url,
                 headers: ["Authorization": String(repeating: "x", count: 300_000)]
             )
@@ -161,9 +161,9 @@ struct RequestBytesTests {
         var headers: HTTPHeaders = [:]
         var body = HTTPBody.none
 
-        func request(_ port: Int) -> HTTPTransportRequest {
+        func request(_ port: Int) -> HTTPRequest {
             let url = URL(string: url.replacingOccurrences(of: "PORT", with: "\(port)"))!
-            return HTTPTransportRequest(method: method, url: url, headers: headers, body: body)
+            return HTTPRequest(method: method, url: url, headers: headers, body: body)
         }
 
         static let all: [Self] = [

@@ -22,8 +22,8 @@ struct StreamedRequestTests {
         }
     }
 
-    private func put(_ url: URL, _ body: HTTPBody, headers: HTTPHeaders = [:]) -> HTTPTransportRequest {
-        HTTPTransportRequest(method: .put, url: url, headers: headers, body: body)
+    private func put(_ url: URL, _ body: HTTPBody, headers: HTTPHeaders = [:]) -> HTTPRequest {
+        HTTPRequest(method: .put, url: url, headers: headers, body: body)
     }
 
     @Test(
@@ -64,7 +64,7 @@ struct StreamedRequestTests {
         } _: { peer in
             try await withCurl { transport in
                 for body in [HTTPBody.stream { Self.parts(of: Self.octets) }, .once(Self.parts(of: Data()))] {
-                    let request = HTTPTransportRequest(method: method, url: peer.url, body: body)
+                    let request = HTTPRequest(method: method, url: peer.url, body: body)
                     let response = try await transport.send(request)
                     #expect(response.status == 200)
                 }
@@ -128,7 +128,7 @@ struct StreamedRequestTests {
             try await withCurl { transport in
                 let body = HTTPBody.stream { Self.parts(of: Data("hello".utf8)) }
                 let headers: HTTPHeaders = ["Content-Length": "5", "content-length": second]
-                let request = HTTPTransportRequest(method: .put, url: peer.url, headers: headers, body: body)
+                let request = HTTPRequest(method: .put, url: peer.url, headers: headers, body: body)
                 await expectFailure((second == "5" ? nil : .invalidRequest)) { _ = try await transport.send(request) }
             }
             #expect(peer.acceptedCount == (second == "5" ? 1 : 0))
@@ -260,7 +260,7 @@ struct StreamedRequestTests {
                 if size == 0 { return try connection.waitForClose() }
             }
         } _: { transport, peer in
-            let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(parts.stream))
+            let request = HTTPRequest(method: .post, url: peer.url, body: .once(parts.stream))
             parts.continuation.yield(Data("one".utf8))
             let response = try await transport.open(request)
             var answers = response.body.makeAsyncIterator()

@@ -60,7 +60,7 @@ struct StreamedResponseTests {
     func noBody(_ method: HTTPMethod) async throws {
         try await withPeer(answering: "HTTP/1.1 200 OK\r\nContent-Length: \(method == .head ? 5 : 0)\r\n\r\n") { peer in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(method: method, url: peer.url)
+                let request = HTTPRequest(method: method, url: peer.url)
                 for _ in 0..<3 {
                     let response = try await transport.open(request)
                     #expect(try await response.body.collect(upTo: 0).isEmpty)
@@ -86,7 +86,7 @@ struct StreamedResponseTests {
             let response = try await transport.open(peer.url)
             #expect(response.headers == ["X-A": "1"])
             #expect(try await response.body.collect(upTo: 1 << 20) == Data(text.utf8))
-            let head = HTTPTransportRequest(method: .head, url: peer.url)
+            let head = HTTPRequest(method: .head, url: peer.url)
             #expect(try await transport.open(head).headers.count == 3)
         }
     }

@@ -121,7 +121,7 @@ struct TimeoutPhaseTests {
         } _: { transport, peer in
             let endless = AsyncStream<Data>.makeStream()
             endless.continuation.yield(Data("a part".utf8))
-            let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(endless.stream))
+            let request = HTTPRequest(method: .post, url: peer.url, body: .once(endless.stream))
             let error = await failure { _ = try await transport.send(request, limits: .milliseconds(1500)) }
             #expect(error?.timeout == Timeout(limit: .deadline, phase: .sending))
             try await hasBegun.wait()
@@ -152,7 +152,7 @@ struct TimeoutPhaseTests {
     func preparing() async throws {
         let time = ManualTime()
         let options = NetworkClient.Options(timeout: .seconds(5), timeSource: time.timeSource)
-        let slow = ClosureInterceptor.changingRequest { _ in time.advance(by: .seconds(6)) }
+        let slow = Changing.request { _ in time.advance(by: .seconds(6)) }
         let transport = MockTransport(.status(200), time: time.timeSource)
         let client = NetworkClient(transport: transport, interceptors: [slow], options: options)
         let request = URLRequest(url: try #require(URL(string: "https://api.example.com/a")))
@@ -211,7 +211,7 @@ struct TimeoutTests {
                 await expect(.deadline) { shorter, longer in
                     let parts = AsyncStream<Data>.makeStream()
                     parts.continuation.yield(Data("part".utf8))
-                    let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(parts.stream))
+                    let request = HTTPRequest(method: .post, url: peer.url, body: .once(parts.stream))
                     let limits = HTTPTransportLimits(
                         deadline: .now + longer,
                         firstByteTimeout: shorter,

@@ -78,7 +78,7 @@ struct StreamedResponse {
 extension HTTPTransport {
     /// Sends a request and returns when the response's header arrives.
     func open(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits = .generous()
     ) async throws -> StreamedResponse {
         var limits = limits
@@ -87,15 +87,15 @@ extension HTTPTransport {
     }
 
     func open(_ url: URL, _ limits: HTTPTransportLimits = .generous()) async throws -> StreamedResponse {
-        try await open(HTTPTransportRequest(url: url), limits: limits)
+        try await open(HTTPRequest(url: url), limits: limits)
     }
 
-    func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         try await send(request, limits: .generous())
     }
 
     func get(_ url: URL, _ limits: HTTPTransportLimits = .generous()) async throws -> HTTPTransportResponse {
-        try await send(HTTPTransportRequest(url: url), limits: limits)
+        try await send(HTTPRequest(url: url), limits: limits)
     }
 }
 

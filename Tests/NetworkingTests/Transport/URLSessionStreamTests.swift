@@ -124,7 +124,7 @@ struct URLSessionStreamTests {
                 var limits = HTTPTransportLimits.generous()
                 limits.firstByteTimeout = .milliseconds(80)
                 await expectFailure(.timedOut, mentioning: "firstByteTimeout") {
-                    let request = HTTPTransportRequest(url: peer.url)
+                    let request = HTTPRequest(url: peer.url)
                     if isStreamed {
                         _ = try await transport.open(request, limits: limits)
                     } else {
@@ -238,7 +238,7 @@ struct URLSessionStreamTests {
             try connection.readRequest()
             try connection.send(TCPPeer.hello)
         } _: { transport, peer in
-            let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(Data("body".utf8))) {
+            let request = HTTPRequest(method: .put, url: peer.url, body: .data(Data("body".utf8))) {
                 event in
                 events.withLock { events in
                     switch event {

@@ -38,8 +38,8 @@ struct URLSessionTransportTests {
         return result
     }
 
-    private func request(_ path: String) -> HTTPTransportRequest {
-        HTTPTransportRequest(
+    private func request(_ path: String) -> HTTPRequest {
+        HTTPRequest(
             method: .post,
             url: URL(string: "http://stub.example\(path)")!,
             body: .data(Data("body".utf8))
@@ -83,7 +83,7 @@ struct URLSessionTransportTests {
             }
         } _: { peer in
             let transport = URLSessionTransport(configuration: .default)
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 method: .post,
                 url: peer.url,
                 headers: ["Content-Type": "text/plain", "X-Empty": ""],
@@ -112,7 +112,7 @@ struct URLSessionTransportTests {
             try connection.readRequest()
         } _: { transport, peer in
             let body = HTTPBody.data(Data(repeating: 0x61, count: size))
-            let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+            let request = HTTPRequest(method: .post, url: peer.url, body: body)
             _ = try await transport.send(request)
             await expectFailure(.connectionLost) { _ = try await transport.send(request) }
             #expect(peer.requests.count == 2)
@@ -171,7 +171,7 @@ struct URLSessionUploadTests {
             var echoed = ""
             let error = await failure {
                 let response = try await transport.send(
-                    HTTPTransportRequest(method: .put, url: peer.url, body: body),
+                    HTTPRequest(method: .put, url: peer.url, body: body),
                     limits: HTTPTransportLimits(deadline: .now + deadline)
                 )
                 echoed = String(decoding: response.body, as: UTF8.self)
@@ -246,7 +246,7 @@ struct URLSessionUploadTests {
         let transport = URLSessionTransport()
         let task = Task {
             await failure {
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     method: .put,
                     url: URL(string: "http://127.0.0.1:1/")!,
                     body: .stream { Deaf() }
@@ -277,7 +277,7 @@ struct URLSessionUploadTests {
             } _: { transport, peer in
                 for round in 0..<60 {
                     let task = Task {
-                        let request = HTTPTransportRequest(method: .put, url: peer.url, body: body)
+                        let request = HTTPRequest(method: .put, url: peer.url, body: body)
                         return try await transport.send(request, limits: .milliseconds(2000)).status
                     }
                     if !round.isMultiple(of: 3) {

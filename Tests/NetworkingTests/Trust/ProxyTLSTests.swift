@@ -143,7 +143,7 @@ struct ProxyTunnelTLSTests {
         )
         return try await withCurl(configuration) { transport in
             await failure {
-                let request = HTTPTransportRequest(
+                let request = HTTPRequest(
                     url: server.url(for: "/", host: "api.localhost"),
                     headers: ["Authorization": "Bearer secret"]
                 )

@@ -105,7 +105,7 @@ private final class World: Sendable {
                     let patience = random.number(upTo: 3) == 0 ? Duration.seconds(1 + random.number(upTo: 40)) : nil
                     callers.append(Task { await call(patience) })
                 case 9..<12:
-                    refuse(&random)
+                    await refuse(&random)
                     callers.append(Task { await call(nil) })
                 case 12..<14:
                     callers.randomElement(using: &random)?.cancel()
@@ -192,17 +192,19 @@ private final class World: Sendable {
     }
 
     /// Reports to the authenticator that the API rejected one of the latest tokens.
-    private func refuse(_ random: inout SplitMix) {
+    private func refuse(_ random: inout SplitMix) async {
         let tokens = state.withLock { $0.tokens.suffix(6) }
         guard let token = tokens.randomElement(using: &random) else { return }
-        var request = URLRequest(url: OAuth2Fixture.api)
-        token.value.expose { request.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") }
+        var request = HTTPRequest(url: OAuth2Fixture.api)
+        request.headers["Authorization"] = token.value.expose { "Bearer \($0)" }
         let headers: HTTPHeaders = ["WWW-Authenticate": RefusedCall.invalidToken]
-        let action = authenticator.evaluateFailedRequest(
-            request,
-            response: HTTPResponse(url: OAuth2Fixture.api, status: 401, headers: headers),
-            error: ServerError(endpoint: "reports", errorCode: 401),
-            context: InterceptorContext(retryState: Retry.State(started: time.now))
+        let action = await authenticator.evaluateFailedRequest(
+            FailedRequest(
+                request,
+                response: HTTPResponse(url: OAuth2Fixture.api, status: 401, headers: headers),
+                error: ServerError(endpoint: "reports", errorCode: 401),
+                context: InterceptorContext(retryState: Retry.State(started: time.now))
+            )
         )
         if case .retry = action { note("refused") }
     }
@@ -309,7 +311,7 @@ private final class RotatingServer: Sendable {
         }
     }
 
-    func answer(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
+    func answer(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         guard let body = request.bodyData(),
             let fields = FormURLEncoded.decode(String(decoding: body, as: UTF8.self)),
             let token = fields.first(where: { $0.name == "refresh_token" })?.value

@@ -157,11 +157,15 @@ struct ObserverTests {
     // MARK: Logs of requests without a token, without secrets
 
     /// Returns the last log line of a request.
-    private func lastLine(_ interceptor: any RequestInterceptor, in fixture: OAuth2Fixture) async -> String {
+    private func lastLine(_ interceptor: any Interceptor, in fixture: OAuth2Fixture) async -> String {
         let lines = Mutex<[String]>([])
-        let client = fixture.client(
-            interceptor,
-            LoggingInterceptor(sink: { line in lines.withLock { $0.append(line) } })
+        let client = NetworkClient(
+            transport: fixture.resource,
+            interceptors: [interceptor],
+            options: .init(
+                timeSource: fixture.time.timeSource,
+                observers: [RequestLogger(sink: { line in lines.withLock { $0.append(line) } })]
+            )
         )
         _ = try? await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
         let last = lines.withLock { $0.last } ?? ""
@@ -190,7 +194,12 @@ struct ObserverTests {
         struct Odd: Error { let secret = "s3cret" }
         let fixture = OAuth2Fixture()
         let failure = NetworkError(.requestNotMade, "no", cause: OAuth2Error(.grantFailed, "no grant", cause: Odd()))
-        let line = await lastLine(ClosureInterceptor.changingRequest { _ in throw failure }, in: fixture)
+        struct Failing: RequestInterceptor {
+            let error: NetworkError
+
+            func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse { throw error }
+        }
+        let line = await lastLine(Failing(error: failure), in: fixture)
         #expect(line.contains("(grantFailed: no grant)"), "\(line)")
         #expect(!line.contains("s3cret") && !line.contains("Odd"), "\(line)")
     }

@@ -14,7 +14,7 @@ struct OtherClient {
         headers: HTTPHeaders = [:],
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> HTTPTransportResponse {
-        let request = HTTPTransportRequest(method: method, url: url, headers: headers)
+        let request = HTTPRequest(method: method, url: url, headers: headers)
         var authentication = authenticator.authentication(
             method: method,
             url: url,

@@ -178,7 +178,7 @@ struct RequestAuthenticationTests {
         let authenticator = fixture.authenticator(replicationDelay: .milliseconds(300))
         var authentication = authenticator.authentication(method: .get, url: OAuth2Fixture.api)
         _ = try await authentication.credentials()
-        let action = authentication.action(after: 401, headers: HTTPTransportResponse.refusal.headers)
+        let action = await authentication.action(after: 401, headers: HTTPTransportResponse.refusal.headers)
         #expect(DecidedAction(action) == .retryAfter(.milliseconds(300)))
         let sending = Task { try await fixture.otherClient(authenticator).send().body }
         // Other sleepers may be timeouts of the token request that are still ending.

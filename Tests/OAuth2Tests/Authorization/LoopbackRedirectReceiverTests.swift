@@ -227,7 +227,7 @@ struct LoopbackRedirectReceiverTests {
         let url = try #require(URL(string: receiver.redirectURI + query))
         let transport = try CurlTransport(configuration: .init(proxy: .none))
         let limits = HTTPTransportLimits(deadline: .now + .seconds(120))
-        let result = await Task { try await transport.send(HTTPTransportRequest(url: url), limits: limits) }.result
+        let result = await Task { try await transport.send(HTTPRequest(url: url), limits: limits) }.result
         await transport.close()
         let response = try result.get()
         return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))

@@ -103,7 +103,7 @@ struct ServerFixture {
     }
 
     /// Returns a network client with an interceptor.
-    func network(with interceptor: any RequestInterceptor) -> NetworkClient {
+    func network(with interceptor: any Interceptor) -> NetworkClient {
         NetworkClient(transport: transport, interceptors: [interceptor], options: .init(timeout: .seconds(300)))
     }
 

@@ -79,11 +79,13 @@ struct RefusedCall {
                 body: Data(body.utf8)
             )
         }
-        return authenticator.evaluateFailedRequest(
-            request,
-            response: response,
-            error: error ?? ServerError(endpoint: "reports", errorCode: status ?? 0),
-            context: InterceptorContext(retryState: state ?? Retry.State(started: fixture.time.now))
+        return await authenticator.evaluateFailedRequest(
+            FailedRequest(
+                try HTTPRequest(request),
+                response: response,
+                error: error ?? ServerError(endpoint: "reports", errorCode: status ?? 0),
+                context: InterceptorContext(retryState: state ?? Retry.State(started: fixture.time.now))
+            )
         )
     }
 

@@ -227,7 +227,7 @@ final class ConsulDouble: Sendable {
         return try ConsulTokenStore(agent, prefix: prefix, keys: RecordKeys(sealing: ServiceDouble.key))
     }
 
-    private func answer(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
+    private func answer(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         let items = URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
         let value = { (name: String) in items.first { $0.name == name }?.value }
         let path = request.url.path

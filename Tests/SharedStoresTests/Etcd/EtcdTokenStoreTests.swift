@@ -308,7 +308,7 @@ final class EtcdDouble: Sendable {
         )
     }
 
-    private func answer(_ request: HTTPTransportRequest) throws -> HTTPTransportResponse {
+    private func answer(_ request: HTTPRequest) throws -> HTTPTransportResponse {
         let body = try JSONObject(parsing: request.bodyData() ?? Data())
         let path = request.url.path
         return state.withLock { state in

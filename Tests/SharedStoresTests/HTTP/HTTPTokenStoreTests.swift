@@ -122,7 +122,7 @@ final class HTTPStoreDouble: Sendable {
         return try HTTPTokenStore(URL(string: url)!, keys: keys, fields: fields, transport: transport)
     }
 
-    private func answer(_ request: HTTPTransportRequest) -> HTTPTransportResponse {
+    private func answer(_ request: HTTPRequest) -> HTTPTransportResponse {
         let body = request.bodyData() ?? Data()
         return state.withLock { state in
             let habits = state.habits

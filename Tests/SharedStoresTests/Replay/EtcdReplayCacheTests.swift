@@ -92,7 +92,7 @@ struct EtcdReplayCacheTests {
 
     @Test("Without a fallback, nothing is accepted while etcd is out of reach, full or another server")
     func outage() async throws {
-        let answers: [@Sendable (HTTPTransportRequest) throws -> HTTPTransportResponse?] = [
+        let answers: [@Sendable (HTTPRequest) throws -> HTTPTransportResponse?] = [
             { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) },
             { _ in .text("<html>") },
             { _ in .json(#"{"header":{},"responses":[]}"#) },

@@ -277,7 +277,7 @@ final class VaultDouble: Sendable {
         return try VaultTokenStore(server, mount: mount, path: path, keys: RecordKeys(sealing: ServiceDouble.key))
     }
 
-    private func answer(_ request: HTTPTransportRequest) -> HTTPTransportResponse {
+    private func answer(_ request: HTTPRequest) -> HTTPTransportResponse {
         let path = request.url.path
         guard let match = path.wholeMatch(of: /\/v1\/[a-z\/]*?(data|metadata)\/(.+)/) else {
             return .vault(404, ["no handler for route"])

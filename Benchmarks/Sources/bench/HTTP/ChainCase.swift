@@ -17,7 +17,7 @@ struct ChainCase {
         Self(name: "chain 10 interceptors, 2 tasks", interceptors: (0..<10).map { _ in Onlooker() }, tasks: 2),
     ]
 
-    private init(name: String, interceptors: [any RequestInterceptor], tasks: Int = 1) {
+    private init(name: String, interceptors: [any Interceptor], tasks: Int = 1) {
         self.name = name
         self.tasks = tasks
         client = NetworkClient(transport: InstantTransport(), interceptors: interceptors)
@@ -40,7 +40,7 @@ struct ChainCase {
     private func runTransport(times: Int) async throws {
         try await share(times) { count in
             let transport: any HTTPTransport = InstantTransport()
-            let request = HTTPTransportRequest(url: try Self.url())
+            let request = HTTPRequest(url: try Self.url())
             for _ in 0..<count {
                 use(try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60))))
             }
@@ -82,18 +82,14 @@ struct InstantTransport: HTTPTransport {
         body: Data(repeating: 0x20, count: 78)
     )
 
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         Self.response
     }
 }
 
-/// An interceptor that does nothing.
+/// An interceptor that only passes requests and responses on.
 struct Onlooker: RequestInterceptor {
-    func interceptResponse(
-        _ response: HTTPResponse,
-        for request: URLRequest,
-        context: InterceptorContext
-    ) async -> HTTPResponse {
-        response
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        try await next(request)
     }
 }

@@ -65,7 +65,7 @@ struct EngineSuite {
 
     private func measureResources(_ url: URL) async throws {
         func get(_ transport: CurlTransport, _ url: URL) async throws {
-            _ = try await transport.send(HTTPTransportRequest(url: url), limits: HTTPTransportLimits())
+            _ = try await transport.send(HTTPRequest(url: url), limits: HTTPTransportLimits())
         }
         let first = try CurlTransport()
         try await get(first, url)
@@ -90,7 +90,7 @@ struct EngineSuite {
             var limits = HTTPTransportLimits()
             limits.streamsBody = isStreamed
             let tasks = (0..<400).map { [url = silence.url, limits] _ in
-                Task { try await transport.send(HTTPTransportRequest(url: url), limits: limits) }
+                Task { try await transport.send(HTTPRequest(url: url), limits: limits) }
             }
             while transport.poolState[silence.url]?.busyConnections != tasks.count {
                 try await Task.sleep(for: .milliseconds(10))

@@ -26,7 +26,7 @@ struct HTTPSide: Sendable {
         var configuration = CurlTransport.Configuration()
         if let engines { configuration.engineCount = engines }
         let transport = try CurlTransport(configuration: configuration)
-        let request = HTTPTransportRequest(url: url, headers: headers)
+        let request = HTTPRequest(url: url, headers: headers)
         return Self(name: "ours") {
             let limits = HTTPTransportLimits(deadline: .now + .seconds(60))
             let response = try await transport.send(request, limits: limits)
@@ -159,4 +159,6 @@ struct FixedToken: URLRequestAuthenticator {
         request.setAuthorization(Self.credentials)
         return request
     }
+
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action { .none }
 }

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPSignatures
 import Networking
+import Synchronization
 import TokenGeneration
 
 /// The cost of HTTP message signatures: signing a request with Ed25519 compared with the signature
@@ -97,15 +98,15 @@ struct SignatureCase: Sendable {
             }
             return (whole, alone)
         case .complete:
-            let request = HTTPTransportRequest(
+            let request = HTTPRequest(
                 method: body.isEmpty ? .get : .post,
                 url: try BenchmarkServer.url("https://api.example.com/v1/orders?state=open"),
                 headers: Self.headers(body),
                 body: content
             )
-            let (interceptor, context) = (RequestSigner(signer), InterceptorContext())
+            let (interceptor, wire) = (RequestSigner(signer), try await Self.wire())
             let whole = Side { times in
-                for _ in 0..<times { use(try await interceptor.completeRequest(request, after: [], context: context)) }
+                for _ in 0..<times { use(try await interceptor.intercept(request, next: wire)) }
             }
             return (whole, alone)
         case .verify:
@@ -116,6 +117,15 @@ struct SignatureCase: Sendable {
         }
     }
 
+    /// Returns the rest of a chain that answers each request at once, and sends nothing.
+    private static func wire() async throws -> Wire {
+        let keeper = WireKeeper()
+        let client = NetworkClient(transport: InstantTransport(), interceptors: [keeper, Answer()])
+        _ = try await client.response(for: URLRequest(url: try BenchmarkServer.url("https://api.example.com/")))
+        guard let wire = keeper.take() else { throw UsageError(text: "bench: The interceptor wasn't called.") }
+        return wire
+    }
+
     private static func headers(_ body: Data) -> HTTPHeaders {
         var headers: HTTPHeaders = [
             "Authorization": "Bearer \(String(repeating: "0123456789abcdef", count: 4))",
@@ -123,5 +133,25 @@ struct SignatureCase: Sendable {
         ]
         if !body.isEmpty { headers["Content-Type"] = "application/json" }
         return headers
+    }
+}
+
+/// An interceptor that keeps the rest of its chain, so that another one can be called without a
+/// client.
+private final class WireKeeper: WireInterceptor {
+    private let kept = Mutex<Wire?>(nil)
+
+    func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        kept.withLock { $0 = next }
+        return try await next(request)
+    }
+
+    func take() -> Wire? { kept.withLock { $0.take() } }
+}
+
+/// An interceptor that answers each request with an empty response.
+private struct Answer: WireInterceptor {
+    func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        HTTPTransportResponse(status: 200)
     }
 }

@@ -155,7 +155,7 @@ enum HostileDocument {
 
 /// A transport that confirms a stored response with as many header fields as a message can have.
 private struct ManyFieldsTransport: HTTPTransport {
-    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         let isValidation = request.headers["If-None-Match"] != nil
         let fields = (0..<4_900).map { HTTPHeaders.Field(name: "x-\($0)", value: "1") }
         let own: HTTPHeaders = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]

@@ -88,7 +88,7 @@ public final class CurlTransport: HTTPTransport {
     ///
     ///   The stream of a streamed body throws the errors that occur after the header.
     public func send(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         let request = try CurlRequest(request, limits: limits)

@@ -15,7 +15,7 @@ final class URLSessionSubmission: Sendable {
     /// Validates the request and reads its body into memory.
     init(
         identifier: UInt64,
-        request: HTTPTransportRequest,
+        request: HTTPRequest,
         limits: HTTPTransportLimits,
         maximumRequestBodySize: Int
     ) async throws {

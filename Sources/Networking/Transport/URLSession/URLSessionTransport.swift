@@ -109,7 +109,7 @@ public final class URLSessionTransport: HTTPTransport {
     ///
     ///   The stream of a streamed body throws the errors that occur after the header.
     public func send(
-        _ request: HTTPTransportRequest,
+        _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         if let defect { throw defect }

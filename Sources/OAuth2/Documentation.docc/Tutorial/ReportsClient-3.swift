@@ -15,7 +15,7 @@ struct ReportsClient: Sendable {
     private let client: NetworkClient
     private let api: URL
 
-    init(_ settings: Settings, log: @escaping LoggingInterceptor.Sink) throws {
+    init(_ settings: Settings, log: @escaping RequestLogger.Sink) throws {
         let key = try SigningKey(pem: settings.keyPEM)
         authenticator = OAuth2Authenticator(
             server: settings.server,
@@ -26,11 +26,13 @@ struct ReportsClient: Sendable {
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [settings.api]
         )
-        client = NetworkClient(interceptors: [
-            authenticator,
-            Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(3))),
-            LoggingInterceptor(sink: log),
-        ])
+        client = NetworkClient(
+            interceptors: [
+                authenticator,
+                Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(3))),
+            ],
+            options: .init(observers: [RequestLogger(sink: log)])
+        )
         api = settings.api
     }
 }

@@ -114,7 +114,7 @@ struct RequestCommand: Sendable {
         }
     }
 
-    private func authenticator(_ access: TokenAccess) -> any RequestInterceptor {
+    private func authenticator(_ access: TokenAccess) -> any Interceptor {
         OAuth2Authenticator(
             source: RequestTokenSource(source: access.source),
             resources: .origins(of: request.origins),
@@ -122,12 +122,12 @@ struct RequestCommand: Sendable {
         )
     }
 
-    private var retries: [any RequestInterceptor] {
+    private var retries: [any Interceptor] {
         guard request.retries > 0 else { return [] }
         return [Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))]
     }
 
-    private func client(_ transport: CurlTransport, _ interceptors: [any RequestInterceptor]) -> NetworkClient {
+    private func client(_ transport: CurlTransport, _ interceptors: [any Interceptor]) -> NetworkClient {
         NetworkClient(
             transport: transport,
             interceptors: interceptors,

@@ -151,9 +151,9 @@ struct SignatureOptions: Sendable {
     func interceptors(
         for origins: [URL],
         _ console: Console
-    ) throws(CommandFailure) -> (first: [any RequestInterceptor], last: [any RequestInterceptor]) {
+    ) throws(CommandFailure) -> (first: [any Interceptor], last: [any Interceptor]) {
         let rule = ResourceRule.origins(of: origins)
-        var (first, last): ([any RequestInterceptor], [any RequestInterceptor]) = ([], [])
+        var (first, last): ([any Interceptor], [any Interceptor]) = ([], [])
         if let response {
             let file = try KeyFile(
                 response.file.name,

@@ -216,7 +216,7 @@ final class TokenFamily: Sendable {
     var current: Secret { Secret("r\(state.withLock { $0.current })") }
     var isRevoked: Bool { state.withLock { $0.isRevoked } }
 
-    func answer(_ request: HTTPTransportRequest) -> HTTPTransportResponse {
+    func answer(_ request: HTTPRequest) -> HTTPTransportResponse {
         let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
         let token = form.first { $0.name == "refresh_token" }?.value
         let number: Int? = state.withLock { state in

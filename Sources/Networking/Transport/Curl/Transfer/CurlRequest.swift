@@ -54,7 +54,7 @@ struct CurlRequest: Sendable {
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     /// Prepares a request, or throws `invalidRequest`.
-    init(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
+    init(_ request: HTTPRequest, limits: HTTPTransportLimits) throws(NetworkError) {
         try limits.validateRates()
         origin = try request.validate()
         url = request.url.absoluteString
@@ -94,7 +94,7 @@ struct CurlRequest: Sendable {
     /// libcurl 8.14 silently omits a field of more than 300 KiB.
     private static let maximumFieldSize = 300_000
 
-    private static func body(_ request: HTTPTransportRequest, isPaced: Bool) throws(NetworkError) -> Body {
+    private static func body(_ request: HTTPRequest, isPaced: Bool) throws(NetworkError) -> Body {
         switch request.body.source {
         case .none: return .held(Data())
         case .data(let data) where isPaced && !data.isEmpty:

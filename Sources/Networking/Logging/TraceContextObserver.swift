@@ -1,20 +1,19 @@
-public import FoundationNetworking
 internal import OpenSSLCrypto
 
-/// An interceptor that sends the trace of a request in the header fields `traceparent` and
+/// An observer that sends the trace of a request in the header fields `traceparent` and
 /// `tracestate` ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 ///
 /// All attempts of an operation share a trace, with separate spans. An existing `traceparent` is
-/// kept. With a tracer, use a ``ClientObserver`` instead: the tracer's identifiers are the fields
-/// that ``ClientObserver/attemptStarted(_:context:)`` returns.
-public struct TraceContextInterceptor: RequestInterceptor {
+/// kept. With a tracer, use an observer of your own instead: the tracer's identifiers are the
+/// fields that ``ClientObserver/attemptStarted(_:context:)`` returns.
+public final class TraceContextObserver: ClientObserver {
     private let isSampled: Bool
     private let current: @Sendable () -> TraceContext?
     private let random: @Sendable () -> UInt64
     /// The seed that makes trace identifiers unpredictable.
     private let seed: String
 
-    /// Creates an interceptor.
+    /// Creates an observer.
     ///
     /// - Parameters:
     ///   - isSampled: Whether traces that start here are recorded. The default is `true`.
@@ -32,13 +31,9 @@ public struct TraceContextInterceptor: RequestInterceptor {
         seed = "\(random()) \(random())"
     }
 
-    /// Adds the fields to a request.
-    public func interceptRequest(
-        _ request: Result<URLRequest, any Error>,
-        context: InterceptorContext
-    ) async throws -> URLRequest {
-        var request = try request.get()
-        guard request.value(forHTTPHeaderField: "traceparent") == nil else { return request }
+    /// Returns the fields of a request that has no `traceparent`.
+    public func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
+        guard request.headers["traceparent"] == nil else { return [:] }
         let parent = current()
         let trace = TraceContext(
             traceID: parent?.traceID ?? traceID(of: context.operation),
@@ -46,10 +41,10 @@ public struct TraceContextInterceptor: RequestInterceptor {
             isSampled: parent?.isSampled ?? isSampled,
             state: parent?.state
         )
-        guard let trace else { return request }
-        request.setValue(trace.traceparent, forHTTPHeaderField: "traceparent")
-        if let state = trace.state { request.setValue(state, forHTTPHeaderField: "tracestate") }
-        return request
+        guard let trace else { return [:] }
+        var fields: HTTPHeaders = ["traceparent": trace.traceparent]
+        fields["tracestate"] = trace.state
+        return fields
     }
 
     private func traceID(of operation: UInt64) -> String {

@@ -1,35 +1,32 @@
 import Foundation
-public import FoundationNetworking
 
-extension URLRequest {
+extension HTTPRequest {
     /// Returns the request as a command for a POSIX shell, for debugging.
     ///
     /// Every word is quoted, so that no value can run as a command. A binary body is piped in as
     /// base64 if nothing is redacted. Otherwise only a comment mentions it, like a body that isn't
     /// in memory.
     ///
-    /// - Parameters:
-    ///   - body: The body of a request without an `httpBody`, such as ``InterceptorContext/body``.
-    ///   - redaction: The redaction of secrets. ``Redaction/insecureNone`` keeps the credentials.
+    /// - Parameter redaction: The redaction of secrets. ``Redaction/insecureNone`` keeps the
+    ///   credentials.
     /// - Returns: The command, on one line unless the body has several lines.
-    public func curlCommand(body: HTTPBody? = nil, redaction: Redaction = .standard) -> String {
+    public func curlCommand(redaction: Redaction = .standard) -> String {
         let redaction = redaction.removingCredentials(of: self)
         var words = ["curl", "--globoff", "--path-as-is"]
-        let method = httpMethod ?? "GET"
         switch method {
-        case "GET": break
-        case "HEAD": words.append("--head")
-        default: words += ["--request", method]
+        case .get: break
+        case .head: words.append("--head")
+        default: words += ["--request", method.rawValue]
         }
-        for field in redaction.redacted(headerFields) {
+        for field in redaction.redacted(headers) {
             // curl drops an empty field unless its name ends with a semicolon.
             words += ["--header", field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"]
         }
         var (source, comment) = ("", "")
-        switch (httpBody.map(HTTPBody.data) ?? body)?.source {
-        case nil, .some(.none): break
+        switch body.source {
+        case .none: break
         case .data(let data):
-            if let text = redaction.redacted(data, contentType: value(forHTTPHeaderField: "Content-Type")),
+            if let text = redaction.redacted(data, contentType: headers["Content-Type"]),
                 !text.utf8.contains(0)
             {
                 words += ["--data-raw", text]
@@ -42,17 +39,8 @@ extension URLRequest {
         case .file(_, let length): comment = " # plus a body of \(length) bytes"
         case .stream: comment = " # plus a body"
         }
-        words.append(url.map(redaction.redacted) ?? "")
+        words.append(redaction.redacted(url))
         return source + words.map(\.shellQuoted).joined(separator: " ") + comment
-    }
-
-    /// The header fields, sorted because a `URLRequest` has no order.
-    var headerFields: HTTPHeaders {
-        HTTPHeaders(
-            (allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }.map {
-                HTTPHeaders.Field(name: $0.key, value: $0.value)
-            }
-        )
     }
 }
 

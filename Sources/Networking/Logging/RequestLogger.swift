@@ -1,8 +1,11 @@
 public import Foundation
-public import FoundationNetworking
 import OpenSSLCrypto
 
-/// An interceptor that logs requests and their outcomes without secrets.
+/// An observer that logs requests and their outcomes without secrets.
+///
+/// ```swift
+/// let client = NetworkClient(options: .init(observers: [RequestLogger()]))
+/// ```
 ///
 /// ```text
 /// #12.1 GET https://api.example/reports?token=REDACTED, 0 bytes
@@ -11,10 +14,10 @@ import OpenSSLCrypto
 /// #12.2 200 HTTP/1.1 after 38 ms, 2048 bytes
 /// ```
 ///
-/// The first number is the operation's, the second the attempt's. Put this interceptor last to log
-/// the others' changes. Each call of the sink is one event with one or more lines. Control
-/// characters in untrusted text are replaced, so peers can't forge a log line.
-public struct LoggingInterceptor: RequestInterceptor {
+/// The first number is the operation's, the second the attempt's. Each call of the sink is one
+/// event with one or more lines. Control characters in untrusted text are replaced, so peers can't
+/// forge a log line.
+public final class RequestLogger: ClientObserver {
     /// The amount of detail.
     @nonexhaustive
     public enum Level: Sendable, Comparable {
@@ -35,7 +38,7 @@ public struct LoggingInterceptor: RequestInterceptor {
     private let writesCurlCommands: Bool
     private let sink: Sink
 
-    /// Creates a logging interceptor.
+    /// Creates a logger.
     ///
     /// - Parameters:
     ///   - level: The amount of detail. The default is one line.
@@ -58,20 +61,20 @@ public struct LoggingInterceptor: RequestInterceptor {
     }
 
     /// Logs the request.
-    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
+    ///
+    /// - Returns: No header fields.
+    public func attemptStarted(_ request: HTTPRequest, context: InterceptorContext) -> HTTPHeaders {
         let redaction = redaction.removingCredentials(of: request)
-        let url = request.url.map(redaction.redacted) ?? "no URL"
-        let body = request.httpBody.map(HTTPBody.data) ?? context.body
-        let size = body?.contentLength.map { "\($0) bytes" } ?? (body == nil ? "0 bytes" : "unknown number of bytes")
-        var lines = ["\(Self.name(context)) \(request.httpMethod ?? "GET") \(url), \(size)"]
-        if level >= .headers { lines += headerLines(request.headerFields, redaction) }
-        if level >= .body, case .data(let data)? = body?.source {
-            let contentType = request.value(forHTTPHeaderField: "Content-Type")
-            let coding = request.value(forHTTPHeaderField: "Content-Encoding")
-            lines += bodyLines(data, contentType, coding: coding, redaction)
+        let size = request.body.contentLength.map { "\($0) bytes" } ?? "unknown number of bytes"
+        var lines = ["\(Self.name(context)) \(request.method) \(redaction.redacted(request.url)), \(size)"]
+        if level >= .headers { lines += headerLines(request.headers, redaction) }
+        if level >= .body, let data = request.heldBody {
+            let coding = request.headers["Content-Encoding"]
+            lines += bodyLines(data, request.headers["Content-Type"], coding: coding, redaction)
         }
-        if writesCurlCommands { lines.append(request.curlCommand(body: context.body, redaction: redaction)) }
+        if writesCurlCommands { lines.append(request.curlCommand(redaction: redaction)) }
         write(lines)
+        return [:]
     }
 
     /// Logs the outcome of the attempt.
@@ -125,13 +128,6 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     private func write(_ lines: [String]) {
         sink(lines.map(\.withoutControls).joined(separator: "\n"))
-    }
-}
-
-extension Redaction {
-    /// Returns a redaction that also removes the credentials of a request.
-    func removingCredentials(of request: URLRequest) -> Self {
-        removingCredentials(url: request.url, headers: request.headerFields, body: request.httpBody)
     }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-extension HTTPTransportRequest {
+extension HTTPRequest {
     /// Compares the body with the request's digests, now or while it's sent, so that no request
     /// with a wrong one is ever complete.
     ///

@@ -1,6 +1,6 @@
 import Foundation
 
-extension HTTPTransportRequest {
+extension HTTPRequest {
     /// Checks for anything that could make a peer read a different request, and returns the URL's
     /// origin.
     ///

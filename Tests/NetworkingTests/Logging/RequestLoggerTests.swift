@@ -7,8 +7,8 @@ import TestPrograms
 import TestSupport
 import Testing
 
-@Suite("LoggingInterceptor", .limitedConcurrency)
-struct LoggingInterceptorTests {
+@Suite("RequestLogger", .limitedConcurrency)
+struct RequestLoggerTests {
     private let time = ManualTime(advancesWhenSleeping: true)
 
     private func request(_ method: String = "POST") -> URLRequest {
@@ -24,16 +24,16 @@ struct LoggingInterceptorTests {
 
     /// Sends a request and returns the events, without the operation's number.
     private func events(
-        _ level: LoggingInterceptor.Level,
+        _ level: RequestLogger.Level,
         _ steps: MockTransport.Step...,
         method: String = "POST",
-        interceptors: [any RequestInterceptor] = [],
+        interceptors: [any Interceptor] = [],
         redaction: Redaction = .standard,
         curl: Bool = false,
         maximumBodyLength: Int = 4_096
     ) async -> [String] {
         let log = EventLog()
-        let logging = LoggingInterceptor(
+        let logging = RequestLogger(
             level: level,
             redaction: redaction,
             maximumBodyLength: maximumBodyLength,
@@ -42,8 +42,13 @@ struct LoggingInterceptorTests {
         )
         let client = NetworkClient(
             transport: MockTransport(steps: steps, handler: nil),
-            interceptors: interceptors + [logging],
-            options: .init(timeout: nil, userAgent: UserAgent(applicationName: "a"), timeSource: time.timeSource)
+            interceptors: interceptors,
+            options: .init(
+                timeout: nil,
+                userAgent: UserAgent(applicationName: "a"),
+                timeSource: time.timeSource,
+                observers: [logging]
+            )
         )
         var request = request(method)
         request.setValue("agent", forHTTPHeaderField: "User-Agent")
@@ -109,14 +114,14 @@ struct LoggingInterceptorTests {
         struct Odd: Error { let secret = "s3cret" }
         let failed = await events(.line, .failure(NetworkError(.connectionLost, "cut")))
         #expect(failed.last == "#N.1 failed after 0.0 ms: connectionLost: cut")
-        let refusing = RecordingInterceptor("a", makingRequest: { _ in throw Odd() })
+        let refusing = Changing.request { _ in throw Odd() }
         let notMade = await events(.line, interceptors: [refusing])
         #expect(
             notMade == [
                 "#N.1 not made after 0.0 ms: requestNotMade: the request could not be made, and nothing was sent"
             ]
         )
-        let distrusting = RecordingInterceptor("a", replacingResponse: { _ in throw Odd() })
+        let distrusting = Changing.response { _ in throw Odd() }
         let distrusted = await events(.line, .text("ok"), interceptors: [distrusting])
         #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes: Odd")
     }
@@ -148,7 +153,7 @@ struct LoggingInterceptorTests {
         let log = EventLog()
         let client = NetworkClient(
             transport: MockTransport(.text("ok")),
-            interceptors: [LoggingInterceptor(sink: { log.append($0) })]
+            options: .init(observers: [RequestLogger(sink: { log.append($0) })])
         )
         var request = request()
         request.httpBody = nil
@@ -170,11 +175,12 @@ struct CurlCommandTests {
 
     @Test("A shell parses every word unchanged")
     func quoting() throws {
-        var request = URLRequest(url: try #require(URL(string: "http://[::1]:8080/a'b?x=$(id)&y=1;z")))
-        request.httpMethod = "PUT"
-        request.setValue("it's `id` $HOME \\ \"q\" *", forHTTPHeaderField: "X-A")
-        request.setValue("", forHTTPHeaderField: "X-Empty")
-        request.httpBody = Data("@not a file\n'quoted' $(id)\n".utf8)
+        let request = HTTPRequest(
+            method: .put,
+            url: try #require(URL(string: "http://[::1]:8080/a'b?x=$(id)&y=1;z")),
+            headers: ["X-A": "it's `id` $HOME \\ \"q\" *", "X-Empty": ""],
+            body: .data(Data("@not a file\n'quoted' $(id)\n".utf8))
+        )
         let words = try words(request.curlCommand(redaction: .insecureNone))
         #expect(
             words == [
@@ -187,9 +193,8 @@ struct CurlCommandTests {
 
     @Test("Pipes binary data in only if nothing is redacted")
     func octets() throws {
-        var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
-        request.httpMethod = "POST"
-        request.httpBody = Data([0, 0xFF, 0x41])
+        let url = try #require(URL(string: "http://a.example/"))
+        let request = HTTPRequest(method: .post, url: url, body: .data(Data([0, 0xFF, 0x41])))
         #expect(try words(request.curlCommand(redaction: .insecureNone)).suffix(3).first == "@-")
         #expect(request.curlCommand(redaction: .insecureNone).hasPrefix("printf %s AP9B | base64 -d | curl "))
         #expect(request.curlCommand().hasSuffix(" http://a.example/ # plus a body of 3 bytes"))
@@ -197,9 +202,9 @@ struct CurlCommandTests {
 
     @Test("Writes GET and HEAD")
     func methods() throws {
-        var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+        var request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
         #expect(request.curlCommand() == "curl --globoff --path-as-is http://a.example/")
-        request.httpMethod = "HEAD"
+        request.method = .head
         #expect(request.curlCommand() == "curl --globoff --path-as-is --head http://a.example/")
     }
 }
@@ -246,7 +251,8 @@ struct TraceContextTests {
         let transport = MockTransport(.status(503), .text("ok"), .text("ok"))
         let client = NetworkClient(
             transport: transport,
-            interceptors: [TraceContextInterceptor(random: { counter.next() }), Retry.Policy.maxRetries(1)]
+            interceptors: [Retry.Policy.maxRetries(1)],
+            options: .init(observers: [TraceContextObserver(random: { counter.next() })])
         )
         let request = URLRequest(url: try #require(URL(string: "http://a.example/")))
         _ = try await client.makeRequest(request)
@@ -273,7 +279,7 @@ struct TraceContextTests {
     func parent() async throws {
         let transport = MockTransport(.text("ok"), .text("ok"))
         let current = TraceContext(traceparent: example.replacing(/01$/, with: "00"), tracestate: "a=b")
-        let client = NetworkClient(transport: transport, interceptors: [TraceContextInterceptor { current }])
+        let client = NetworkClient(transport: transport, options: .init(observers: [TraceContextObserver { current }]))
         var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
         _ = try await client.makeRequest(request)
         request.setValue(example, forHTTPHeaderField: "traceparent")

@@ -1,0 +1,340 @@
+import Foundation
+import Synchronization
+
+/// A running operation: its history, its limits, and its calls of the observers.
+///
+/// Its interceptors and its attempt loop share it.
+final class ClientOperation: Sendable {
+    private static let count = Atomic<UInt64>(0)
+    /// The maximum number of requests that interceptors send in one pass through the chain.
+    private static let maximumSends = 100
+
+    let loop: AttemptLoop
+    let number: UInt64
+    let started: ContinuousClock.Instant
+    /// The deadline of the operation; `nil` for none.
+    let deadline: ContinuousClock.Instant?
+    private let state: Mutex<State>
+
+    private struct State {
+        var retry: Retry.State
+        /// The number of requests that reached the end of the chain.
+        var sends = 0
+
+        // Of the current pass.
+        var base: HTTPRequest?
+        var sent: HTTPRequest?
+        var sendsInPass = 0
+        /// A Boolean value that indicates whether the latest request couldn't be made.
+        var isUnmade = false
+        /// A Boolean value that indicates whether nobody is asked for another pass.
+        var isEnded = false
+        var endReason: Retry.Error?
+        /// The streamed body of the latest response.
+        var openBody: HTTPResponseBody?
+        /// The latest attempt, which observers haven't seen the end of, and its start.
+        var attempt: RequestAttempt?
+        var attemptStarted: ContinuousClock.Instant
+        /// The latest error, and the number of requests until then.
+        var decoded: (count: Int, error: ServerError)?
+        /// The last attempt of the latest pass.
+        var last: RequestAttempt?
+    }
+
+    init(_ loop: AttemptLoop) {
+        self.loop = loop
+        number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
+        started = loop.options.timeSource.now()
+        deadline = loop.timeout.map { [started] in started + $0 }
+        state = Mutex(State(retry: Retry.State(started: started), attemptStarted: started))
+    }
+
+    var retryState: Retry.State { state.withLock(\.retry) }
+
+    /// The context of the latest attempt.
+    var latestContext: InterceptorContext {
+        let (retry, sends) = state.withLock { ($0.retry, $0.sends) }
+        return context(retry, attempt: max(1, sends))
+    }
+
+    /// The context of the next attempt.
+    var context: InterceptorContext {
+        let (retry, sends) = state.withLock { ($0.retry, $0.sends) }
+        return context(retry, attempt: sends + 1)
+    }
+
+    private func context(_ retry: Retry.State, attempt: Int) -> InterceptorContext {
+        InterceptorContext(
+            retryState: retry,
+            deadline: deadline,
+            operation: number,
+            attempt: attempt,
+            traits: loop.traits,
+            isStreamed: loop.isStreamed || loop.receiver != nil
+        )
+    }
+
+    // MARK: A pass through the chain
+
+    func beginPass() {
+        let now = loop.observers.isEmpty ? started : loop.options.timeSource.now()
+        state.withLock { state in
+            (state.base, state.sent, state.sendsInPass) = (nil, nil, 0)
+            (state.isUnmade, state.isEnded, state.endReason, state.openBody) = (false, false, nil, nil)
+            state.attemptStarted = now
+        }
+    }
+
+    func setBase(_ request: HTTPRequest) { state.withLock { $0.base = request } }
+
+    /// The request as it was sent last in this pass, or the base request.
+    var latestRequest: HTTPRequest? { state.withLock { $0.sent ?? $0.base } }
+    /// The request as it was sent last in this pass, and the number of requests so far.
+    var latestSent: (request: HTTPRequest?, count: Int) { state.withLock { ($0.sent, $0.sends) } }
+    /// A Boolean value that indicates whether the pass has failed without sending its last request.
+    var hasSentNothing: Bool { state.withLock { $0.sendsInPass == 0 || $0.isUnmade } }
+
+    /// Notes that the request couldn't be made, so that nobody is asked for another pass.
+    func noteUnmade() { state.withLock { $0.isUnmade = true } }
+
+    /// Ends the operation with the failure that the pass is about to have.
+    func end(_ reason: Retry.Error) { state.withLock { ($0.isEnded, $0.endReason) = (true, reason) } }
+
+    var isEnded: Bool { state.withLock(\.isEnded) }
+    var endReason: Retry.Error? { state.withLock(\.endReason) }
+
+    /// Sends a request that has passed all interceptors.
+    func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let (retry, number, isAllowed) = state.withLock { state in
+            let isAllowed = state.sendsInPass < Self.maximumSends && (state.sends == 0 || request.body.isReplayable)
+            if isAllowed { (state.sends, state.sendsInPass) = (state.sends + 1, state.sendsInPass + 1) }
+            (state.isUnmade, state.isEnded, state.endReason) = (false, false, nil)
+            return (state.retry, state.sends, isAllowed)
+        }
+        guard isAllowed else {
+            noteUnmade()
+            throw refusal(of: request)
+        }
+        state.withLock { $0.openBody.take() }?.cancel()
+        let context = context(retry, attempt: number)
+        var request = request
+        if let observer = loop.requestOptions.observer { request.observer = observer }
+        let metrics = loop.observers.contains { $0.needsMetrics } ? MetricsBox(loop.observers) : nil
+        begin(&request, context)
+        do {
+            let response = try await loop.exchange(
+                request.identified(as: loop.options.userAgent),
+                deadline: deadline,
+                context: context,
+                metrics: metrics
+            )
+            state.withLock { $0.openBody = response.unread }
+            finish(response, nil, metrics)
+            return response
+        } catch let error as RedirectFollower.Incomplete {
+            noteUnmade()
+            let cause = AttemptLoop.notMade(error.cause, isUnprocessed: !error.isAfterRedirect)
+            finish(nil, cause, metrics)
+            throw cause
+        } catch {
+            finish(nil, error, metrics)
+            throw error
+        }
+    }
+
+    private func refusal(of request: HTTPRequest) -> NetworkError {
+        guard request.body.isReplayable else {
+            return NetworkError(.bodyNotReplayable, "the body can be sent only once, and was sent before")
+        }
+        return NetworkError(.requestNotMade, "an interceptor sent the request more than \(Self.maximumSends) times")
+    }
+
+    /// Gives a streamed response its body back, if interceptors have replaced the response.
+    ///
+    /// A body in the new response replaces the streamed one.
+    func restoreBody(of response: inout HTTPResponse) {
+        let body = state.withLock { $0.openBody.take() }
+        if response.body.isEmpty {
+            if response.isFromServer { response.unread = response.unread ?? body }
+        } else {
+            response.unread = nil
+            body?.cancel()
+        }
+    }
+
+    // MARK: Repetitions
+
+    /// Returns the reason why a request can't be repeated after a delay; `nil` if it can.
+    func obstacle(to request: HTTPRequest, retries: Int = 0, delay: Duration) -> Retry.Error? {
+        let limit = Retry.maximumAuthenticationRetries
+        if retries > limit { return .retries(limit) }
+        if !request.body.isReplayable { return .bodyNotReplayable }
+        if let deadline, loop.options.timeSource.now() + delay >= deadline { return .delay(loop.timeout ?? .zero) }
+        return nil
+    }
+
+    /// Adds a failure for which voters want another pass.
+    func add(_ error: any Error) {
+        state.withLock { state in
+            state.retry.errors.append(error)
+            state.retry.latestError = error
+        }
+    }
+
+    /// Adds a failure for which an authenticator wants another attempt, and waits.
+    func prepareAuthentication(after error: ServerError, delay: Duration) async throws {
+        // Without the time that the new credential takes.
+        reportAttempt(response: nil, error: error)
+        state.withLock { state in
+            state.retry.authenticationErrors.append(error)
+            state.retry.latestError = error
+            state.isUnmade = true
+        }
+        try await pause(delay)
+    }
+
+    /// Waits between two attempts.
+    func pause(_ delay: Duration) async throws {
+        guard delay > .zero else { return }
+        state.withLock { state in
+            state.retry.totalDelay += delay
+            state.retry.delays.append(delay)
+        }
+        try await loop.options.timeSource.sleep(delay)
+    }
+
+    /// Returns the error of a response that isn't accepted; `nil` for an accepted one.
+    ///
+    /// The body of a response is decoded once.
+    func error(for response: HTTPResponse, to request: HTTPRequest) -> ServerError? {
+        guard !loop.traits.acceptedStatuses.contains(response.status) else { return nil }
+        let known = state.withLock { $0.decoded?.count == $0.sends ? $0.decoded?.error : nil }
+        if let known, known.errorCode == response.status, known.response == response.body { return known }
+        let decoding = loop.errorDecoding ?? loop.options.errorDecoding
+        let error = ServerError(response, to: request, traits: loop.traits, decoding: decoding)
+        state.withLock { $0.decoded = ($0.sends, error) }
+        return error
+    }
+
+    // MARK: Renewals
+
+    /// A Boolean value that indicates whether the operation renews a stored response.
+    var isRenewal: Bool { loop.renewals == nil }
+
+    /// Sends the request again in the background, to renew the stored response with a name.
+    ///
+    /// The background operation runs all interceptors and doesn't retain the client.
+    func renew(_ name: String) {
+        guard let renewals = loop.renewals, let base = state.withLock(\.base), base.body.isReplayable else { return }
+        var loop = loop
+        loop.renewals = nil
+        loop.requestOptions.observer = nil
+        // The error is dropped, so a resource's decoding isn't needed.
+        loop.errorDecoding = nil
+        renewals.start(name) { [loop] in _ = try await loop.run { base } }
+    }
+
+    /// The lowercase names of the fields that may contain a credential.
+    ///
+    /// A DPoP proof differs in each request. It belongs to the access token in `Authorization`.
+    var credentialFields: Set<String> {
+        let policy = loop.requestOptions.redirects ?? loop.options.redirects
+        let names = loop.chain.credentialFields.union(policy.sensitiveHeaders).map { $0.lowercased() }
+        return Set(names + ["authorization", "cookie"]).subtracting(["dpop"])
+    }
+
+    // MARK: Observers
+
+    func reportStart() {
+        guard !loop.observers.isEmpty else { return }
+        let context = context
+        for observer in loop.observers { observer.operationStarted(context) }
+    }
+
+    /// Reports a request that is about to be sent, and adds the observers' header fields to it.
+    private func begin(_ request: inout HTTPRequest, _ context: InterceptorContext) {
+        if loop.observers.isEmpty { return state.withLock { [request] in $0.sent = request } }
+        reportAttempt(response: nil, error: nil)
+        for observer in loop.observers {
+            for field in observer.attemptStarted(request, context: context) where request.headers[field.name] == nil {
+                request.headers.append(name: field.name, value: field.value)
+            }
+        }
+        let now = loop.options.timeSource.now()
+        state.withLock { [request] state in
+            (state.sent, state.attemptStarted) = (request, now)
+            state.attempt = RequestAttempt(context: context, duration: .zero, request: request)
+        }
+    }
+
+    /// Notes the end of an attempt, which observers see when it's known what became of it.
+    private func finish(_ response: HTTPResponse?, _ error: (any Error)?, _ metrics: MetricsBox?) {
+        guard !loop.observers.isEmpty else { return }
+        let now = loop.options.timeSource.now()
+        state.withLock { state in
+            state.attempt?.duration = now - state.attemptStarted
+            state.attempt?.response = response
+            state.attempt?.error = error
+            state.attempt?.exchanges = metrics?.all ?? []
+        }
+    }
+
+    /// Reports the end of the latest attempt, if it wasn't reported.
+    ///
+    /// - Returns: The attempt.
+    @discardableResult
+    private func reportAttempt(response: HTTPResponse?, error: (any Error)?) -> RequestAttempt? {
+        guard var attempt = state.withLock({ $0.attempt.take() }) else { return nil }
+        attempt.response = response ?? attempt.response
+        attempt.error = error ?? attempt.error
+        if attempt.error == nil, let response = attempt.response, let request = attempt.request {
+            attempt.error = self.error(for: response, to: request)
+        }
+        // An observer that keeps the attempt must not keep the connection busy.
+        attempt.response?.unread = nil
+        for observer in loop.observers { observer.attemptEnded(attempt) }
+        return attempt
+    }
+
+    /// Reports the last attempt of a pass, or that it sent nothing.
+    @discardableResult
+    func endPass(response: HTTPResponse?, error: (any Error)?) -> RequestAttempt? {
+        guard !loop.observers.isEmpty else { return nil }
+        let context = context
+        let now = loop.options.timeSource.now()
+        state.withLock { state in
+            if state.attempt == nil {
+                // Nothing is sent for a stored response or after an interceptor's error.
+                let request = error != nil && response == nil ? nil : state.base
+                state.attempt = RequestAttempt(context: context, duration: .zero, request: request)
+            }
+            state.attempt?.duration = now - state.attemptStarted
+        }
+        let attempt = reportAttempt(response: response, error: error)
+        state.withLock { $0.last = attempt }
+        return attempt
+    }
+
+    func reportEnd(response: HTTPResponse) {
+        guard var last = endPass(response: response, error: nil) else { return }
+        last.duration = loop.options.timeSource.now() - started
+        for observer in loop.observers { observer.operationEnded(last) }
+    }
+
+    func reportEnd(error: any Error) {
+        guard var last = state.withLock(\.last) else { return }
+        last.duration = loop.options.timeSource.now() - started
+        last.error = error
+        for observer in loop.observers { observer.operationEnded(last) }
+    }
+}
+
+extension HTTPRequest {
+    /// Returns the request with a `User-Agent`, if it has none.
+    fileprivate func identified(as userAgent: String) -> Self {
+        guard headers["User-Agent"] == nil else { return self }
+        var request = self
+        request.headers.append(name: "User-Agent", value: userAgent)
+        return request
+    }
+}

@@ -1,0 +1,220 @@
+/// A member of a client's list of interceptors.
+///
+/// Conform to one or more of the protocols that refine this one, each of which has one requirement:
+///
+/// - ``RequestInterceptor`` runs around each attempt;
+/// - ``WireInterceptor`` runs around each request that is sent, also for redirects;
+/// - ``RetryVoter`` decides whether to repeat a failed attempt.
+///
+/// A type that only groups others adds them in ``add(to:)``.
+public protocol Interceptor: Sendable {
+    /// Adds the interceptor to a chain.
+    ///
+    /// - Parameter chain: The chain of a client or a resource.
+    func add(to chain: inout InterceptorChain)
+}
+
+/// An interceptor around each attempt of a request.
+///
+/// ```swift
+/// struct Timing: RequestInterceptor {
+///     func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+///         let start = ContinuousClock.now
+///         let response = try await next(request)
+///         print(response.status, ContinuousClock.now - start)
+///         return response
+///     }
+/// }
+/// ```
+///
+/// The first interceptor of a list is the outermost: it sees the request first and the response
+/// last. A response arrives whatever its status is; the client checks the status after the chain.
+/// A failure's body has been received.
+///
+/// - Return without calling `next` to answer the request yourself.
+/// - Call `next` again to repeat the request at once, for example with another field. To leave the
+///   decision to the client's policies, let the failure pass.
+/// - Throw before calling `next` to end the operation: nothing is sent, and no voter is asked.
+public protocol RequestInterceptor: Interceptor {
+    /// Answers a request, usually with the response of the rest of the chain.
+    ///
+    /// - Parameters:
+    ///   - request: The request, with the changes of the interceptors before this one.
+    ///   - next: The rest of the chain.
+    /// - Returns: The response.
+    /// - Throws: Any error. If nothing was sent, the operation fails with it, or with
+    ///   ``NetworkError/Code/requestNotMade`` if it isn't an ``ErrorWithCode``. Otherwise the
+    ///   attempt has failed, and each ``RetryVoter`` is asked.
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse
+}
+
+/// An interceptor around each request on the wire, as signatures and digests need it.
+///
+/// It runs after all ``RequestInterceptor``s, for each attempt and for each redirect that the
+/// client follows. A redirect is derived from the request as it was before this interceptor, so
+/// nothing that it adds goes to another server.
+public protocol WireInterceptor: Interceptor {
+    /// Sends a request and returns its response, before a redirect is followed.
+    ///
+    /// - Parameters:
+    ///   - request: The request. The transport may still add fields such as `Host`.
+    ///   - next: The rest of the chain, which ends with the transport.
+    /// - Returns: The response, whose body may be a stream.
+    /// - Throws: Any error, as for ``RequestInterceptor/intercept(_:next:)``.
+    func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse
+}
+
+/// An interceptor that decides whether a failed attempt is repeated, such as ``Retry/Policy``.
+///
+/// The client asks every voter, and the action with the highest priority wins
+/// (``NetworkClient/Options/retryActionPriority``). It waits, and starts the chain again.
+public protocol RetryVoter: Interceptor {
+    /// Returns the action after a failed attempt.
+    ///
+    /// The client doesn't ask after a cancellation, for a request that couldn't be made, about a
+    /// response that a cache has instead of the server's, or if an authenticator has ended the
+    /// operation.
+    ///
+    /// - Parameter failure: The failed attempt.
+    /// - Returns: The action; `none` leaves the decision to the other voters.
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action
+}
+
+// A type with several roles takes several places.
+
+extension RequestInterceptor {
+    /// Adds the interceptor.
+    public func add(to chain: inout InterceptorChain) { chain.add(self) }
+}
+
+extension WireInterceptor {
+    /// Adds the interceptor.
+    public func add(to chain: inout InterceptorChain) { chain.add(self) }
+}
+
+extension RetryVoter {
+    /// Adds the voter.
+    public func add(to chain: inout InterceptorChain) { chain.add(self) }
+}
+
+extension RequestInterceptor where Self: WireInterceptor {
+    /// Adds the interceptor in both places.
+    public func add(to chain: inout InterceptorChain) {
+        chain.add(self as any RequestInterceptor)
+        chain.add(self as any WireInterceptor)
+    }
+}
+
+extension RequestInterceptor where Self: RetryVoter {
+    /// Adds the interceptor and voter.
+    public func add(to chain: inout InterceptorChain) {
+        chain.add(self as any RequestInterceptor)
+        chain.add(self as any RetryVoter)
+    }
+}
+
+extension WireInterceptor where Self: RetryVoter {
+    /// Adds the interceptor and voter.
+    public func add(to chain: inout InterceptorChain) {
+        chain.add(self as any WireInterceptor)
+        chain.add(self as any RetryVoter)
+    }
+}
+
+extension RequestInterceptor where Self: WireInterceptor & RetryVoter {
+    /// Adds the interceptor in both places, and the voter.
+    public func add(to chain: inout InterceptorChain) {
+        chain.add(self as any RequestInterceptor)
+        chain.add(self as any WireInterceptor)
+        chain.add(self as any RetryVoter)
+    }
+}
+
+/// A failed attempt, for a decision about the next one.
+public struct FailedRequest: Sendable {
+    /// The request as the interceptors left it, or as the caller made it if nothing was sent.
+    public let request: HTTPRequest
+    /// The response; `nil` if none arrived.
+    public let response: HTTPResponse?
+    /// The reason: a ``ServerError`` for a status that isn't accepted, a ``NetworkError``, or an
+    /// interceptor's error.
+    public let error: any Error
+    /// The operation, whose `retryState` lacks this failure.
+    public let context: InterceptorContext
+
+    /// Creates a failure, for testing.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The response. The default is `nil`.
+    ///   - error: The reason.
+    ///   - context: The operation. The default is one without earlier failures.
+    public init(
+        _ request: HTTPRequest,
+        response: HTTPResponse? = nil,
+        error: any Error,
+        context: InterceptorContext = InterceptorContext()
+    ) {
+        self.request = request
+        self.response = response
+        self.error = error
+        self.context = context
+    }
+
+    /// A Boolean value that indicates whether sending the request twice has the same effect as
+    /// sending it once.
+    ///
+    /// The operation's ``RequestTraits`` decide. If they don't, the method or an `Idempotency-Key`
+    /// header field does.
+    public var isIdempotent: Bool {
+        context.traits.isIdempotent ?? (request.method.isIdempotent || request.headers["Idempotency-Key"] != nil)
+    }
+}
+
+/// A running operation, as interceptors and observers see it.
+public struct InterceptorContext: Sendable {
+    /// The failures and delays so far.
+    public let retryState: Retry.State
+    /// The deadline of the whole operation, including all attempts and delays; `nil` for none.
+    ///
+    /// An interceptor that waits must stop by then.
+    public let deadline: ContinuousClock.Instant?
+    /// A number shared by all attempts of the operation, and unique in this process.
+    public let operation: UInt64
+    /// The number of the attempt, starting at 1.
+    ///
+    /// For ``Next`` it's the attempt that a call makes; for a failure, the failed one. Each request
+    /// that reaches the end of the chain is an attempt, also those that an authenticator repeats;
+    /// redirects aren't.
+    public let attempt: Int
+    /// The traits of the operation's requests.
+    public let traits: RequestTraits
+    /// A Boolean value that indicates whether the response's body is streamed, unseen by
+    /// interceptors.
+    public let isStreamed: Bool
+
+    /// Creates a context, for testing interceptors.
+    ///
+    /// - Parameters:
+    ///   - retryState: The failures and delays so far.
+    ///   - deadline: The deadline of the whole operation.
+    ///   - operation: The operation's number.
+    ///   - attempt: The attempt's number. By default, one more than the failures.
+    ///   - traits: The traits of the operation's requests.
+    ///   - isStreamed: Whether the response's body is streamed.
+    public init(
+        retryState: Retry.State = .empty,
+        deadline: ContinuousClock.Instant? = nil,
+        operation: UInt64 = 0,
+        attempt: Int? = nil,
+        traits: RequestTraits = RequestTraits(),
+        isStreamed: Bool = false
+    ) {
+        self.retryState = retryState
+        self.deadline = deadline
+        self.operation = operation
+        self.attempt = attempt ?? retryState.errors.count + retryState.authenticationErrors.count + 1
+        self.traits = traits
+        self.isStreamed = isStreamed
+    }
+}
