@@ -80,7 +80,7 @@ struct ReportsService: Sendable {
     /// Returns a report, or `nil` if it doesn't exist.
     func report(_ id: Int) async throws -> Report? {
         do {
-            return try await client.request(ReportEndpoint(baseURL: api, id: id)) as Report
+            return try await client.fetch(ReportEndpoint(baseURL: api, id: id)) as Report
         } catch let error as ServerError where error.errorCode == 404 {
             return nil
         }

@@ -67,7 +67,7 @@ struct ManagedKey: RemoteSigningService {
     struct Answer: Codable { let signature: Data }
 
     func sign(_ message: Data) async throws -> RemoteSignature {
-        let answer: Answer = try await client.request(SignEndpoint(baseURL: url, message: message))
+        let answer: Answer = try await client.fetch(SignEndpoint(baseURL: url, message: message))
         return .raw(answer.signature)
     }
 

@@ -1,9 +1,12 @@
+public import Foundation
+
 extension NetworkClient {
     /// Creates a libcurl client with a TLS configuration.
     ///
     /// The client never falls back to `URLSession`, which can't enforce the configuration.
     ///
     /// - Parameters:
+    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
     ///   - tls: The trusted servers and the client's own certificate.
     ///   - interceptors: The interceptors, in the order they run.
     ///   - authenticationProvider: The source of the token that
@@ -13,12 +16,14 @@ extension NetworkClient {
     ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as
     ///   the process.
     public convenience init(
+        baseURL: URL? = nil,
         tls: TLSConfiguration,
         interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) throws(NetworkError) {
         self.init(
+            baseURL: baseURL,
             transport: try CurlTransport(configuration: CurlTransport.Configuration(tls: tls)),
             interceptors: interceptors,
             authenticationProvider: authenticationProvider,

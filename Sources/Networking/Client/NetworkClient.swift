@@ -19,6 +19,8 @@ public final class NetworkClient: Sendable {
     public let transport: any HTTPTransport
     /// The defaults of the client.
     public let options: Options
+    /// The URL that the paths of ``get(_:query:headers:as:)`` and the other verbs are below.
+    public let baseURL: URL?
     /// The interceptors, the outermost first.
     public let interceptors: [any Interceptor]
 
@@ -32,6 +34,7 @@ public final class NetworkClient: Sendable {
     /// Creates a client with a transport.
     ///
     /// - Parameters:
+    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
     ///   - transport: The transport that sends the requests.
     ///   - interceptors: The interceptors, authenticators and retry policies, in the order they
     ///     run.
@@ -39,11 +42,13 @@ public final class NetworkClient: Sendable {
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public init(
+        baseURL: URL? = nil,
         transport: any HTTPTransport,
         interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
+        self.baseURL = baseURL
         self.transport = transport
         self.interceptors = interceptors
         chain = InterceptorChain(interceptors)
@@ -63,16 +68,19 @@ public final class NetworkClient: Sendable {
     /// never falls back to another engine.
     ///
     /// - Parameters:
+    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
     ///   - interceptors: The interceptors, in the order they run.
     ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public convenience init(
+        baseURL: URL? = nil,
         interceptors: [any Interceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
         self.init(
+            baseURL: baseURL,
             transport: UnavailableTransport.unless { () throws(NetworkError) in try CurlTransport() },
             interceptors: interceptors,
             authenticationProvider: authenticationProvider,
@@ -115,66 +123,14 @@ public final class NetworkClient: Sendable {
 
     /// Sends a request and returns the response's body.
     ///
-    /// An empty body, such as that of a 204, is empty data and not an error. ``data(for:options:)``
-    /// is another name for this method.
+    /// An empty body, such as that of a 204, is empty data and not an error.
     ///
     /// - Parameters:
     ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
-    ///   - options: The overrides of the client's defaults for this request.
+    ///   - options: The overrides of the client's defaults for this request. The default is `nil`.
     /// - Returns: The body of a response with a status of 200…299.
     /// - Throws: What ``response(for:options:)`` throws.
-    public func makeRequest(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
+    public func makeRequest(_ request: URLRequest, options: RequestOptions? = nil) async throws -> Data {
         try await response(for: request, options: options).body
-    }
-
-    /// Sends a request and returns the response's body, as ``makeRequest(_:options:)`` does.
-    ///
-    /// - Parameters:
-    ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
-    ///   - options: The overrides of the client's defaults for this request.
-    /// - Returns: The body of a response with a status of 200…299.
-    /// - Throws: What ``response(for:options:)`` throws.
-    public func data(for request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
-        try await response(for: request, options: options).body
-    }
-
-    /// Sends a request and returns the whole response.
-    ///
-    /// - Parameters:
-    ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
-    ///   - options: The overrides of the client's defaults for this request.
-    /// - Returns: A response with a status of 200…299.
-    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response.
-    ///   If an interceptor asks for a retry but the body can be sent only once, the error's `retry`
-    ///   has the reason `bodyNotReplayable`.
-    public func response(
-        for request: URLRequest,
-        options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, chain: chain, options: options).run { try HTTPRequest(request) }
-    }
-
-    /// Sends a request and returns the response once its header arrives, before its body.
-    ///
-    /// ```swift
-    /// let response = try await client.stream(request)
-    /// for try await part in response.stream { try file.write(contentsOf: part) }
-    /// ```
-    ///
-    /// Interceptors see the response with an empty `body`, and the client can retry until the
-    /// header has arrived. After that, the stream throws if the connection fails. The operation's
-    /// timeout, the request's `timeoutInterval` and the maximum body size apply until the end of
-    /// the body; pass ``RequestOptions`` for a long one. A response with a status other than
-    /// 200…299 is received completely before it's thrown.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - options: The overrides of the client's defaults for this request.
-    /// - Returns: A response with a status of 200…299; read its ``HTTPResponse/stream``.
-    /// - Throws: What ``response(for:options:)`` throws.
-    public func stream(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> HTTPResponse {
-        var loop = AttemptLoop(client: self, chain: chain, options: options)
-        loop.isStreamed = true
-        return try await loop.run { try HTTPRequest(request) }
     }
 }

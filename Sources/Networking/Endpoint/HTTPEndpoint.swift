@@ -35,7 +35,7 @@ public import FoundationNetworking
 /// ``NetworkClient`` reads all properties again for each attempt. An endpoint without a path uses
 /// the base URL as its whole URL and only adds the query. The client only sends requests to URLs
 /// below the base URL; anything else is an error.
-public protocol HTTPEndpoint: Sendable {
+public protocol HTTPEndpoint: RequestConvertible {
     /// The absolute `http` or `https` URL before the path. Its query precedes the endpoint's.
     var baseURL: URL { get }
     /// The path below the base URL. The default is empty.

@@ -1,4 +1,4 @@
-/// An endpoint with a model type, so that `client.request(endpoint)` returns the model.
+/// An endpoint with a model type, so that `client.fetch(endpoint)` returns the model.
 ///
 /// ```swift
 /// struct GetBook: ModelEndpoint {
@@ -7,7 +7,7 @@
 ///     var baseURL: URL { libraryURL }
 ///     var path: URLPath { "/books/\(id)" }
 /// }
-/// let book = try await client.request(GetBook(id: 42))
+/// let book = try await client.fetch(GetBook(id: 42))
 /// ```
 public protocol ModelEndpoint: HTTPEndpoint {
     /// The model that a response decodes to.

@@ -1,69 +1,92 @@
 import Foundation
 
 extension NetworkClient {
-    /// Fetches a resource.
+    /// Sends a request and returns the whole response.
     ///
-    /// - Parameter resource: The resource to fetch.
-    /// - Returns: A response with a status that the resource accepts.
+    /// - Parameters:
+    ///   - source: A URL, a request, an endpoint or a resource.
+    ///   - options: The overrides of the client's defaults, in place of the resource's. The default
+    ///     is `nil`.
+    /// - Returns: A response with a status that the resource accepts, by default 200…299.
     /// - Throws: ``ServerError`` for any other status, with the decoded API error. ``NetworkError``
-    ///   if no response arrived.
-    public func fetch(_ resource: Resource) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, resource: resource).run(resource.makeBase)
+    ///   if there was no response. If a voter asks for a retry but the body can be sent only once,
+    ///   the error's `retry` has the reason `bodyNotReplayable`.
+    @discardableResult
+    public func response(
+        for source: some RequestConvertible,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPResponse {
+        let resource = source.makeResource().with(options)
+        return try await AttemptLoop(client: self, resource: resource).run(resource.makeBase)
     }
 
-    /// Fetches a resource and returns its response when the header has arrived.
+    /// Sends a request and returns the response once its header arrives, before its body.
     ///
-    /// Reading the body receives it.
+    /// ```swift
+    /// let response = try await client.stream(request)
+    /// for try await part in response.stream { try file.write(contentsOf: part) }
+    /// ```
     ///
-    /// - Parameter resource: The resource to fetch.
-    /// - Returns: A response with a status that the resource accepts.
-    /// - Throws: The errors of ``fetch(_:)``.
-    public func stream(_ resource: Resource) async throws -> HTTPResponse {
+    /// Interceptors see the response with an empty `body`, and the client can retry until the
+    /// header has arrived. After that, the stream throws if the connection fails. The operation's
+    /// timeout, the request's `timeoutInterval` and the maximum body size apply until the end of
+    /// the body; pass ``RequestOptions`` for a long one. A response with a status that isn't
+    /// accepted is received completely before it's thrown.
+    ///
+    /// - Parameters:
+    ///   - source: A URL, a request, an endpoint or a resource.
+    ///   - options: The overrides of the client's defaults, in place of the resource's. The default
+    ///     is `nil`.
+    /// - Returns: The response; read its ``HTTPResponse/stream``.
+    /// - Throws: What ``response(for:options:)`` throws.
+    public func stream(
+        _ source: some RequestConvertible,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPResponse {
+        let resource = source.makeResource().with(options)
         var loop = AttemptLoop(client: self, resource: resource)
         loop.isStreamed = true
         return try await loop.run(resource.makeBase)
     }
 
-    /// Fetches a resource and decodes its response.
+    // MARK: Models
+
+    /// Sends a request and decodes the response.
     ///
     /// Decoding follows the last attempt. The client doesn't retry a response that can't be
     /// decoded.
     ///
     /// - Parameters:
-    ///   - resource: The resource to fetch.
+    ///   - source: A URL, a request, an endpoint or a resource.
     ///   - decoding: The decoding of the response.
     /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:)``. ``NetworkError`` with the code `decoding` or `noData`
-    ///   and the response attached.
-    public func fetch<Model>(_ resource: Resource, decoding: ModelDecoding<Model>) async throws -> Model {
-        try decoding.model(of: await fetch(resource))
+    /// - Throws: What ``response(for:options:)`` throws. ``NetworkError`` with the code `decoding`
+    ///   or `noData` and the response attached.
+    public func fetch<Model>(
+        _ source: some RequestConvertible,
+        decoding: ModelDecoding<Model>
+    ) async throws -> Model {
+        try decoding.model(of: await response(for: source))
     }
 
-    /// Fetches a resource and decodes JSON; the model is inferred from the result type.
+    /// Sends a request and decodes JSON; the model is inferred from the result type.
     ///
     /// ```swift
-    /// let user: User = try await client.fetch(resource)
+    /// let book: Book = try await client.fetch(Library.book(id: 42))
+    /// // `nil` for a 204
+    /// let found = try await client.fetch(Library.book(id: 42), as: Book?.self)
     /// ```
     ///
     /// - Parameters:
-    ///   - resource: The resource to fetch.
+    ///   - source: A URL, a request, an endpoint or a resource.
     ///   - model: The type of the model.
     /// - Returns: The model.
     /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func fetch<Model: Decodable & SendableMetatype>(
-        _ resource: Resource,
+        _ source: some RequestConvertible,
         as model: Model.Type = Model.self
     ) async throws -> Model {
-        try await fetch(resource, decoding: .json(model))
-    }
-
-    /// Calls an endpoint and returns the whole response.
-    ///
-    /// - Parameter endpoint: The endpoint to call.
-    /// - Returns: A response with a status that the endpoint accepts.
-    /// - Throws: The errors of ``fetch(_:)``.
-    public func response(for endpoint: some HTTPEndpoint) async throws -> HTTPResponse {
-        try await fetch(Resource(endpoint))
+        try await fetch(source, decoding: .json(model))
     }
 
     /// Calls an endpoint and returns its model.
@@ -71,51 +94,18 @@ extension NetworkClient {
     /// - Parameter endpoint: The endpoint to call.
     /// - Returns: The model.
     /// - Throws: The errors of ``fetch(_:decoding:)``.
-    public func request<Endpoint: ModelEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Model {
-        try await fetch(Resource(endpoint), decoding: endpoint.decoding)
+    public func fetch<Endpoint: ModelEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Model {
+        try await fetch(endpoint, decoding: endpoint.decoding)
     }
+}
 
-    /// Calls an endpoint and decodes JSON; the model is inferred from the result type.
-    ///
-    /// ```swift
-    /// let book: Book = try await client.request(Library.book(id: 42))
-    /// // `nil` for a 204
-    /// let found = try await client.request(Library.book(id: 42), as: Book?.self)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call.
-    ///   - model: The type of the model.
-    /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:decoding:)``.
-    public func request<Model: Decodable & SendableMetatype>(
-        _ endpoint: some HTTPEndpoint,
-        as model: Model.Type = Model.self
-    ) async throws -> Model {
-        try await fetch(Resource(endpoint), decoding: .json(model))
-    }
-
-    /// Calls an endpoint and decodes its response.
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call.
-    ///   - decoding: The decoding of the response.
-    /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:decoding:)``.
-    public func request<Model>(
-        _ endpoint: some HTTPEndpoint,
-        decoding: ModelDecoding<Model>
-    ) async throws -> Model {
-        try await fetch(Resource(endpoint), decoding: decoding)
-    }
-
-    /// Calls an endpoint and ignores the content of its response.
-    ///
-    /// - Parameter endpoint: The endpoint to call.
-    /// - Throws: The errors of ``fetch(_:)``.
-    @_disfavoredOverload
-    public func request(_ endpoint: some HTTPEndpoint) async throws {
-        _ = try await fetch(Resource(endpoint))
+extension Resource {
+    /// Returns the resource with other options, if there are any.
+    func with(_ options: RequestOptions?) -> Self {
+        guard let options else { return self }
+        var resource = self
+        resource.options = options
+        return resource
     }
 }
 

@@ -1,5 +1,4 @@
 public import Foundation
-public import FoundationNetworking
 
 extension NetworkClient {
     /// Returns the events that a server sends in response to a request
@@ -23,29 +22,17 @@ extension NetworkClient {
     /// that isn't idempotent, such as a `POST`; the end of its response ends the stream.
     ///
     /// - Parameters:
-    ///   - request: The request. Its `timeoutInterval` limits the time to the response's header.
+    ///   - source: A URL, a request, an endpoint or a resource, for each connection. A timeout of
+    ///     the request limits the time to the response's header. The stream's options replace a
+    ///     resource's own.
     ///   - options: The options of the stream.
     /// - Returns: The events; ``ServerSentEvents/Iterator/next()`` lists the errors.
     public func events(
-        for request: URLRequest,
+        for source: some RequestConvertible,
         options: EventStreamOptions = EventStreamOptions()
     ) -> ServerSentEvents {
-        events(for: Resource { request }, options: options)
-    }
-
-    /// Returns the events that a server sends in response to a resource's request; see
-    /// ``events(for:options:)-(URLRequest,_)``.
-    ///
-    /// - Parameters:
-    ///   - resource: The resource to fetch for each connection, such as `Resource(endpoint)`. The
-    ///     stream's options replace its own.
-    ///   - options: The options of the stream.
-    /// - Returns: The events.
-    public func events(
-        for resource: Resource,
-        options: EventStreamOptions = EventStreamOptions()
-    ) -> ServerSentEvents {
-        ServerSentEvents(source: .requests(EventStreamConnector(client: self, resource: resource, options: options)))
+        let connector = EventStreamConnector(client: self, resource: source.makeResource(), options: options)
+        return ServerSentEvents(source: .requests(connector))
     }
 
     /// Returns the JSON values in the response to a request, decoded while they're received.
@@ -62,47 +49,23 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - type: The type of the values.
-    ///   - request: The request. Its `timeoutInterval` limits the time to the response's header.
+    ///   - source: A URL, a request, an endpoint or a resource. A timeout of the request limits the
+    ///     time to the response's header.
     ///   - framing: The way in which the values are separated. The default is one per line.
     ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
     ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
     ///   - options: The options that override the client's, with the meaning of
-    ///     ``EventStreamOptions/request``.
+    ///     ``EventStreamOptions/request``, in place of a resource's. The default is `nil`.
     /// - Returns: The values; ``JSONValues/Iterator/next()`` lists the errors.
     public func values<Value: Decodable & SendableMetatype>(
         of type: Value.Type = Value.self,
-        for request: URLRequest,
+        for source: some RequestConvertible,
         framing: JSONFraming = .lines,
         decoder: JSONDecoder = JSONDecoder(),
         maximumValueSize: Int = 1 << 20,
-        options: RequestOptions = RequestOptions()
+        options: RequestOptions? = nil
     ) -> JSONValues<Value> {
-        values(
-            for: Resource(options: options) { request },
-            framing: framing,
-            decoder: decoder,
-            maximumValueSize: maximumValueSize
-        )
-    }
-
-    /// Returns the JSON values in the response of a resource, decoded while they're received; see
-    /// ``values(of:for:framing:decoder:maximumValueSize:options:)``.
-    ///
-    /// - Parameters:
-    ///   - type: The type of the values.
-    ///   - resource: The resource to fetch, such as `Resource(endpoint)`, with its options.
-    ///   - framing: The way in which the values are separated. The default is one per line.
-    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
-    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
-    /// - Returns: The values.
-    public func values<Value: Decodable & SendableMetatype>(
-        of type: Value.Type = Value.self,
-        for resource: Resource,
-        framing: JSONFraming = .lines,
-        decoder: JSONDecoder = JSONDecoder(),
-        maximumValueSize: Int = 1 << 20
-    ) -> JSONValues<Value> {
-        var resource = resource
+        var resource = source.makeResource().with(options)
         resource.options.idleTimeout = resource.options.idleTimeout ?? EventStreamOptions.idleTimeout
         return JSONValues(
             source: .resource(resource, self),

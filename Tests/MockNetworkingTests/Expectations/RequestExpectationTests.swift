@@ -164,18 +164,18 @@ struct RequestExpectationTests {
         let transport = MockTransport()
         transport.expect(try .endpoint(Rename()), .status(204))
         let client = NetworkClient(transport: transport)
-        #expect(try await client.fetch(Resource(Rename())).status == 204)
+        #expect(try await client.response(for: Resource(Rename())).status == 204)
         #expect(transport.discrepancies() == [])
 
         transport.expect(try .endpoint(Rename()), .status(204))
         let failure = await #expect(throws: NetworkError.self) {
-            _ = try await client.fetch(Resource(Rename(name: "Eve")))
+            _ = try await client.response(for: Resource(Rename(name: "Eve")))
         }
         let text = try #require(failure?.message)
         #expect(text.contains("the closest match is PUT https://api.example/users/1?notify=true"))
         #expect(text.contains(#"body.name: expected "Ada", got "Eve""#))
         let other = await #expect(throws: NetworkError.self) {
-            _ = try await client.fetch(Resource(Rename(id: 2)))
+            _ = try await client.response(for: Resource(Rename(id: 2)))
         }
         #expect(other?.message.hasSuffix("expected PUT https://api.example/users/1?notify=true") == true)
     }

@@ -311,7 +311,7 @@ struct CacheCredentialTests {
         // Also if the authenticator belongs to a resource.
         let other = CacheFixture()
         let resource = Resource(interceptors: [RotatingCredential([])]) { CacheFixture.request() }
-        await expectFailure(.invalidRequest) { _ = try await other.client.fetch(resource) as HTTPResponse }
+        await expectFailure(.invalidRequest) { _ = try await other.client.response(for: resource) }
         #expect(other.sent == 0)
     }
 

@@ -38,11 +38,11 @@ struct AlicerceAcceptanceTests {
         var endpoint = SampleEndpoint("https://api.example/a")
         let transport = MockTransport(.status(204))
         let client = NetworkClient(transport: transport)
-        _ = try await client.fetch(Resource(endpoint))
+        _ = try await client.response(for: Resource(endpoint))
         #expect(transport.requests.map(\.url) == [try endpoint.urlRequest().url])
         endpoint.making = { throw Odd() }
         let failing = Resource(endpoint)
-        let error = await expectFailure(.requestNotMade) { _ = try await client.fetch(failing) as HTTPResponse }
+        let error = await expectFailure(.requestNotMade) { _ = try await client.response(for: failing) }
         #expect(error?.cause is Odd)
     }
 
@@ -145,7 +145,7 @@ struct AlicerceAcceptanceTests {
         for (step, code) in [(MockTransport.Step.status(200), NetworkError.Code.noData), (.text("no JSON"), .decoding)]
         {
             let error = await expectFailure(code) {
-                _ = try await client(MockTransport(step)).request(endpoint, as: Int.self)
+                _ = try await client(MockTransport(step)).fetch(endpoint, as: Int.self)
             }
             #expect(error?.response?.status == 200)
         }
@@ -255,10 +255,10 @@ struct STRVAcceptanceTests {
             opaqueBodies: .recorded
         )
         let recording = client(recorder)
-        _ = try await recording.fetch(Resource(endpoint("users", ["page": 2, "empty": "", "isNew": true])))
+        _ = try await recording.response(for: Resource(endpoint("users", ["page": 2, "empty": "", "isNew": true])))
         var delete = endpoint("users", [:])
         delete.method = .delete
-        _ = try await recording.fetch(Resource(delete))
+        _ = try await recording.response(for: Resource(delete))
 
         let replay = try ReplayTransport(Data(contentsOf: recorder.file))
         let played = client(replay)
@@ -267,12 +267,12 @@ struct STRVAcceptanceTests {
             let request = URLRequest(url: try #require(URL(string: "https://reqres.in/api/users?\(url)")))
             #expect(try await played.makeRequest(request) == Data("GET /api/users".utf8))
         }
-        _ = try await played.fetch(Resource(delete))
+        _ = try await played.response(for: Resource(delete))
         for other in [
             endpoint("users", ["page": 3, "empty": "", "isNew": true]), endpoint("users", ["page": 2, "isNew": true]),
             endpoint("things", ["page": 2, "empty": "", "isNew": true]), endpoint("users", [:]),
         ] {
-            await expectFailure(.notRecorded) { _ = try await played.fetch(Resource(other)) }
+            await expectFailure(.notRecorded) { _ = try await played.response(for: Resource(other)) }
         }
     }
 
@@ -388,7 +388,7 @@ struct STRVAcceptanceTests {
         func status(_ status: Int, _ accepted: AcceptedStatuses) async throws -> Int {
             var endpoint = SampleEndpoint("https://api.example")
             endpoint.acceptedStatuses = accepted
-            return try await client(MockTransport(.status(status))).fetch(Resource(endpoint)).status
+            return try await client(MockTransport(.status(status))).response(for: Resource(endpoint)).status
         }
         let strv: AcceptedStatuses = 200..<400
         #expect(try await status(304, strv) == 304)

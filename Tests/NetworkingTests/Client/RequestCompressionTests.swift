@@ -219,7 +219,7 @@ struct RequestCompressionTests {
     func accepted() async throws {
         let transport = MockTransport(.status(415), .status(415))
         let resource = Resource(traits: RequestTraits(acceptedStatuses: .all)) { request() }
-        #expect(try await client(transport).fetch(resource).status == 415)
+        #expect(try await client(transport).response(for: resource).status == 415)
         #expect(transport.requests.map(isCompressed) == [true, false])
     }
 

@@ -86,7 +86,7 @@ struct DigestSenderTests {
         let resource = Resource(traits: RequestTraits(isIdempotent: true)) {
             request(body.withLock { $0.removeLast() })
         }
-        _ = try await client.fetch(resource)
+        _ = try await client.response(for: resource)
         let expected = [try HTTPDigest(of: Self.small).fieldValue, try HTTPDigest(of: Self.large).fieldValue]
         #expect(transport.requests.map { $0.headers["Content-Digest"] } == expected)
     }

@@ -30,18 +30,18 @@ struct ResourceTests {
             HTTPTransportResponse(status: 200, headers: ["X-A": "b"], body: Data(#"{"foo":"bar"}"#.utf8))
         }
         let client = client(transport)
-        let response = try await client.fetch(Resource(endpoint))
+        let response = try await client.response(for: Resource(endpoint))
         #expect(response.status == 200 && response.headers["X-A"] == "b")
         #expect(try await client.fetch(Resource(endpoint), decoding: .json(Foo.self)) == Foo(foo: "bar"))
         let fetched: Foo = try await client.fetch(Resource(endpoint))
         #expect(fetched == Foo(foo: "bar"))
         #expect(try await client.fetch(Resource(endpoint), as: Foo.self) == fetched)
         #expect(try await client.response(for: endpoint).body == response.body)
-        let inferred: Foo = try await client.request(endpoint)
+        let inferred: Foo = try await client.fetch(endpoint)
         #expect(inferred == Foo(foo: "bar"))
-        #expect(try await client.request(endpoint, as: Foo.self) == inferred)
-        #expect(try await client.request(endpoint, decoding: .string) == #"{"foo":"bar"}"#)
-        try await client.request(endpoint)
+        #expect(try await client.fetch(endpoint, as: Foo.self) == inferred)
+        #expect(try await client.fetch(endpoint, decoding: .string) == #"{"foo":"bar"}"#)
+        try await client.response(for: endpoint)
         #expect(transport.requests.count == 9)
     }
 
@@ -59,9 +59,9 @@ struct ResourceTests {
             var method: HTTPMethod { .post }
         }
         let transport = MockTransport(.json(#"{"foo":"a"}"#), .status(204))
-        let foo = try await client(transport).request(GetFoo(id: 7))
+        let foo = try await client(transport).fetch(GetFoo(id: 7))
         #expect(foo == Foo(foo: "a"))
-        try await client(transport).request(Touch())
+        try await client(transport).fetch(Touch())
         #expect(transport.requests.map(\.url.path) == ["/api/foos/7", "/api"])
         #expect(transport.requests.map(\.method) == [.get, .post])
     }
@@ -69,16 +69,16 @@ struct ResourceTests {
     @Test("204 and 205 succeed, and decode to Void or an optional", arguments: [204, 205])
     func noContent(_ status: Int) async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: status) }
-        #expect(try await client(transport).fetch(Resource(endpoint)).body.isEmpty)
-        #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
-        #expect(try await client(transport).request(endpoint, decoding: .data).isEmpty)
-        try await client(transport).request(endpoint, decoding: .void)
+        #expect(try await client(transport).response(for: Resource(endpoint)).body.isEmpty)
+        #expect(try await client(transport).fetch(endpoint, as: Foo?.self) == nil)
+        #expect(try await client(transport).fetch(endpoint, decoding: .data).isEmpty)
+        try await client(transport).fetch(endpoint, decoding: .void)
     }
 
     @Test("Throws noData with the response for a model without content")
     func noData() async throws {
         let client = client(MockTransport(.status(200, headers: ["X-A": "b"])))
-        let error = await expectFailure(.noData) { try await client.request(endpoint, as: Foo.self) }
+        let error = await expectFailure(.noData) { try await client.fetch(endpoint, as: Foo.self) }
         #expect(error?.response?.status == 200 && error?.response?.headers["X-A"] == "b")
         #expect(error?.endpoint == "42")
     }
@@ -90,7 +90,7 @@ struct ResourceTests {
         let transport = MockTransport(
             .status(200, headers: ["Content-Type": "application/json", "Content-Length": "9"])
         )
-        #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
+        #expect(try await client(transport).fetch(endpoint, as: Foo?.self) == nil)
     }
 
     @Test("Doesn't decode a failed fetch")
@@ -98,7 +98,7 @@ struct ResourceTests {
         let log = EventLog()
         let decoding = ModelDecoding<Void> { _ in log.append("decoded") }
         let client = client(MockTransport(.status(500)))
-        await #expect(throws: ServerError.self) { try await client.request(endpoint, decoding: decoding) }
+        await #expect(throws: ServerError.self) { try await client.fetch(endpoint, decoding: decoding) }
         #expect(log.all.isEmpty)
     }
 
@@ -112,7 +112,7 @@ struct ResourceTests {
         let log = EventLog()
         let client = client(MockTransport(.json(body)), [RecordingInterceptor("a", log: log)])
         let error = try #require(
-            await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Page.self) }
+            await #expect(throws: NetworkError.self) { try await client.fetch(endpoint, as: Page.self) }
         )
         #expect(error.code == .decoding && error.errorCode == -1017)
         #expect(error.response?.body == Data(body.utf8))
@@ -141,7 +141,7 @@ struct ResourceTests {
     )
     func decodingFailures(_ body: String, _ kind: DecodingFailure.Kind, _ text: String) async throws {
         let client = client(MockTransport(.json(body)))
-        let error = await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Foo.self) }
+        let error = await #expect(throws: NetworkError.self) { try await client.fetch(endpoint, as: Foo.self) }
         #expect((error?.cause as? DecodingFailure)?.kind == kind)
         #expect((error?.cause as? DecodingFailure)?.description == text)
     }
@@ -151,7 +151,7 @@ struct ResourceTests {
         struct Odd: Error { let secret = "s3cret" }
         let client = client(MockTransport(.text("x")))
         let error = await expectFailure(.decoding) {
-            try await client.request(endpoint, decoding: ModelDecoding<Int> { _ in throw Odd() })
+            try await client.fetch(endpoint, decoding: ModelDecoding<Int> { _ in throw Odd() })
         }
         #expect((error?.cause as? DecodingFailure)?.underlying is Odd)
         #expect("\(try #require(error))".contains("s3cret") == false)
@@ -161,7 +161,7 @@ struct ResourceTests {
     func apiError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500, headers: ["X-A": "b"]))
         let resource = Resource(endpoint, errorDecoding: .json(ErrorDecodingTests.Failure.self))
-        let error = await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+        let error = await #expect(throws: ServerError.self) { try await client(transport).response(for: resource) }
         #expect(error?.apiError as? ErrorDecodingTests.Failure == .init(reason: "full"))
         #expect(error?.errorCode == 500 && error?.endpoint == "42")
         #expect(error?.httpResponse?.headers["X-A"] == "b")
@@ -173,7 +173,7 @@ struct ResourceTests {
     func noAPIError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let resource = Resource(endpoint, errorDecoding: ErrorDecoding.none)
-        let error = await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+        let error = await #expect(throws: ServerError.self) { try await client(transport).response(for: resource) }
         #expect(error?.apiError == nil && error?.errorCode == 500)
     }
 
@@ -186,7 +186,7 @@ struct ResourceTests {
                 body: Data(#"{"title":"No credit","balance":30}"#.utf8)
             )
         }
-        let fetched = await #expect(throws: ServerError.self) { try await client(transport).request(endpoint) }
+        let fetched = await #expect(throws: ServerError.self) { try await client(transport).response(for: endpoint) }
         #expect(fetched?.problem?.title == "No credit")
         #expect(fetched?.problem?.member("balance") == 30)
         let plain = await #expect(throws: ServerError.self) {
@@ -199,7 +199,7 @@ struct ResourceTests {
     func clientErrorDecoding() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let client = client(transport, errorDecoding: .json(ErrorDecodingTests.Failure.self))
-        let error = await #expect(throws: ServerError.self) { try await client.request(endpoint) }
+        let error = await #expect(throws: ServerError.self) { try await client.response(for: endpoint) }
         #expect(error?.apiError as? ErrorDecodingTests.Failure == .init(reason: "full"))
     }
 
@@ -227,7 +227,9 @@ struct ResourceTests {
     func order() async throws {
         let log = EventLog()
         let client = client(MockTransport(.text("ok")), [RecordingInterceptor("client", log: log)])
-        _ = try await client.fetch(Resource(endpoint, interceptors: [RecordingInterceptor("resource", log: log)]))
+        _ = try await client.response(
+            for: Resource(endpoint, interceptors: [RecordingInterceptor("resource", log: log)])
+        )
         #expect(
             log.all == ["client request", "resource request", "resource response 200", "client response 200"]
         )
@@ -237,8 +239,8 @@ struct ResourceTests {
     func ownInterceptors() async throws {
         let transport = MockTransport(.status(503), .text("ok"), .status(503))
         let client = client(transport)
-        _ = try await client.fetch(Resource(endpoint, interceptors: [Retry.Policy.maxRetries(1)]))
-        await #expect(throws: ServerError.self) { try await client.fetch(Resource(endpoint)) }
+        _ = try await client.response(for: Resource(endpoint, interceptors: [Retry.Policy.maxRetries(1)]))
+        await #expect(throws: ServerError.self) { try await client.response(for: Resource(endpoint)) }
         #expect(transport.requests.count == 3)
     }
 
@@ -274,7 +276,7 @@ struct ResourceTests {
         let made = Resource(traits: RequestTraits(acceptedStatuses: [200])) { URLRequest(url: url) }
         #expect(try await client(transport).fetch(made, decoding: .string) == "ok")
         let refused = Resource { throw Refusal() }
-        let error = await #expect(throws: NetworkError.self) { try await client(transport).fetch(refused) }
+        let error = await #expect(throws: NetworkError.self) { try await client(transport).response(for: refused) }
         #expect(error?.code == .requestNotMade && error?.cause is Refusal)
         #expect(transport.requests.count == 1)
     }
@@ -283,7 +285,7 @@ struct ResourceTests {
     func invalidEndpoint() async throws {
         let transport = MockTransport()
         let bad = SampleEndpoint("https://a.example", path: "/a/\("..")/b")
-        await expectFailure(.invalidRequest) { try await client(transport).request(bad) }
+        await expectFailure(.invalidRequest) { try await client(transport).response(for: bad) }
         #expect(transport.requests.isEmpty)
     }
 
@@ -301,9 +303,9 @@ struct ResourceTests {
             return request
         }
         if isIdempotent {
-            _ = try await client(transport).fetch(resource)
+            _ = try await client(transport).response(for: resource)
         } else {
-            await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+            await #expect(throws: ServerError.self) { try await client(transport).response(for: resource) }
         }
         #expect(transport.requests.count == (isIdempotent ? 2 : 1))
     }
@@ -316,7 +318,7 @@ struct ResourceTests {
                 var endpoint = SampleEndpoint(server.url(for: "/file").absoluteString)
                 endpoint.method = .put
                 endpoint.making = { try .file(url, contentType: "text/plain") }
-                #expect(try await NetworkClient().request(endpoint, decoding: .string) == "content")
+                #expect(try await NetworkClient().fetch(endpoint, decoding: .string) == "content")
             }
         }
     }

@@ -62,13 +62,13 @@ struct OwnTransportTests {
         let response = try await client.response(for: request)
         #expect(response.body == Data("hello".utf8))
         #expect(response.trailers["X-End"] == "1")
-        #expect(try await client.data(for: request) == response.body)
+        #expect(try await client.makeRequest(request) == response.body)
         #expect(try await response.stream.collect(upTo: 5) == response.body)
         let missing = URLRequest(url: try #require(URL(string: "https://api.example/missing")))
-        let refused = await #expect(throws: ServerError.self) { _ = try await client.data(for: missing) }
+        let refused = await #expect(throws: ServerError.self) { _ = try await client.makeRequest(missing) }
         #expect(refused?.response == response.body)
         let options = RequestOptions(maximumBodySize: 4)
-        await expectFailure(.bodyTooLarge) { _ = try await client.data(for: request, options: options) }
+        await expectFailure(.bodyTooLarge) { _ = try await client.makeRequest(request, options: options) }
     }
 
     /// Records the body that isn't in memory and replaces it.
@@ -94,7 +94,7 @@ struct OwnTransportTests {
                 let interceptor = BodyReplacement(replacement)
                 let client = NetworkClient(transport: Echo(), interceptors: [interceptor])
                 let options = RequestOptions(body: try .file(file))
-                #expect(try await client.data(for: try request(), options: options) == sent)
+                #expect(try await client.makeRequest(try request(), options: options) == sent)
                 #expect(interceptor.seen.withLock { $0 } == [content.count])
             }
         }

@@ -53,7 +53,7 @@ struct ObserverTests {
             options: .init(timeSource: fixture.time.timeSource, observers: [witness])
         )
         let resource = Resource(interceptors: [fixture.authenticator()]) { URLRequest(url: OAuth2Fixture.api) }
-        _ = try await client.fetch(resource)
+        _ = try await client.response(for: resource)
         #expect(witness.names.last == "oauth2.token.refreshed")
     }
 

@@ -40,14 +40,14 @@ struct ReportsClient: Sendable {
 extension ReportsClient {
     func report(_ id: Int) async throws -> Report? {
         do {
-            return try await client.request(ReportsAPI(baseURL: api).report(id))
+            return try await client.fetch(ReportsAPI(baseURL: api).report(id))
         } catch let error as ServerError where error.errorCode == 404 {
             return nil
         }
     }
 
     func reports(by author: String? = nil) async throws -> [Report] {
-        try await client.request(ReportsAPI(baseURL: api).reports(by: author))
+        try await client.fetch(ReportsAPI(baseURL: api).reports(by: author))
     }
 }
 
