@@ -122,8 +122,9 @@ extension NetworkClient {
     ///   - headers: The header fields. The default is empty.
     ///   - model: The type of the model.
     /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:decoding:)``; the encoder's error, or ``NetworkError`` with
-    ///   the code `invalidRequest` if the client has no base URL.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `requestNotMade` if the value can't be encoded, and `invalidRequest` if the client has no
+    ///   base URL.
     public func post<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         json value: some Encodable & Sendable,
@@ -166,8 +167,9 @@ extension NetworkClient {
     ///   - headers: The header fields. The default is empty.
     ///   - model: The type of the model.
     /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:decoding:)``; the encoder's error, or ``NetworkError`` with
-    ///   the code `invalidRequest` if the client has no base URL.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `requestNotMade` if the value can't be encoded, and `invalidRequest` if the client has no
+    ///   base URL.
     public func put<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         json value: some Encodable & Sendable,
@@ -210,8 +212,9 @@ extension NetworkClient {
     ///   - headers: The header fields. The default is empty.
     ///   - model: The type of the model.
     /// - Returns: The model.
-    /// - Throws: The errors of ``fetch(_:decoding:)``; the encoder's error, or ``NetworkError`` with
-    ///   the code `invalidRequest` if the client has no base URL.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `requestNotMade` if the value can't be encoded, and `invalidRequest` if the client has no
+    ///   base URL.
     public func patch<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         json value: some Encodable & Sendable,
