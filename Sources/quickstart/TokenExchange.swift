@@ -20,17 +20,16 @@ struct TokenExchange: Example {
             )
             routes.on(.get, "/address", authorization.protecting(scope: "address.read") { _ in .text("1 Quay Street") })
         }
-        let client = NetworkClient(
-            authenticationProvider: UserSession(
-                tokens: CachedTokenSource(
-                    GrantTokenSource(
-                        server: authorization.metadata,
-                        clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret")),
-                        grant: ClientCredentialsGrant()
-                    )
+        let session = UserSession(
+            tokens: CachedTokenSource(
+                GrantTokenSource(
+                    server: authorization.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret")),
+                    grant: ClientCredentialsGrant()
                 )
             )
         )
+        let client = NetworkClient(options: .init(authenticationProvider: session))
         func call(_ path: String, scope: String) async throws -> String {
             let answer = try await client.makeAuthorizedRequest(
                 exchangeRequest: URLRequest(url: authorization.metadata.tokenEndpoint),

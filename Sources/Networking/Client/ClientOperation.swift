@@ -119,7 +119,8 @@ final class ClientOperation: Sendable {
         let context = context(retry, attempt: number)
         var request = request
         if let observer = loop.requestOptions.observer { request.observer = observer }
-        let metrics = loop.observers.contains { $0.needsMetrics } ? MetricsBox(loop.observers) : nil
+        let measuring = loop.observers.filter(\.needsMetrics)
+        let metrics = measuring.isEmpty ? nil : MetricsBox(measuring)
         begin(&request, context)
         do {
             let response = try await loop.exchange(

@@ -36,6 +36,10 @@ extension NetworkClient {
         public var requestCompression: RequestCompression
         /// The observers of the client, for logs, metrics and traces; none by default.
         public var observers: [any ClientObserver]
+        /// The source of the token that
+        /// ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges; the
+        /// default is `nil`.
+        public var authenticationProvider: (any AuthenticationProvider)?
 
         /// Creates options.
         ///
@@ -51,6 +55,8 @@ extension NetworkClient {
         ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         ///   - requestCompression: The compression of request bodies. The default is `.none`.
         ///   - observers: The observers of the client. The default is empty.
+        ///   - authenticationProvider: The source of the token that
+        ///     ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -64,7 +70,8 @@ extension NetworkClient {
             retryBudget: Retry.Budget? = Retry.Budget(),
             maximumTransfers: Int = 6,
             requestCompression: RequestCompression = .none,
-            observers: [any ClientObserver] = []
+            observers: [any ClientObserver] = [],
+            authenticationProvider: (any AuthenticationProvider)? = nil
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -77,6 +84,7 @@ extension NetworkClient {
             self.maximumTransfers = maximumTransfers
             self.requestCompression = requestCompression
             self.observers = observers
+            self.authenticationProvider = authenticationProvider
         }
     }
 }

@@ -9,8 +9,6 @@ extension NetworkClient {
     ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
     ///   - tls: The trusted servers and the client's own certificate.
     ///   - interceptors: The interceptors, in the order they run.
-    ///   - authenticationProvider: The source of the token that
-    ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if this process can't
     ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as
@@ -19,14 +17,12 @@ extension NetworkClient {
         baseURL: URL? = nil,
         tls: TLSConfiguration,
         interceptors: [any Interceptor] = [],
-        authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) throws(NetworkError) {
         self.init(
             baseURL: baseURL,
             transport: try CurlTransport(configuration: CurlTransport.Configuration(tls: tls)),
             interceptors: interceptors,
-            authenticationProvider: authenticationProvider,
             options: options
         )
     }

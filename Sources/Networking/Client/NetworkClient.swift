@@ -25,7 +25,6 @@ public final class NetworkClient: Sendable {
     public let interceptors: [any Interceptor]
 
     let chain: InterceptorChain
-    let authenticationProvider: (any AuthenticationProvider)?
     let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
     let compressionRefusals = CompressionRefusals()
@@ -38,21 +37,17 @@ public final class NetworkClient: Sendable {
     ///   - transport: The transport that sends the requests.
     ///   - interceptors: The interceptors, authenticators and retry policies, in the order they
     ///     run.
-    ///   - authenticationProvider: The source of the token that
-    ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public init(
         baseURL: URL? = nil,
         transport: any HTTPTransport,
         interceptors: [any Interceptor] = [],
-        authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
         self.baseURL = baseURL
         self.transport = transport
         self.interceptors = interceptors
         chain = InterceptorChain(interceptors)
-        self.authenticationProvider = authenticationProvider
         self.options = options
         transferQueue = TransferQueue(limit: options.maximumTransfers)
         var policy = ServiceTokenCache.Policy(timeout: options.timeout ?? .seconds(60))
@@ -70,20 +65,16 @@ public final class NetworkClient: Sendable {
     /// - Parameters:
     ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
     ///   - interceptors: The interceptors, in the order they run.
-    ///   - authenticationProvider: The source of the token that
-    ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public convenience init(
         baseURL: URL? = nil,
         interceptors: [any Interceptor] = [],
-        authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
         self.init(
             baseURL: baseURL,
             transport: UnavailableTransport.unless { () throws(NetworkError) in try CurlTransport() },
             interceptors: interceptors,
-            authenticationProvider: authenticationProvider,
             options: options
         )
     }
@@ -99,13 +90,10 @@ public final class NetworkClient: Sendable {
     /// - Parameters:
     ///   - configuration: The session's configuration.
     ///   - interceptors: The interceptors, in the order they run.
-    ///   - authenticationProvider: The source of the token that
-    ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
     public convenience init(
         configuration: URLSessionConfiguration,
         interceptors: [any Interceptor] = [],
-        authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
         var options = options
@@ -116,7 +104,6 @@ public final class NetworkClient: Sendable {
         self.init(
             transport: URLSessionTransport(configuration: configuration),
             interceptors: interceptors,
-            authenticationProvider: authenticationProvider,
             options: options
         )
     }

@@ -45,6 +45,16 @@ public struct ServerError: ErrorWithCode, Sendable {
         self.headers = headers
     }
 
+    /// The status code, the same as ``errorCode``.
+    public var status: Int { errorCode }
+    /// The response's body; empty if there is none.
+    public var body: Data { response ?? Data() }
+    /// The reason for which an authenticator ended the operation, such as an `OAuth2Error`; `nil`
+    /// if none did.
+    public var authenticationError: (any Error)? {
+        if case .custom(let error) = retry?.reason { error } else { nil }
+    }
+
     /// The problem in the body ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), if any.
     public var problem: ProblemDetails? { apiError as? ProblemDetails }
 

@@ -31,17 +31,17 @@ extension NetworkClient {
         scope: String,
         request: URLRequest
     ) async throws -> Data {
-        guard let authenticationProvider else {
+        guard let provider = options.authenticationProvider else {
             throw NetworkError(
                 .authenticationProviderNotPresent,
-                "the client has no token to exchange; create it with an authenticationProvider"
+                "the client has no token to exchange; create it with an authenticationProvider in its options"
             )
         }
         let exchange = TokenExchange(request: exchangeRequest, scope: scope)
         var chain = chain
         chain.prependAuthenticator(
             AuthenticationInterceptor { [self] in
-                ServiceTokenSession(client: self, provider: authenticationProvider, exchange: exchange)
+                ServiceTokenSession(client: self, provider: provider, exchange: exchange)
             },
             credentialFields: ["Authorization"]
         )

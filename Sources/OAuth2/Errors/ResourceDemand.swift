@@ -1,5 +1,5 @@
 public import Foundation
-import Networking
+public import Networking
 internal import OpenSSLCrypto
 internal import TokenGeneration
 
@@ -89,4 +89,10 @@ extension ResourceDemand {
         let lists = [scope, acrValues].map { $0.map(ByteComparedString.init) }
         return lists + [metadata, claims.map { [ByteComparedString($0)] }]
     }
+}
+
+extension ServerError {
+    /// What the resource demanded of the token, if an authenticator ended the operation because it
+    /// can't meet the demand; `nil` otherwise.
+    public var demand: ResourceDemand? { (authenticationError as? OAuth2Error)?.demand }
 }

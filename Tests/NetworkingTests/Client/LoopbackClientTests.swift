@@ -129,7 +129,7 @@ struct LoopbackClientTests {
         let subject = try await subjectToken(from: authorization)
         try await withLoopbackServer { api async throws in
             api.on(.get, "/things", authorization.protecting { _ in .text("ok") })
-            let client = NetworkClient(authenticationProvider: Provider(bearerToken: subject))
+            let client = NetworkClient(options: .init(authenticationProvider: Provider(bearerToken: subject)))
             for _ in 1...2 {
                 let data = try await client.makeAuthorizedRequest(
                     exchangeRequest: URLRequest(url: authorization.server.url(for: "/token")),

@@ -25,6 +25,13 @@ struct ServerErrorTests {
         #expect(ServerError(endpoint: endpoint, errorCode: code).hash == hash)
     }
 
+    @Test("Has the status and the body under their usual names, and no other reason by default")
+    func names() {
+        let error = ServerError(endpoint: nil, errorCode: 404, response: Data("no".utf8))
+        #expect(error.status == 404 && error.body == Data("no".utf8) && error.authenticationError == nil)
+        #expect(ServerError(endpoint: nil, errorCode: 500).body.isEmpty)
+    }
+
     @Test("Has no hash without an endpoint")
     func noEndpoint() {
         let error = ServerError(endpoint: nil, errorCode: 404)

@@ -182,7 +182,9 @@ struct ClientObserverTests {
     func connections() async throws {
         final class Connections: ClientObserver {
             let opened = Mutex<[ConnectionEvent]>([])
-            let needsMetrics = true
+            let needsMetrics: Bool
+
+            init(needsMetrics: Bool = true) { self.needsMetrics = needsMetrics }
 
             func observe(_ event: any ObservedEvent) {
                 if let event = event as? ConnectionEvent { opened.withLock { $0.append(event) } }
@@ -194,14 +196,18 @@ struct ClientObserverTests {
                 server.on(.get, "/", .text("ok"))
                 let location = target.url(for: "/").absoluteString
                 server.on(.get, "/away", .status(302, headers: ["Location": location]))
-                let connections = Connections()
-                let client = NetworkClient(transport: try CurlTransport(), options: .init(observers: [connections]))
+                let (connections, other) = (Connections(), Connections(needsMetrics: false))
+                let client = NetworkClient(
+                    transport: try CurlTransport(),
+                    options: .init(observers: [connections, other])
+                )
                 for path in ["/", "/", "/away"] {
                     _ = try await client.makeRequest(URLRequest(url: server.url(for: path)))
                 }
                 let ports = connections.opened.withLock { $0 }.map { $0.labels["server.port"] }
                 let expected = [server.baseURL, target.baseURL].map { $0.port.map(String.init) }
                 #expect(ports == expected)
+                #expect(other.opened.withLock { $0 }.isEmpty)
             }
         }
     }

@@ -34,8 +34,7 @@ struct TokenExchangeTests {
         NetworkClient(
             transport: transport,
             interceptors: interceptors,
-            authenticationProvider: provider,
-            options: .init(timeSource: time.timeSource)
+            options: .init(timeSource: time.timeSource, authenticationProvider: provider)
         )
     }
 

@@ -32,7 +32,8 @@ struct DemandedAccessTests {
             Issue.record("no reason: \(String(describing: error?.retry))")
             return
         }
-        #expect(reason.code == .insufficientScope && reason.demand == demand)
+        #expect(reason.code == .insufficientScope && reason.demand == demand && error?.demand == demand)
+        #expect(error?.authenticationError as? OAuth2Error == reason && error?.status == 403)
         let other = await #expect(throws: OAuth2Error.self) { try await fixture.otherClient(authenticator).send() }
         #expect(other?.code == .insufficientScope && other?.demand == demand)
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-1"])

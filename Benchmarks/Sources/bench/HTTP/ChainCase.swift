@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import OAuth2
 
 /// The cost of `NetworkClient` alone: the same request with and without it, on an instant
 /// transport.
@@ -11,11 +12,17 @@ struct ChainCase {
     private let client: NetworkClient
 
     static let all = [
-        Self(name: "chain authenticator", interceptors: [FixedToken(), Retry.Policy.maxRetries(2)]),
-        Self(name: "chain authenticator, 2 tasks", interceptors: [FixedToken(), Retry.Policy.maxRetries(2)], tasks: 2),
+        Self(name: "chain plain", interceptors: []),
+        Self(name: "chain authenticator", interceptors: authenticated),
+        Self(name: "chain authenticator, 2 tasks", interceptors: authenticated, tasks: 2),
         Self(name: "chain 10 interceptors", interceptors: (0..<10).map { _ in Onlooker() }),
         Self(name: "chain 10 interceptors, 2 tasks", interceptors: (0..<10).map { _ in Onlooker() }, tasks: 2),
     ]
+
+    private static var authenticated: [any Interceptor] {
+        let origin = URL(string: "https://api.example.com") ?? URL(filePath: "/")
+        return [FixedToken.authenticator(origin), Retry.Policy.maxRetries(2)]
+    }
 
     private init(name: String, interceptors: [any Interceptor], tasks: Int = 1) {
         self.name = name

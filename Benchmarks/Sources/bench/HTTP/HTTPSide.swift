@@ -4,6 +4,7 @@ import FoundationNetworking
 import NIOCore
 import NIOHTTP1
 import Networking
+import OAuth2
 
 /// One of the compared clients, which sends a request and checks the response.
 struct HTTPSide: Sendable {
@@ -44,7 +45,7 @@ struct HTTPSide: Sendable {
     /// Returns `NetworkClient` with an authenticator and a retry policy.
     static func client(_ url: URL) throws -> Self {
         let transport = try CurlTransport()
-        let client = NetworkClient(transport: transport, interceptors: [FixedToken(), Retry.Policy.maxRetries(2)])
+        let client = NetworkClient(transport: transport, interceptors: [FixedToken.authenticator(url), Retry.Policy.maxRetries(2)])
         let request = URLRequest(url: url)
         return Self(name: "client") {
             let response = try await client.response(for: request)
@@ -149,16 +150,16 @@ extension HTTPFigures {
     }
 }
 
-/// The simplest authenticator.
-struct FixedToken: URLRequestAuthenticator {
-    static let credentials = "Bearer 2YotnFZFEjr1zCsicMWpAA"
-    let credentialFields: Set = ["Authorization"]
+/// The authenticator that services use, with a token that doesn't expire.
+enum FixedToken {
+    private static let token = "2YotnFZFEjr1zCsicMWpAA"
+    static let credentials = "Bearer \(token)"
 
-    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
-        var request = request
-        request.setAuthorization(Self.credentials)
-        return request
+    /// Returns an authenticator for an origin.
+    static func authenticator(_ origin: URL) -> OAuth2Authenticator {
+        OAuth2Authenticator(
+            source: StaticTokenSource(AccessToken(value: Secret(token), requested: .now)),
+            resources: [origin]
+        )
     }
-
-    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action { .none }
 }
