@@ -74,8 +74,8 @@ struct AttemptLoop: Sendable {
     private struct Failure: Error {
         let error: any Error
         var response: HTTPResponse?
-        /// A Boolean value that indicates whether nobody is asked for a retry, because the request
-        /// couldn't be made or was cancelled.
+        /// A Boolean value that indicates whether no voter is asked for a retry, because the
+        /// request couldn't be made or was cancelled.
         let isFinal: Bool
     }
 

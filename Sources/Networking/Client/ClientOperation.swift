@@ -27,7 +27,7 @@ final class ClientOperation: Sendable {
         var sendsInPass = 0
         /// A Boolean value that indicates whether the latest request couldn't be made.
         var isUnmade = false
-        /// A Boolean value that indicates whether nobody is asked for another pass.
+        /// A Boolean value that indicates whether no voter is asked for another pass.
         var isEnded = false
         var endReason: Retry.Error?
         /// The streamed body of the latest response.
@@ -94,7 +94,7 @@ final class ClientOperation: Sendable {
     /// A Boolean value that indicates whether the pass has failed without sending its last request.
     var hasSentNothing: Bool { state.withLock { $0.sendsInPass == 0 || $0.isUnmade } }
 
-    /// Notes that the request couldn't be made, so that nobody is asked for another pass.
+    /// Notes that the request couldn't be made, so that no voter is asked for another pass.
     func noteUnmade() { state.withLock { $0.isUnmade = true } }
 
     /// Ends the operation with the failure that the pass is about to have.

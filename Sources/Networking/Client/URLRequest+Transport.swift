@@ -64,7 +64,7 @@ extension URLRequest {
 }
 
 extension Duration {
-    /// Creates the timeout of one attempt from a `timeoutInterval`; `nil` if that is no limit.
+    /// Creates the timeout of one attempt from a `timeoutInterval`; `nil` for no limit.
     fileprivate init?(attemptTimeout seconds: Double) {
         guard seconds.isFinite, seconds > 0 else { return nil }
         self.init(clampingSeconds: min(seconds, 86_400))

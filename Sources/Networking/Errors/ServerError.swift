@@ -47,7 +47,7 @@ public struct ServerError: ErrorWithCode, Sendable {
 
     /// The status code, the same as ``errorCode``.
     public var status: Int { errorCode }
-    /// The response's body; empty if there is none.
+    /// The response's body, or empty data without one.
     public var body: Data { response ?? Data() }
     /// The reason for which an authenticator ended the operation, such as an `OAuth2Error`; `nil`
     /// if none did.

@@ -28,7 +28,7 @@ public protocol Interceptor: Sendable {
 /// ```
 ///
 /// The first interceptor of a list is the outermost: it sees the request first and the response
-/// last. A response arrives whatever its status is; the client checks the status after the chain.
+/// last. A response arrives with any status; the client checks the status after the chain.
 /// A failure's body has been received.
 ///
 /// - Return without calling `next` to answer the request yourself.

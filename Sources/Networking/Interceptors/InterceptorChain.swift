@@ -78,8 +78,6 @@ public struct InterceptorChain: Sendable {
         return chain
     }
 
-    var isEmpty: Bool { around.isEmpty && onWire.isEmpty && voters.isEmpty }
-
     /// Adds an interceptor before all others.
     mutating func prepend(_ interceptor: any RequestInterceptor) {
         around.insert(Link(role: interceptor, isAuthenticator: false), at: 0)
@@ -119,7 +117,7 @@ public struct Next: Sendable {
     /// before the authenticators, or vote for a retry.
     ///
     /// - Parameter request: The request.
-    /// - Returns: The response, whatever its status is.
+    /// - Returns: The response, with any status.
     /// - Throws: The error of a later interceptor; ``NetworkError`` if no response arrived, with
     ///   the code `bodyNotReplayable` if the body was already sent and can't be sent again, and
     ///   `requestNotMade` after too many requests.
@@ -153,7 +151,7 @@ public struct Wire: Sendable {
     /// Sends a request with the later interceptors.
     ///
     /// - Parameter request: The request.
-    /// - Returns: The response, whatever its status is.
+    /// - Returns: The response, with any status.
     /// - Throws: The error of a later interceptor or of the transport.
     public func callAsFunction(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         guard let interceptor = follower.chain.wireInterceptor(at: index) else {

@@ -4,7 +4,7 @@ internal import OpenSSLCrypto
 /// `tracestate` ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 ///
 /// All attempts of an operation share a trace, with separate spans. An existing `traceparent` is
-/// kept. With a tracer, use an observer of your own instead: the tracer's identifiers are the
+/// kept. With a tracer, use another observer instead: the tracer's identifiers are the
 /// fields that ``ClientObserver/attemptStarted(_:context:)`` returns.
 public final class TraceContextObserver: ClientObserver {
     private let isSampled: Bool

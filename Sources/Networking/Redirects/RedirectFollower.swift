@@ -79,7 +79,7 @@ struct RedirectFollower {
 
 extension HTTPTransportResponse {
     /// Reads the rest of a body if it's short, so that the connection can be reused.
-    package func discard() async {
+    fileprivate func discard() async {
         guard let body = stream else { return }
         guard let length = headers["Content-Length"].flatMap({ Int($0) }), length <= RedirectBody.maximumSize else {
             return body.cancel()

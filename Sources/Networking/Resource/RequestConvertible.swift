@@ -30,9 +30,7 @@ extension URLRequest: RequestConvertible {
 extension HTTPRequest: RequestConvertible {
     /// Returns the request.
     public func makeResource() -> Resource {
-        var resource = Resource { throw CancellationError() }
-        resource.makeBase = { self }
-        return resource
+        Resource(request: self)
     }
 }
 

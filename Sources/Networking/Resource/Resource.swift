@@ -76,4 +76,13 @@ public struct Resource: Sendable {
         self.requiresAuthentication = requiresAuthentication
         self.options = options
     }
+
+    /// Creates a resource with the client's settings.
+    init(request: HTTPRequest) {
+        makeBase = { request }
+        interceptors = []
+        traits = RequestTraits()
+        requiresAuthentication = true
+        options = RequestOptions()
+    }
 }

@@ -185,3 +185,28 @@ extension RequestAuthentication: Redacted {
         return "\(request.method) \(String(place)), rejected: \(refusals.count)"
     }
 }
+
+/// The authentication of one request.
+struct OAuth2Session: AuthenticationSession {
+    private let owner: OAuth2Authenticator
+    /// The time when a request with a proof was sent.
+    private var sent: ContinuousClock.Instant?
+
+    init(_ owner: OAuth2Authenticator) { self.owner = owner }
+
+    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
+        try await owner.authenticate(&request, context)
+        sent = request.headers["DPoP"] == nil ? nil : owner.timing.timeSource.now()
+    }
+
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        if let sent {
+            let age = owner.timing.timeSource.now() - sent
+            owner.hints.note(answer.response.headers, from: answer.response.url, age: age)
+        }
+        guard let error = answer.error else { return .none }
+        return owner.action(
+            after: FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
+        )
+    }
+}
