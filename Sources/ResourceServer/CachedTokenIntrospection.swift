@@ -63,7 +63,7 @@ public final class CachedTokenIntrospection: Sendable {
         answers = SingleFlightCache(timeSource: timeSource, policy: policy)
     }
 
-    var issuer: String { client.server.issuer }
+    var issuer: String { client.issuer }
 
     /// The number of cached responses.
     var count: Int { answers.count }

@@ -60,10 +60,12 @@ struct ReportsService: Sendable {
     init(api: URL, server: AuthorizationServer, clientID: String, key: SigningKey) throws {
         self.api = api
         authenticator = OAuth2Authenticator(
-            server: server,
-            clientAuthentication: .privateKeyJWT(
-                clientID: clientID,
-                signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+            client: OAuth2Client(
+                server: server,
+                clientAuthentication: .privateKeyJWT(
+                    clientID: clientID,
+                    signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+                )
             ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api]

@@ -45,8 +45,10 @@ struct DeviceLogin: Example {
         print("2. authorized after \(authorization.tokenRequestCount) polls")
 
         let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .none(clientID: "reader"),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .none(clientID: "reader")
+            ),
             grant: UserGrant(identifier: "ada"),
             resources: [api.baseURL]
         )

@@ -31,8 +31,10 @@ struct ProtectedAPI: Example {
         }
 
         let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .clientSecretBasic(clientID: "reader", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reader", secret: Secret("s3cret"))
+            ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api.baseURL]
         )

@@ -38,8 +38,10 @@ struct Quickstart: Example {
 
         // 3. A client that gets its own tokens. This is the part that a service needs.
         let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .privateKeyJWT(clientID: "quickstart", signingService: signingService),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .privateKeyJWT(clientID: "quickstart", signingService: signingService)
+            ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [api.baseURL]
         )

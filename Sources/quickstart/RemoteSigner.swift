@@ -38,8 +38,10 @@ struct RemoteSigner: Example {
         // … and the client assertion for an access token.
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "billing", key: key.verificationKey)])
         let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .privateKeyJWT(clientID: "billing", remoteSigningService: managed),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .privateKeyJWT(clientID: "billing", remoteSigningService: managed)
+            ),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin
         )

@@ -23,8 +23,10 @@ struct TokenExchange: Example {
         let session = UserSession(
             tokens: CachedTokenSource(
                 GrantTokenSource(
-                    server: authorization.metadata,
-                    clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret")),
+                    client: OAuth2Client(
+                        server: authorization.metadata,
+                        clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret"))
+                    ),
                     grant: ClientCredentialsGrant()
                 )
             )

@@ -39,8 +39,10 @@ enum FleetHost {
         let server = AuthorizationServer(issuer: "https://as.example", tokenEndpoint: endpoint)
         if arguments[1] == "sign-in", arguments.count == 6 {
             let authenticator = OAuth2Authenticator(
-                server: server,
-                clientAuthentication: .clientSecretBasic(clientID: "fleet", secret: Secret("s3cret")),
+                client: OAuth2Client(
+                    server: server,
+                    clientAuthentication: .clientSecretBasic(clientID: "fleet", secret: Secret("s3cret"))
+                ),
                 grant: grant,
                 resources: .everyHTTPSOrigin,
                 store: LoggedStore(try store(arguments[2]), log: try HostLog(path: arguments[5]))
@@ -53,11 +55,13 @@ enum FleetHost {
         }
         let log = try HostLog(path: arguments[6])
         let source = GrantTokenSource(
-            server: server,
-            clientAuthentication: .clientSecretBasic(clientID: "fleet", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                server: server,
+                clientAuthentication: .clientSecretBasic(clientID: "fleet", secret: Secret("s3cret")),
+                timing: .init(timeout: .seconds(30), attempts: 1, lostRequestDelay: .milliseconds(validFor))
+            ),
             grant: grant,
-            store: LoggedStore(try store(arguments[2]), log: log),
-            timing: .init(timeout: .seconds(30), attempts: 1, lostRequestDelay: .milliseconds(validFor))
+            store: LoggedStore(try store(arguments[2]), log: log)
         )
         await rotate(source, rotations, log)
     }

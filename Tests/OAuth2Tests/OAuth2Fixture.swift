@@ -80,23 +80,25 @@ final class OAuth2Fixture: Sendable {
         var options = options
         if let stepUpSource { options.stepUpSource = stepUpSource }
         return OAuth2Authenticator(
-            server: Self.server,
-            clientAuthentication: clientAuthentication
-                ?? .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+            client: OAuth2Client(
+                server: Self.server,
+                clientAuthentication: clientAuthentication
+                    ?? .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+                dpop: dpop,
+                client: NetworkClient(
+                    transport: endpoint,
+                    options: .init(timeSource: time.timeSource, observers: [events])
+                ),
+                timing: .init(
+                    attempts: attempts,
+                    replicationDelay: replicationDelay,
+                    timeSource: time.timeSource,
+                    random: { random }
+                )
+            ),
             grant: grant,
             resources: resources,
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
-            dpop: dpop,
-            client: NetworkClient(
-                transport: endpoint,
-                options: .init(timeSource: time.timeSource, observers: [events])
-            ),
-            timing: .init(
-                attempts: attempts,
-                replicationDelay: replicationDelay,
-                timeSource: time.timeSource,
-                random: { random }
-            ),
             options: options
         )
     }

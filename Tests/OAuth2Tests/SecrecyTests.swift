@@ -61,16 +61,18 @@ struct SecrecyTests {
             )
             let events = EventJournal()
             let authenticator = OAuth2Authenticator(
-                server: OAuth2Fixture.server,
-                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
-                grant: RefreshTokenGrant(refreshToken: Secret(secret)),
-                resources: .everyHTTPSOrigin,
-                dpop: .generated(),
-                client: NetworkClient(
-                    transport: endpoint,
-                    options: .init(timeSource: fixture.time.timeSource, observers: [events, logging])
+                client: OAuth2Client(
+                    server: OAuth2Fixture.server,
+                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+                    dpop: .generated(),
+                    client: NetworkClient(
+                        transport: endpoint,
+                        options: .init(timeSource: fixture.time.timeSource, observers: [events, logging])
+                    ),
+                    timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
                 ),
-                timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
+                grant: RefreshTokenGrant(refreshToken: Secret(secret)),
+                resources: .everyHTTPSOrigin
             )
             let client = NetworkClient(
                 transport: resource,
@@ -128,7 +130,13 @@ struct SecrecyTests {
         let fixed = StaticTokenSource(token)
         let cached = CachedTokenSource(fixed)
         _ = try await cached.token()
-        let granted = GrantTokenSource(server: OAuth2Fixture.server, clientAuthentication: basic, grant: grant)
+        let granted = GrantTokenSource(
+            client: OAuth2Client(
+                server: OAuth2Fixture.server,
+                clientAuthentication: basic
+            ),
+            grant: grant
+        )
         let memory = InMemoryTokenStore()
         _ = memory.compareAndSwap("k", expectedVersion: nil, record: record)
         let directory = FileManager.default.temporaryDirectory.appending(path: "secrecy-\(UUID().uuidString)")

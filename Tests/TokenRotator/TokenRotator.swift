@@ -20,11 +20,13 @@ enum TokenRotator {
             exit(64)
         }
         let source = GrantTokenSource(
-            server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: endpoint),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: endpoint),
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                timing: .init(timeout: .seconds(300), lostRequestDelay: .milliseconds(100))
+            ),
             grant: RefreshTokenGrant(refreshToken: Secret(first)),
-            store: try FileTokenStore(directory: URL(filePath: arguments[1])),
-            timing: .init(timeout: .seconds(300), lostRequestDelay: .milliseconds(100))
+            store: try FileTokenStore(directory: URL(filePath: arguments[1]))
         )
         var done = 0
         do {

@@ -27,11 +27,13 @@ struct HTTPClientTests {
                 api.on(.get, "/reports", authorization.protecting { _ in .text("a report") })
                 api.on(.post, "/reports", authorization.protecting { .text(String(decoding: $0.body, as: UTF8.self)) })
                 let authenticator = OAuth2Authenticator(
-                    server: authorization.metadata,
-                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                    client: OAuth2Client(
+                        server: authorization.metadata,
+                        clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                        dpop: dpop
+                    ),
                     grant: ClientCredentialsGrant(),
-                    resources: [api.baseURL],
-                    dpop: dpop
+                    resources: [api.baseURL]
                 )
                 try await test(authorization, api, authenticator)
             }

@@ -19,11 +19,13 @@ struct TokenServiceTests {
     init() throws {
         authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
         authenticator = OAuth2Authenticator(
-            discovery: AuthorizationServerDiscovery(issuer: authorization.metadata.issuer),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                discovery: AuthorizationServerDiscovery(issuer: authorization.metadata.issuer),
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                timing: OAuth2Timing(attempts: 1)
+            ),
             grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            timing: OAuth2Timing(attempts: 1)
+            resources: .everyHTTPSOrigin
         )
     }
 
@@ -76,8 +78,10 @@ struct TokenServiceTests {
     @Test("Stops trying if the configuration is wrong, and stays until the shutdown")
     func wrongSecret() async throws {
         let wrong = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("wrong")),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("wrong"))
+            ),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin
         )

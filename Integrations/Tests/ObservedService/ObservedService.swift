@@ -38,15 +38,17 @@ public struct ObservedService: Sendable {
             )
         }
         authenticator = OAuth2Authenticator(
-            server: AuthorizationServer(
-                issuer: "https://as.example",
-                tokenEndpoint: Self.url("https://as.example/token")
+            client: OAuth2Client(
+                server: AuthorizationServer(
+                    issuer: "https://as.example",
+                    tokenEndpoint: Self.url("https://as.example/token")
+                ),
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-client")),
+                client: NetworkClient(transport: endpoint),
+                timing: OAuth2Timing(attempts: 1)
             ),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-client")),
             grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: endpoint),
-            timing: OAuth2Timing(attempts: 1)
+            resources: .everyHTTPSOrigin
         )
         client = NetworkClient(
             transport: api,

@@ -14,10 +14,12 @@ public import TokenGeneration
 ///     .init(id: "reports", secret: "s3cret")
 /// ])
 /// let authenticator = OAuth2Authenticator(
-///     server: authorization.metadata,
-///     clientAuthentication: .clientSecretBasic(
-///         clientID: "reports",
-///         secret: Secret("s3cret")
+///     client: OAuth2Client(
+///         server: authorization.metadata,
+///         clientAuthentication: .clientSecretBasic(
+///             clientID: "reports",
+///             secret: Secret("s3cret")
+///         )
 ///     ),
 ///     grant: ClientCredentialsGrant(),
 ///     resources: .everyHTTPSOrigin

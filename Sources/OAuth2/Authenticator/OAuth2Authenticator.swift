@@ -8,15 +8,15 @@ import TokenGeneration
 /// An interceptor that adds an OAuth 2 access token to requests and keeps the token fresh.
 ///
 /// ```swift
-/// let authenticator = OAuth2Authenticator(
-///     server: AuthorizationServer(
-///         issuer: "https://as.example",
-///         tokenEndpoint: tokenEndpoint
-///     ),
+/// let oauth = OAuth2Client(
+///     discovery: AuthorizationServerDiscovery(issuer: "https://as.example"),
 ///     clientAuthentication: .clientSecretBasic(
 ///         clientID: "reports",
 ///         secret: Secret(secret)
-///     ),
+///     )
+/// )
+/// let authenticator = OAuth2Authenticator(
+///     client: oauth,
 ///     grant: ClientCredentialsGrant(scope: "reports.read"),
 ///     resources: [api]
 /// )
@@ -47,7 +47,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let base: CachedTokenSource
     let timing: OAuth2Timing
     let options: Options
-    let dpop: DPoPKey?
+    /// A Boolean value that indicates whether the tokens are bound to a key.
+    let isDPoP: Bool
     let journal: TokenJournal
     /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
@@ -66,94 +67,47 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         case demand(ResourceDemand)
     }
 
-    /// Creates an authenticator for a known server.
+    /// Creates an authenticator for tokens that a client gets with a grant.
+    ///
+    /// If the client discovers its server, the first request loads the metadata. If that fails, so
+    /// does the request, with an ``OAuth2Error`` as its cause. The next request after the backoff
+    /// tries again.
     ///
     /// - Parameters:
-    ///   - server: The server that issues the tokens.
-    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - client: The client of the server that issues the tokens. Its DPoP key binds them, and
+    ///     its timing limits the requests.
     ///   - grant: The grant that entitles the client to a token.
     ///   - resources: The origins that get the token. Other requests are left unchanged.
     ///   - store: The storage for tokens. The default keeps them in memory.
-    ///   - dpop: The key to bind tokens to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
-    ///     The default is `nil`, for bearer tokens.
-    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
-    ///   - timing: The time limits and retry delays of token requests.
     ///   - options: The authenticator's options.
     public convenience init(
-        server: AuthorizationServer,
-        clientAuthentication: any ClientAuthentication,
+        client: OAuth2Client,
         grant: any Grant,
         resources: ResourceRule,
         store: any TokenStore = InMemoryTokenStore(),
-        dpop: DPoPKey? = nil,
-        client: NetworkClient = NetworkClient(),
-        timing: OAuth2Timing = OAuth2Timing(),
         options: Options = Options()
     ) {
-        self.init(.known(server), clientAuthentication, grant, resources, store, dpop, client, timing, options)
-    }
-
-    /// Creates an authenticator that discovers its server when it needs the first token.
-    ///
-    /// A service can therefore start while the server is down. If the discovery fails, the request
-    /// fails, with an ``OAuth2Error`` as its cause. The next request after the backoff tries again.
-    /// Concurrent requests share one discovery.
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the server that issues the tokens.
-    ///   - clientAuthentication: The client's authentication at the token endpoint.
-    ///   - grant: The grant that entitles the client to a token.
-    ///   - resources: The origins that get the token. Other requests are left unchanged.
-    ///   - store: The storage for tokens. The default keeps them in memory.
-    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
-    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
-    ///   - timing: The time limits and retry delays of token requests.
-    ///   - options: The authenticator's options.
-    public convenience init(
-        discovery: AuthorizationServerDiscovery,
-        clientAuthentication: any ClientAuthentication,
-        grant: any Grant,
-        resources: ResourceRule,
-        store: any TokenStore = InMemoryTokenStore(),
-        dpop: DPoPKey? = nil,
-        client: NetworkClient = NetworkClient(),
-        timing: OAuth2Timing = OAuth2Timing(),
-        options: Options = Options()
-    ) {
-        self.init(.discovered(discovery), clientAuthentication, grant, resources, store, dpop, client, timing, options)
-    }
-
-    private convenience init(
-        _ location: ServerLocation,
-        _ clientAuthentication: any ClientAuthentication,
-        _ grant: any Grant,
-        _ resources: ResourceRule,
-        _ store: any TokenStore,
-        _ dpop: DPoPKey?,
-        _ client: NetworkClient,
-        _ timing: OAuth2Timing,
-        _ options: Options
-    ) {
-        let endpoint = TokenEndpoint(location, clientAuthentication, client, timing, dpop)
+        let journal = TokenJournal(client.client.options.observers)
+        let client = client.recording(in: journal)
         let makeSource = { @Sendable (grant: any Grant) in
-            GrantTokenSource(grant, endpoint: endpoint, store: store)
+            GrantTokenSource(client: client, grant: grant, store: store)
         }
-        self.init(makeSource(grant), resources, dpop, timing, options, endpoint.journal, wider: (grant, makeSource))
+        self.init(makeSource(grant), resources, client.timing, options, journal, client, wider: (grant, makeSource))
     }
 
     private init(
         _ source: any TokenSource,
         _ resources: ResourceRule,
-        _ dpop: DPoPKey?,
         _ timing: OAuth2Timing,
         _ options: Options,
         _ journal: TokenJournal,
+        _ client: OAuth2Client? = nil,
         wider wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)? = nil
     ) {
         base = CachedTokenSource(source, timing: timing, journal: journal)
         grantSource = source as? GrantTokenSource
         self.wideGrant = wideGrant
-        self.dpop = dpop
+        isDPoP = client?.key.dpop != nil
         self.timing = timing
         self.options = options
         self.journal = journal
@@ -175,12 +129,12 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         timing: OAuth2Timing = OAuth2Timing(),
         options: Options = Options()
     ) {
-        self.init(source, resources, nil, timing, options, TokenJournal())
+        self.init(source, resources, timing, options, TokenJournal())
     }
 
     /// The numbers of events so far.
     ///
-    /// The observers of `client`, and those of each `NetworkClient` that has the authenticator
+    /// The observers of the client, and those of each `NetworkClient` that has the authenticator
     /// among its interceptors, receive every ``OAuth2Event``.
     public var counters: OAuth2Counters { journal.counters }
 
@@ -329,55 +283,24 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET"), !request.hasAuthorization
         else { return request }
         var fields = HTTPRequest(method: method, url: url)
-        try await authenticate(&fields, context)
+        var session = OAuth2Session(self)
+        try await session.authenticate(&fields, until: context.deadline, after: context.retryState)
         var request = request
         for field in fields.headers { request.setFields((field.name, field.value)) }
         return request
     }
 
-    /// Adds the token to a request that it is meant for.
-    func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
-        guard request.headers["Authorization"] == nil else { return }
-        let origin = HTTPOrigin(request.url)
-        guard try resources.covers(origin) else { return }
-        guard let origin, origin.isConfidential else { throw request.url.isNotConfidential("an access token") }
-        let state = context.retryState
-        let source = state.authenticationErrors.isEmpty ? base : source(for: state)
-        let token =
-            if let token = source.current() { token } else {
-                try await source.token(for: TokenRequirements(deadline: context.deadline))
-            }
-        guard
-            token.value.expose({ HTTPSyntax.isToken68($0[...]) })
-                || token.type.equalsIgnoringASCIICase(AccessToken.notApplicable)
-        else {
-            throw OAuth2Error(
-                .malformedRequest,
-                "the access token contains characters that RFC 6750 §2.1 doesn't allow; it wasn't sent"
-            )
-        }
-        guard let generator = token.proofGenerator else {
-            guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
-                throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
-            }
-            request.headers["Authorization"] = token.value.expose { "Bearer \($0)" }
-            return
-        }
-        do {
-            let proof = try token.value.expose { text in
-                try generator.proof(
-                    method: request.method.rawValue,
-                    url: request.url.absoluteString,
-                    accessToken: text,
-                    nonce: hints.nonce(for: origin),
-                    date: hints.date(for: origin)
-                )
-            }
-            request.headers["DPoP"] = proof
-            request.headers["Authorization"] = token.value.expose { "DPoP \($0)" }
-        } catch {
-            throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
-        }
+    /// Decides whether another attempt with a token can help a failed request; see the type.
+    ///
+    /// The action is `none` if the failure isn't about the token. `noRetry` has an ``OAuth2Error``
+    /// as the reason. A `NetworkClient` doesn't need this method.
+    public func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        guard let response = failure.response, !(failure.error is CancellationError),
+            (failure.error as? NetworkError)?.code != .cancelled
+        else { return .none }
+        let state = failure.context.retryState
+        let session = OAuth2Session(self, resuming: failure.request, sent: state.started)
+        return session.action(after: response, to: failure.request, state)
     }
 }
 

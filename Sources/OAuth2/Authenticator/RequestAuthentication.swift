@@ -49,11 +49,8 @@ public struct RequestAuthentication: Sendable {
         started = authenticator.timing.timeSource.now()
     }
 
-    private var context: InterceptorContext {
-        InterceptorContext(
-            retryState: Retry.State(authenticationErrors: refusals, delays: delays, started: started),
-            deadline: deadline
-        )
+    private var state: Retry.State {
+        Retry.State(authenticationErrors: refusals, delays: delays, started: started)
     }
 
     /// Returns the credentials for the next attempt, obtaining or refreshing the token if
@@ -66,7 +63,7 @@ public struct RequestAuthentication: Sendable {
     ///   `NetworkError` with the code `timedOut` at the deadline; `CancellationError`.
     public mutating func credentials() async throws -> HTTPHeaders {
         var attempt = request
-        try await session.authenticate(&attempt, context)
+        try await session.authenticate(&attempt, until: deadline, after: state)
         pending = attempt
         guard request.headers["Authorization"] == nil else { return [:] }
         var fields: HTTPHeaders = [:]
@@ -97,13 +94,7 @@ public struct RequestAuthentication: Sendable {
         guard let attempt = pending.take() else { return .none }
         let response = HTTPResponse(url: url ?? attempt.url, status: status, headers: headers, body: body ?? Data())
         let refusal = ServerError(endpoint: nil, errorCode: status, response: body, headers: headers)
-        let answer = AuthenticationAnswer(
-            request: attempt,
-            response: response,
-            error: status >= 400 ? refusal : nil,
-            context: context
-        )
-        let action = await session.evaluate(answer)
+        let action = session.action(after: response, to: attempt, state)
         switch action {
         case .none, .noRetry: return action
         case .retry, .retryAfter:
@@ -183,30 +174,5 @@ extension RequestAuthentication: Redacted {
     public var description: String {
         let place = request.url.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
         return "\(request.method) \(String(place)), rejected: \(refusals.count)"
-    }
-}
-
-/// The authentication of one request.
-struct OAuth2Session: AuthenticationSession {
-    private let owner: OAuth2Authenticator
-    /// The time when a request with a proof was sent.
-    private var sent: ContinuousClock.Instant?
-
-    init(_ owner: OAuth2Authenticator) { self.owner = owner }
-
-    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
-        try await owner.authenticate(&request, context)
-        sent = request.headers["DPoP"] == nil ? nil : owner.timing.timeSource.now()
-    }
-
-    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
-        if let sent {
-            let age = owner.timing.timeSource.now() - sent
-            owner.hints.note(answer.response.headers, from: answer.response.url, age: age)
-        }
-        guard let error = answer.error else { return .none }
-        return owner.action(
-            after: FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
-        )
     }
 }

@@ -88,19 +88,3 @@ struct ResourceRefusal {
         return ours.first { $0.parameters["error"] != nil } ?? ours.first
     }
 }
-
-/// The credential that a request carries.
-struct RequestCredential {
-    let fingerprint: [UInt8]
-    let token: Secret
-    let isDPoP: Bool
-
-    /// Reads an `Authorization` field with an OAuth scheme; `nil` for any other.
-    init?(authorization field: String?) {
-        guard let parts = field?.split(separator: " ", maxSplits: 1), parts.count == 2 else { return nil }
-        isDPoP = String(parts[0]).equalsIgnoringASCIICase("DPoP")
-        guard isDPoP || String(parts[0]).equalsIgnoringASCIICase("Bearer") else { return nil }
-        token = Secret(String(parts[1]))
-        fingerprint = token.fingerprint
-    }
-}

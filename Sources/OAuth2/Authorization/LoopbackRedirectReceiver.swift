@@ -11,7 +11,7 @@ import Synchronization
 ///     redirectURI: receiver.redirectURI,
 ///     scope: "read"
 /// )
-/// openBrowser(at: try request.url(at: client.server))
+/// openBrowser(at: try await request.url(at: client.server))
 /// let redirect = try await receiver.redirect(for: request)
 /// let tokens = try await client.tokens(
 ///     for: request.grant(from: redirect, of: client.server)

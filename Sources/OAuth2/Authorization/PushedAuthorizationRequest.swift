@@ -37,7 +37,7 @@ extension OAuth2Client {
         }
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
         let pushed = timing.timeSource.now()
-        return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
+        return try await post(form, to: \.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
             let answer = try AnswerMembers(response, from: place, hiding: secrets)
             let uri = try answer.required("request_uri")
             guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }

@@ -146,7 +146,7 @@ public struct SignedResponseVerifier: Sendable {
             expiration: .optional,
             maximumAge: maximumAge,
             requiredClaims: ["iss", "aud", "iat"],
-            maximumTokenSize: TokenEndpoint.maximumBodySize,
+            maximumTokenSize: EndpointExchange.maximumBodySize,
             currentDate: currentDate
         )
         policy.prohibitedClaims = ["sub", "exp"]

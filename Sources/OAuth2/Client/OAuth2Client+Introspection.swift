@@ -47,7 +47,7 @@ extension OAuth2Client {
         let type = SignedResponseVerifier.introspectionType
         return try await post(
             form,
-            to: server.introspectionEndpoint,
+            to: \.introspectionEndpoint,
             place: place,
             accepting: verifier == nil ? "application/json" : type
         ) { response, secrets in
@@ -64,7 +64,7 @@ extension OAuth2Client {
                 if let verifier {
                     try await verifier.members(
                         of: String(decoding: response.body, as: UTF8.self),
-                        issuer: server.issuer,
+                        issuer: issuer,
                         clientID: clientAuthentication.clientID,
                         hiding: secrets
                     )

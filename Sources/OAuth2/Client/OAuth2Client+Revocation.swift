@@ -16,7 +16,7 @@ extension OAuth2Client {
     public func revoke(_ token: Secret, kind: TokenKind? = nil) async throws {
         let place = "the revocation endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        try await post(form, to: server.revocationEndpoint, place: place) { response, _ in
+        try await post(form, to: \.revocationEndpoint, place: place) { response, _ in
             // Only the status code matters; the body has no meaning (§2.2).
             guard response.status == 200 || response.status == 204 else {
                 throw OAuth2Error(

@@ -7,7 +7,12 @@ extension OAuth2Client {
     func issuedTokens(for grant: some Grant) async throws -> IssuedTokens {
         let bound = try key.bound()
         do {
-            if let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline) {
+            if let answer = try await redeem(
+                grant,
+                proof: bound?.generator,
+                until: deadline,
+                timeout: timing.timeout
+            ) {
                 return IssuedTokens(try answer.tokens(), boundKey: bound)
             }
         } catch {
@@ -20,16 +25,14 @@ extension OAuth2Client {
                 "the grant has no credential: its code was used before, or the user hasn't signed in yet"
             )
         }
-        var endpoint = tokenEndpoint
-        // The request may outlast the caller.
-        endpoint.requestTimeout = nil
         return try await refreshes.tokens(
             refreshing: refreshToken,
             as: grant.identifier,
             within: timing.timeout,
             boundKey: bound
-        ) { [endpoint, deadline] token throws(OAuth2Error) in
-            try await endpoint.refresh(token, of: grant, proof: bound?.generator, until: deadline)
+        ) { [self, deadline] token throws(OAuth2Error) in
+            // The request may outlast the caller.
+            try await refresh(token, of: grant, proof: bound?.generator, until: deadline)
         }
     }
 
@@ -88,20 +91,6 @@ extension OAuth2Client {
 
     // MARK: Requests
 
-    /// The token endpoint.
-    var tokenEndpoint: TokenEndpoint {
-        TokenEndpoint(
-            location: .known(server),
-            clientAuthentication: clientAuthentication,
-            client: client,
-            timing: timing,
-            requestTimeout: timing.timeout,
-            hints: hints,
-            journal: TokenJournal(client.options.observers),
-            dpop: key.dpop
-        )
-    }
-
     /// The deadline of a request that starts now.
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
 }
@@ -110,6 +99,9 @@ extension OAuth2Client {
 final class ClientKey: Sendable {
     let dpop: DPoPKey?
     private let key = Mutex<BoundKey?>(nil)
+
+    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
+    var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
 
     init(_ dpop: DPoPKey?) {
         self.dpop = dpop

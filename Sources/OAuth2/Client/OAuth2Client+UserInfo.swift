@@ -33,13 +33,13 @@ extension OAuth2Client {
         decrypter: JWEDecrypter? = nil
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
-        let url = try server.userInfoEndpoint.required(place)
+        let url = try await server.userInfoEndpoint.required(place)
         var exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
         exchange.isQuotable = false
         let protection = UserInfoProtection(
             keys: keys,
             decrypter: decrypter,
-            issuer: server.issuer,
+            issuer: issuer,
             clientID: clientAuthentication.clientID,
             currentDate: timing.timeSource.date
         )

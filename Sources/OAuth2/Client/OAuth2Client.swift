@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 public import Networking
+import TokenGeneration
 
 /// A client of an authorization server, which sends requests to its endpoints.
 ///
@@ -23,24 +24,27 @@ public import Networking
 /// `serverTransient`, `serverUnreachable` or `protocolViolation`; or, if the caller is cancelled,
 /// with a `NetworkError` with the code `cancelled` or `CancellationError`.
 public struct OAuth2Client: Sendable {
-    /// The server.
-    public let server: AuthorizationServer
+    let location: ServerLocation
     /// The client's authentication.
     public let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
-    let timing: OAuth2Timing
-    let hints: DPoPServerState
+    var timing: OAuth2Timing
+    var hints: DPoPServerState
+    var journal: TokenJournal
     let key: ClientKey
     let refreshes: ClientRefreshes
 
-    /// Creates a client.
+    /// Creates a client of a known server.
     ///
     /// - Parameters:
     ///   - server: The server. If the client presents a certificate for a purpose other than
     ///     authentication, pass ``AuthorizationServer/usingMutualTLSAliases()``.
     ///   - clientAuthentication: The client's authentication.
-    ///   - dpop: The key that tokens are bound to. The default, `nil`, requests bearer tokens.
-    ///   - client: The network client that sends the requests.
+    ///   - dpop: The key that tokens are bound to
+    ///     ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)). The default, `nil`, requests
+    ///     bearer tokens.
+    ///   - client: The network client that sends the requests. Don't add an authenticator of the
+    ///     same tokens to its interceptors.
     ///   - timing: The timeout of a call, the number of attempts, and the clock.
     public init(
         server: AuthorizationServer,
@@ -49,13 +53,69 @@ public struct OAuth2Client: Sendable {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing()
     ) {
-        self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
+        self.init(.known(server), clientAuthentication, dpop, client, timing)
+    }
+
+    /// Creates a client that discovers its server when it needs it first.
+    ///
+    /// A service can therefore start while the server is down. If the discovery fails, so does the
+    /// request that needs it, and the next one tries again. Concurrent requests share one
+    /// discovery.
+    ///
+    /// - Parameters:
+    ///   - discovery: The discovery of the server.
+    ///   - clientAuthentication: The client's authentication.
+    ///   - dpop: The key that tokens are bound to. The default, `nil`, requests bearer tokens.
+    ///   - client: The network client that sends the requests. Don't add an authenticator of the
+    ///     same tokens to its interceptors.
+    ///   - timing: The timeout of a call, the number of attempts, and the clock.
+    public init(
+        discovery: AuthorizationServerDiscovery,
+        clientAuthentication: any ClientAuthentication,
+        dpop: DPoPKey? = nil,
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing()
+    ) {
+        self.init(.discovered(discovery), clientAuthentication, dpop, client, timing)
+    }
+
+    private init(
+        _ location: ServerLocation,
+        _ clientAuthentication: any ClientAuthentication,
+        _ dpop: DPoPKey?,
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing
+    ) {
+        self.location = location
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.timing = timing
-        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
+        journal = TokenJournal(client.options.observers)
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: journal)
         key = ClientKey(dpop)
         refreshes = ClientRefreshes(timeSource: timing.timeSource)
+    }
+
+    /// The server, with its endpoints for certificates if the client authenticates with one.
+    ///
+    /// - Throws: The ``OAuth2Error`` of ``AuthorizationServerDiscovery/server()`` if it can't be
+    ///   discovered. A known server throws nothing.
+    public var server: AuthorizationServer {
+        get async throws(OAuth2Error) {
+            let server = try await location.server()
+            return clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
+        }
+    }
+
+    /// The issuer identifier of the server.
+    package var issuer: String { location.issuer }
+
+    /// Returns the client with a journal of its own, for an authenticator that counts.
+    func recording(in journal: TokenJournal) -> OAuth2Client {
+        var client = self
+        client.journal = journal
+        client.hints = DPoPServerState(timeSource: timing.timeSource, journal: journal)
+        return client
     }
 
     /// Sends a form to an endpoint that authenticates the client, and reads a 2xx response with a
@@ -64,36 +124,48 @@ public struct OAuth2Client: Sendable {
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(
         _ form: [(name: String, value: String)],
-        to endpoint: URL?,
+        to endpoint: (AuthorizationServer) -> URL?,
         place: String,
         accepting accepted: String = "application/json",
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
-        let url = try endpoint.required(place)
-        let exchange = EndpointExchange(
-            place: place,
-            url: url,
-            client: client,
-            timing: timing,
-            hints: hints,
-            usesAssertion: clientAuthentication.usesAssertion,
-            isOfClient: true
-        )
-        try clientAuthentication.checkCertificate(of: client)
+        let server = try await server
+        let url = try endpoint(server).required(place)
+        var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
+        exchange.usesAssertion = clientAuthentication.usesAssertion
+        exchange.isOfClient = true
         return try await exchange.value { date in
             var request = TokenRequest(server: server, form: form, endpoint: url)
-            do {
-                try await clientAuthentication.authenticate(&request, at: date)
-            } catch let error as OAuth2Error {
-                throw error
-            } catch {
-                throw OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
-            }
+            try await authenticate(&request, at: date)
             var message = try request.urlRequest
             message.setValue(accepted, forHTTPHeaderField: "Accept")
             return (message, request.secrets)
         } read: {
             try await read($0, $1)
+        }
+    }
+
+    /// Adds the client's credential and a proof for the DPoP key, if there is one.
+    func authenticate(
+        _ request: inout TokenRequest,
+        at date: Date,
+        proof: DPoPProofGenerator? = nil,
+        nonce: String? = nil
+    ) async throws(OAuth2Error) {
+        try clientAuthentication.checkCertificate(of: client)
+        do {
+            try await clientAuthentication.authenticate(&request, at: date)
+            guard let proof else { return }
+            request.headers["DPoP"] = try proof.proof(
+                method: "POST",
+                url: request.endpoint.absoluteString,
+                nonce: nonce,
+                date: date
+            )
+        } catch {
+            request.assertionUse?.release()
+            throw error as? OAuth2Error
+                ?? OAuth2Error(.assertionFailed, "the client's credential can't be created", cause: error)
         }
     }
 }

@@ -4,11 +4,13 @@ public import TokenGeneration
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(
-///     server: server,
-///     clientAuthentication: authentication,
+///     client: OAuth2Client(
+///         server: server,
+///         clientAuthentication: authentication,
+///         dpop: .generated()
+///     ),
 ///     grant: grant,
-///     resources: [api],
-///     dpop: .generated()
+///     resources: [api]
 /// )
 /// ```
 public struct DPoPKey: Sendable {

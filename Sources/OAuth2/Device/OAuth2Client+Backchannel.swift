@@ -65,7 +65,7 @@ extension OAuth2Client {
         let place = "the backchannel authentication endpoint"
         let requested = timing.timeSource.now()
         do {
-            return try await post(form, to: server.backchannelAuthenticationEndpoint, place: place) {
+            return try await post(form, to: \.backchannelAuthenticationEndpoint, place: place) {
                 response,
                 secrets in
                 try BackchannelAuthentication(

@@ -31,7 +31,7 @@ extension OAuth2Client {
                 ]
             )
         let requested = timing.timeSource.now()
-        return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response, secrets in
+        return try await post(form, to: \.deviceAuthorizationEndpoint, place: place) { response, secrets in
             let answer = try AnswerMembers(response, from: place, hiding: secrets)
             // Some servers report errors with status code 200.
             if let error = answer.members["error"]?.string, !error.isEmpty {

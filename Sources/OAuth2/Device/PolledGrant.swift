@@ -32,8 +32,8 @@ extension OAuth2Client {
     ) async throws -> IssuedTokens {
         let bound = try key.bound()
         // No retries in the endpoint: this loop decides when to poll.
-        var endpoint = tokenEndpoint
-        endpoint.timing.attempts = 1
+        var client = self
+        client.timing.attempts = 1
         let expired = OAuth2Error(.authorizationExpired, grant.expired)
         var polling = DevicePolling(interval: grant.interval)
         var (pause, event) = (grant.firstPause, DeviceAuthorizationProgress.Event.begun)
@@ -44,11 +44,12 @@ extension OAuth2Client {
             if pause > .zero { try await timing.timeSource.sleep(min(pause, timeLeft)) }
             guard timing.timeSource.now() < grant.expiry else { throw expired }
             do {
-                let answer = try await endpoint.requestToken(
+                let answer = try await client.requestToken(
                     form: grant.form,
                     proof: bound?.generator,
                     isSingleUse: true,
-                    until: deadline
+                    until: deadline,
+                    timeout: timing.timeout
                 )
                 return IssuedTokens(try answer.tokens(), boundKey: bound)
             } catch {

@@ -21,9 +21,9 @@ struct EndpointExchange: Sendable {
     /// A Boolean value that indicates whether errors may quote the server, which they must not if
     /// the network client's authenticator adds secrets to the request.
     var isQuotable = true
-    /// A Boolean value that indicates whether the error of the network client's authenticator is
-    /// that of the request.
-    var isOfAuthenticator = true
+    /// A Boolean value that indicates whether the request asks for tokens, so that a lost response
+    /// may have used up a refresh token.
+    var isForTokens = false
     /// A Boolean value that indicates whether a lost request may be sent again.
     var isRepeatable = true
 
@@ -37,34 +37,64 @@ struct EndpointExchange: Sendable {
         _ makeRequest: (Date) async throws -> Request,
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
-        let origin = try url.confidentialOrigin("a request to \(place)")
         let deadline = timing.timeSource.now() + timing.timeout
-        var sequence = TokenRequestSequence(attempts: isRepeatable ? timing.attempts : 1)
+        return try await attempts(until: deadline) { date, _ in
+            let request = try await makeRequest(date)
+            let timeout = deadline - timing.timeSource.now()
+            return try await read(try await response(to: request, timeout: timeout), request.secrets)
+        }
+    }
+
+    /// Repeats an attempt, given the server's time and the nonce that it requires, until it
+    /// succeeds, a failure is final, or the time is up.
+    ///
+    /// - Throws: ``OAuth2Error``; the attempt's other errors, without repeating it.
+    func attempts<Value>(
+        isSingleUse: Bool = false,
+        until deadline: ContinuousClock.Instant,
+        _ attempt: (Date, _ nonce: String?) async throws -> Value
+    ) async throws -> Value {
+        let origin = try url.confidentialOrigin(isForTokens ? "the client's credential" : "a request to \(place)")
+        var sequence = TokenRequestSequence(attempts: isRepeatable ? timing.attempts : 1, isSingleUse: isSingleUse)
+        var wasSent = false
         var previous: OAuth2Error?
         while true {
-            let skew = hints.skew(for: origin)
-            let failure: OAuth2Error
-            do {
-                let request = try await makeRequest(hints.date(for: origin))
-                let timeout = deadline - timing.timeSource.now()
-                return try await read(try await response(to: request, timeout: timeout), request.secrets)
-            } catch let error as OAuth2Error { failure = error.following(previous) }
+            let (nonce, skew) = (hints.nonce(for: origin), hints.skew(for: origin))
+            var failure: OAuth2Error
+            do { return try await attempt(hints.date(for: origin), nonce) } catch let error as OAuth2Error {
+                failure = error.following(previous)
+            }
             previous = failure
+            wasSent = wasSent || failure.isAboutSentRequest
+            failure.isAboutSentRequest = wasSent
             let step = sequence.next(
                 after: failure,
                 TokenRequestSequence.Circumstances(
                     isSkewNews: hints.skew(for: origin) != skew,
                     usesAssertion: usesAssertion,
+                    isNonceNews: hints.nonce(for: origin) != nonce,
+                    hasNonce: isForTokens && failure.hasNonce,
                     timeLeft: deadline - timing.timeSource.now(),
                     jitter: timing.random()
                 )
             )
+            let isPossiblyLost = isForTokens && sequence.isAmbiguous
             switch step {
-            case .fail(let error): throw error
-            case .again(let delay): if delay > .zero { try await timing.timeSource.sleep(delay) }
+            case .fail(var error):
+                if isPossiblyLost { error.isPossiblyLostRotation = true }
+                throw error
+            case .again(let delay):
+                guard delay > .zero else { continue }
+                do { try await timing.timeSource.sleep(delay) } catch  where isForTokens {
+                    failure.isPossiblyLostRotation = isPossiblyLost
+                    throw failure
+                }
             }
         }
     }
+
+    /// The maximum size of a response, in bytes; tokens have a few kilobytes.
+    static let maximumBodySize = 1 << 20
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.
     ///
@@ -82,7 +112,7 @@ struct EndpointExchange: Sendable {
         var options = RequestOptions(
             redirects: .never,
             timeout: timeout,
-            maximumBodySize: TokenEndpoint.maximumBodySize
+            maximumBodySize: Self.maximumBodySize
         )
         options.additionalObservers = observers
         do {
@@ -101,9 +131,9 @@ struct EndpointExchange: Sendable {
             )
         } catch let error as NetworkError {
             if error.code == .cancelled { throw error }
-            if isOfAuthenticator, let cause = error.cause as? OAuth2Error { throw cause }
+            if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
-                let limit = TokenEndpoint.maximumBodySize
+                let limit = Self.maximumBodySize
                 throw OAuth2Error(
                     .protocolViolation,
                     "the response from \(place) is larger than \(limit) bytes; check the endpoint's URL",

@@ -9,8 +9,10 @@ public import Foundation
 ///
 /// ```swift
 /// let user = GrantTokenSource(
-///     server: server,
-///     clientAuthentication: authentication,
+///     client: OAuth2Client(
+///         server: server,
+///         clientAuthentication: authentication
+///     ),
 ///     grant: RefreshTokenGrant(refreshToken: first)
 /// )
 /// let grant = TokenExchangeGrant(

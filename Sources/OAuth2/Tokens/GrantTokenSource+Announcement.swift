@@ -22,13 +22,13 @@ extension GrantTokenSource {
         in current: inout Current,
         sendBy: inout ContinuousClock.Instant?
     ) async throws(OAuth2Error) -> Bool {
-        let deadlines = RefreshDeadlines(endpoint.timing)
-        let started = endpoint.timeSource.now()
+        let deadlines = RefreshDeadlines(client.timing)
+        let started = client.timing.timeSource.now()
         let earlier = current.record?.refreshAttempt
         let announced = RefreshAttempt(
             id: try Self.randomText(),
             host: Self.hostLabel,
-            date: Date(timeIntervalSince1970: endpoint.timeSource.date().timeIntervalSince1970.rounded(.down)),
+            date: Date(timeIntervalSince1970: client.timing.timeSource.date().timeIntervalSince1970.rounded(.down)),
             validFor: deadlines.validFor,
             tries: (earlier?.tries ?? 0).next,
             earlier: ((earlier.map { $0.earlier + [$0.id] }) ?? []).suffix(RefreshAttempt.earlierLimit)
@@ -41,7 +41,7 @@ extension GrantTokenSource {
         record.bind(to: bound)
         current.earlierAttempt = earlier
         let isInDoubt = earlier.map(attempt)?.isInDoubt ?? false
-        if isInDoubt, isOnHosts { endpoint.journal.add(.refreshInDoubt) }
+        if isInDoubt, isOnHosts { client.journal.add(.refreshInDoubt) }
         // Set before the write, because the store may throw, hang or be cancelled afterwards.
         state.withLock {
             $0.attempt = Attempt(id: announced.id, sendable: started, isInDoubt: isInDoubt, isOwn: true)
@@ -68,7 +68,7 @@ extension GrantTokenSource {
                 cause: failure
             )
         }
-        endpoint.journal.add(.storeFailed)
+        client.journal.add(.storeFailed)
         current.record = record
         return true
     }
@@ -109,7 +109,7 @@ extension GrantTokenSource {
     /// Records the end of an attempt that brought no token.
     func settle(_ current: Current, after answer: RefreshTable.Answer, _ error: OAuth2Error?) async {
         guard var record = current.record, let id = record.refreshAttempt?.id else { return }
-        let now = endpoint.timeSource.now()
+        let now = client.timing.timeSource.now()
         var isLost = false
         var pauses = false
         switch RefreshTable.step(after: answer) {
@@ -121,12 +121,12 @@ extension GrantTokenSource {
         let isInDoubt = state.withLock { state in
             var attempt = state.attempt ?? Attempt(id: id, sendable: now, isInDoubt: false)
             guard attempt.id == id else { return true }
-            attempt.sendable = isLost ? now + RefreshDeadlines(endpoint.timing).validFor : now
+            attempt.sendable = isLost ? now + RefreshDeadlines(client.timing).validFor : now
             attempt.isInDoubt = attempt.isInDoubt || isLost
             state.attempt = attempt
             return attempt.isInDoubt
         }
-        if isLost { return endpoint.journal.add(.refreshInDoubt) }
+        if isLost { return client.journal.add(.refreshInDoubt) }
         // An earlier attempt that is in doubt stays for later readers.
         record.refreshAttempt = isInDoubt ? current.earlierAttempt : nil
         record.pause = pauses ? pause(after: error) : nil
@@ -143,11 +143,11 @@ extension GrantTokenSource {
     /// Between hosts, there is always one: otherwise each would try at once.
     private func pause(after error: OAuth2Error?) -> RefreshPause? {
         guard let error else { return nil }
-        let asked = error.retryAfter.map { min($0, endpoint.timing.longestRetryAfter) }
+        let asked = error.retryAfter.map { min($0, client.timing.longestRetryAfter) }
         guard let duration = asked ?? (isOnHosts ? .seconds(1) : nil), duration > .zero else { return nil }
         return RefreshPause(
             duration: duration,
-            end: endpoint.timeSource.date().addingTimeInterval(duration / .seconds(1))
+            end: client.timing.timeSource.date().addingTimeInterval(duration / .seconds(1))
         )
     }
 

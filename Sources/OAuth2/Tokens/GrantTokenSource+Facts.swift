@@ -49,7 +49,7 @@ extension GrantTokenSource {
             }
         // A grant that needs no user doesn't need an unreadable record; the next write sets it
         // aside.
-        if kind != .tooNew, grant.isRepeatable { endpoint.journal.add(.storeFailed) }
+        if kind != .tooNew, grant.isRepeatable { client.journal.add(.storeFailed) }
         return Current(kind: kind, failure: failure)
     }
 
@@ -71,8 +71,8 @@ extension GrantTokenSource {
     }
 
     func facts(of current: Current, hasRefreshToken: Bool) -> RefreshTable.Facts {
-        let now = endpoint.timeSource.now()
-        let rotation = endpoint.timing.rotation
+        let now = client.timing.timeSource.now()
+        let rotation = client.timing.rotation
         return RefreshTable.Facts(
             record: current.kind,
             hasRefreshToken: hasRefreshToken,
@@ -94,8 +94,8 @@ extension GrantTokenSource {
         return AccessToken(
             record,
             boundKey: bound,
-            acceptsBearer: bound == nil || endpoint.insecurelyAcceptsBearerTokens,
-            at: endpoint.timeSource
+            acceptsBearer: bound == nil || client.key.insecurelyAcceptsBearerTokens,
+            at: client.timing.timeSource
         )
     }
 
@@ -114,26 +114,26 @@ extension GrantTokenSource {
     /// saw the record counts. On one machine, an attempt is over at once only if it's also too old
     /// by the wall clock, with a minute of tolerance, so that short-lived processes make progress.
     func attempt(_ found: RefreshAttempt) -> Attempt {
-        let validity = max(RefreshDeadlines.validity(of: found), RefreshDeadlines(endpoint.timing).validFor)
+        let validity = max(RefreshDeadlines.validity(of: found), RefreshDeadlines(client.timing).validFor)
         let isOver =
             !isOnHosts
-            && found.date.map { endpoint.timeSource.date().timeIntervalSince($0) } ?? 0
-                >= (endpoint.timing.lostRequestDelay + Self.clockTolerance) / .seconds(1)
+            && found.date.map { client.timing.timeSource.date().timeIntervalSince($0) } ?? 0
+                >= (client.timing.lostRequestDelay + Self.clockTolerance) / .seconds(1)
         let (attempt, isNew) = state.withLock { state in
             if let known = state.attempt, known.id == found.id { return (known, false) }
-            let now = endpoint.timeSource.now()
+            let now = client.timing.timeSource.now()
             let new = Attempt(id: found.id, sendable: isOver ? now : now + validity, isInDoubt: true)
             state.attempt = new
             return (new, true)
         }
         // Between hosts, the host of a new attempt is working on it, so nothing is in doubt.
-        if isNew, !isOnHosts { endpoint.journal.add(.refreshInDoubt) }
+        if isNew, !isOnHosts { client.journal.add(.refreshInDoubt) }
         return attempt
     }
 
     private func pauseLeft(in current: Current, at now: ContinuousClock.Instant) -> Duration {
         guard let pause = current.record?.pause else { return .zero }
-        let left = pause.end.timeIntervalSince(endpoint.timeSource.date())
+        let left = pause.end.timeIntervalSince(client.timing.timeSource.date())
         return state.withLock { state in
             if state.pause?.pause != pause { state.pause = (pause, now + min(pause.duration, TokenRecord.longestWait)) }
             let until = state.pause?.until ?? now
@@ -148,7 +148,7 @@ extension GrantTokenSource {
     /// as the use of a stolen token.
     func wait(in current: Current, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
         guard let attempt = current.record?.refreshAttempt.map(attempt) else { return }
-        let timeSource = endpoint.timeSource
+        let timeSource = client.timing.timeSource
         let now = timeSource.now()
         do {
             if isOnHosts {
@@ -188,7 +188,7 @@ extension GrantTokenSource {
                 "the response to a refresh is missing; the refresh token isn't resent while that request may be pending",
                 cause: cause
             )
-        error.retryAfter = max(attempt.sendable - endpoint.timeSource.now(), .zero)
+        error.retryAfter = max(attempt.sendable - client.timing.timeSource.now(), .zero)
         error.isPossiblyLostRotation = attempt.isInDoubt && (attempt.isOwn || !isOnHosts)
         return error
     }
@@ -207,7 +207,7 @@ extension GrantTokenSource {
             "the token endpoint asked another host to wait; the pause applies to all hosts"
         )
         let until = state.withLock { $0.pause?.until }
-        error.retryAfter = until.map { max($0 - endpoint.timeSource.now(), .zero) }
+        error.retryAfter = until.map { max($0 - client.timing.timeSource.now(), .zero) }
         return error
     }
 

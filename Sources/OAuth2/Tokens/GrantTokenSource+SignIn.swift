@@ -41,7 +41,7 @@ extension GrantTokenSource {
                 tokens.accessToken,
                 refreshToken: tokens.refreshToken,
                 boundKey: tokens.boundKey,
-                at: endpoint.timeSource
+                at: client.timing.timeSource
             )
         )
     }
@@ -70,7 +70,7 @@ extension GrantTokenSource {
     }
 
     private func inSection(_ body: @escaping @Sendable () async throws -> Void) async throws(OAuth2Error) {
-        do { try await store.withExclusiveAccess(to: key, timeout: endpoint.timing.timeout, body) } catch {
+        do { try await store.withExclusiveAccess(to: key, timeout: client.timing.timeout, body) } catch {
             let error = (error as? WatchedTokenStore.AccessFailure)?.cause ?? error
             if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)

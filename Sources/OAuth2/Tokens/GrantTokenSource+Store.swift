@@ -21,11 +21,12 @@ extension GrantTokenSource {
             let token = response.accessToken
             // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
             let successor = response.refreshToken ?? sent
-            let record = TokenRecord(token, refreshToken: successor, boundKey: bound, at: endpoint.timeSource)
-            let hasExpired = token.hasExpired(at: endpoint.timeSource.now())
+            let record = TokenRecord(token, refreshToken: successor, boundKey: bound, at: client.timing.timeSource)
+            let hasExpired = token.hasExpired(at: client.timing.timeSource.now())
             await save(record, over: current, sent: sent)
             // A lifetime of zero is the server's mistake; the token may still work.
-            guard hasExpired || !token.hasExpired(at: endpoint.timeSource.now()) else { throw .tokenExpiredInStore }
+            let expiresInStore = token.hasExpired(at: client.timing.timeSource.now())
+            guard hasExpired || !expiresInStore else { throw .tokenExpiredInStore }
             return token
         case .refreshTokenOnly(let refreshToken, let error):
             var record = TokenRecord(awaiting: refreshToken)
@@ -52,7 +53,7 @@ extension GrantTokenSource {
             return pending
         }
         await save(pending)
-        if let sent, pending.record.refreshToken != sent { endpoint.journal.add(.rotated) }
+        if let sent, pending.record.refreshToken != sent { client.journal.add(.rotated) }
     }
 
     /// Writes tokens before anyone uses them, because a rotated refresh token that is lost with the
@@ -65,7 +66,7 @@ extension GrantTokenSource {
     }
 
     private func startSaver() {
-        endpoint.journal.add(.storeFailed)
+        client.journal.add(.storeFailed)
         state.withLock { state in
             guard state.unsaved != nil, state.saver == nil else { return }
             state.saver = Task.detached { [self] in await saveLater() }
@@ -76,7 +77,7 @@ extension GrantTokenSource {
     private func saveLater() async {
         var attempts = 1
         while true {
-            do { try await endpoint.timeSource.sleep(Self.pauses.delay(retry: attempts)) } catch {
+            do { try await client.timing.timeSource.sleep(Self.pauses.delay(retry: attempts)) } catch {
                 // If the time source itself fails, the next save starts another task.
                 return state.withLock { if !Task.isCancelled { $0.saver = nil } }
             }
@@ -156,15 +157,9 @@ extension GrantTokenSource {
     /// Revokes a refresh token that arrived after the user had signed out, without waiting.
     private func revoke(_ refreshToken: Secret?) {
         guard let refreshToken, !grant.isRepeatable else { return }
-        let endpoint = endpoint
+        let client = client
         Task.detached {
-            guard let server = try? await endpoint.server(), server.revocationEndpoint != nil else { return }
-            let client = OAuth2Client(
-                server: server,
-                clientAuthentication: endpoint.clientAuthentication,
-                client: endpoint.client,
-                timing: endpoint.timing
-            )
+            guard let server = try? await client.server, server.revocationEndpoint != nil else { return }
             try? await client.revoke(refreshToken, kind: .refreshToken)
         }
     }
@@ -172,8 +167,8 @@ extension GrantTokenSource {
     /// Limits the time of a store call, even in a cancelled task, so that it can't keep the lock.
     func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = SharedTask(
-            timeout: min(Self.storeTimeout, endpoint.timing.timeout / 2),
-            timeSource: endpoint.timeSource,
+            timeout: min(Self.storeTimeout, client.timing.timeout / 2),
+            timeSource: client.timing.timeSource,
             call
         )
         return try await task.value()

@@ -1,5 +1,5 @@
 import Foundation
-public import Networking
+import Networking
 import Synchronization
 import TokenGeneration
 
@@ -83,7 +83,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
 
     let grant: any Grant
-    let endpoint: TokenEndpoint
+    let client: OAuth2Client
     let store: WatchedTokenStore
     let key: String
     let state = Mutex(State())
@@ -91,34 +91,17 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// Creates a source.
     ///
     /// - Parameters:
-    ///   - server: The server that issues the tokens.
-    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - client: The client of the server that issues the tokens. Its DPoP key binds them.
     ///   - grant: The grant that entitles the client to a token.
     ///   - store: The storage for tokens. The default keeps them in memory.
-    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
-    ///   - client: The client for requests to the token endpoint.
-    ///   - timing: The time limits and retry delays of token requests.
-    public convenience init(
-        server: AuthorizationServer,
-        clientAuthentication: any ClientAuthentication,
-        grant: any Grant,
-        store: any TokenStore = InMemoryTokenStore(),
-        dpop: DPoPKey? = nil,
-        client: NetworkClient = NetworkClient(),
-        timing: OAuth2Timing = OAuth2Timing()
-    ) {
-        let endpoint = TokenEndpoint(.known(server), clientAuthentication, client, timing, dpop)
-        self.init(grant, endpoint: endpoint, store: store)
-    }
-
-    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore) {
+    public init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
+        self.client = client
         self.grant = grant
-        self.endpoint = endpoint
         self.store = WatchedTokenStore(store)
         // One line per part, so that different combinations have different keys.
-        var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
+        var parts = [client.issuer, client.clientAuthentication.clientID, grant.identifier]
         // Tokens bound to a key are separate from bearer tokens and those bound to another key.
-        if let dpop = endpoint.dpop { parts.append(dpop.identifier) }
+        if let dpop = client.key.dpop { parts.append(dpop.identifier) }
         key =
             parts
             .map { $0.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n") }
@@ -133,8 +116,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     ///
     /// It's stored with everything issued along with it, unless the store failed.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        let now = endpoint.timeSource.now()
-        let latest = now + endpoint.timing.timeout
+        let now = client.timing.timeSource.now()
+        let latest = now + client.timing.timeout
         let deadline = min(requirements.deadline ?? latest, latest)
         do {
             return try await store.withExclusiveAccess(to: key, timeout: deadline - now) {
@@ -166,9 +149,9 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     private func newTokenWithoutStore(
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
-        endpoint.journal.add(.storeFailed)
+        client.journal.add(.storeFailed)
         let bound = try boundKey(for: Current())
-        guard let answer = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
+        guard let answer = try await client.redeem(grant, proof: bound?.generator, until: deadline) else {
             throw noRefreshToken(cause: nil)
         }
         return try answer.tokens().accessToken
@@ -210,7 +193,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 }
             case (.announce, _, let refreshToken?), (.send, _, let refreshToken?):
                 // Nothing is written while the server isn't known.
-                _ = try await endpoint.server()
+                _ = try await client.server
                 attempts += 1
                 var sendBy: ContinuousClock.Instant?
                 if step == .announce {
@@ -242,7 +225,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
     private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
-        guard let dpop = endpoint.dpop else { return nil }
+        guard let dpop = client.key.dpop else { return nil }
         if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
             return key
         }
@@ -260,30 +243,28 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         until deadline: ContinuousClock.Instant,
         sendBy: ContinuousClock.Instant?
     ) async throws(OAuth2Error) -> AccessToken {
-        guard !Task.isCancelled, endpoint.timeSource.now() < deadline else {
+        guard !Task.isCancelled, client.timing.timeSource.now() < deadline else {
             await settle(current, after: .rejected, nil)
             throw OAuth2Error(.storeBusy, "the token store used up the time for getting a token")
-        }
-        let limits = sendBy.map {
-            TokenEndpoint.SendingLimits(sendBy: $0, timeout: RefreshDeadlines(endpoint.timing).requestTimeout)
         }
         return try await Self.completely { () async throws(OAuth2Error) in
             let answer: TokenAnswer
             do throws(OAuth2Error) {
-                answer = try await self.endpoint.refresh(
+                answer = try await self.client.refresh(
                     refreshToken,
                     of: self.grant,
                     proof: bound?.generator,
                     until: sendBy.map { min($0, deadline) } ?? deadline,
-                    sending: limits
+                    sendBy: sendBy,
+                    timeout: sendBy == nil ? nil : RefreshDeadlines(self.client.timing).requestTimeout
                 )
             } catch {
                 var error = error
                 let kind = RefreshTable.Answer(error)
                 guard RefreshTable.step(after: kind) != .end else { throw error }
                 await self.settle(current, after: kind, error)
-                if kind == .lost, !self.grant.isRepeatable, self.endpoint.timing.rotation.isRotating {
-                    error.retryAfter = max(error.retryAfter ?? .zero, RefreshDeadlines(self.endpoint.timing).validFor)
+                if kind == .lost, !self.grant.isRepeatable, self.client.timing.rotation.isRotating {
+                    error.retryAfter = max(error.retryAfter ?? .zero, RefreshDeadlines(self.client.timing).validFor)
                 }
                 throw error
             }
@@ -299,7 +280,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
         let ask = { @Sendable () async throws(OAuth2Error) -> AccessToken in
-            guard let answer = try await self.endpoint.redeem(self.grant, proof: bound?.generator, until: deadline)
+            guard let answer = try await self.client.redeem(self.grant, proof: bound?.generator, until: deadline)
             else { throw self.noRefreshToken(cause: refusal) }
             return try await self.keep(answer, bound: bound, over: current, sent: nil)
         }

@@ -9,8 +9,10 @@ public import OAuth2
 /// ```swift
 /// let entra = try AzureFederatedCredential()
 /// let authenticator = OAuth2Authenticator(
-///     server: entra.server,
-///     clientAuthentication: entra.clientAuthentication,
+///     client: OAuth2Client(
+///         server: entra.server,
+///         clientAuthentication: entra.clientAuthentication
+///     ),
 ///     grant: ClientCredentialsGrant(
 ///         scope: "https://vault.azure.net/.default"
 ///     ),

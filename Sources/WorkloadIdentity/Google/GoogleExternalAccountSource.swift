@@ -66,8 +66,12 @@ public struct GoogleExternalAccountSource: TokenSource {
                 PublicClient.none(clientID: file.audience, sendsClientID: false)
             }
         exchange = GrantTokenSource(
-            server: AuthorizationServer(issuer: "https://sts.\(universe)", tokenEndpoint: file.tokenURL),
-            clientAuthentication: authentication,
+            client: OAuth2Client(
+                server: AuthorizationServer(issuer: "https://sts.\(universe)", tokenEndpoint: file.tokenURL),
+                clientAuthentication: authentication,
+                client: client,
+                timing: OAuth2Timing(timeSource: environment.timeSource, random: environment.random)
+            ),
             grant: TokenExchangeGrant(
                 subject: GoogleSubjectSource(file: file, environment: environment),
                 subjectTokenType: file.subjectType,
@@ -76,9 +80,7 @@ public struct GoogleExternalAccountSource: TokenSource {
                 scope: scope,
                 requestedTokenType: .accessToken
             ),
-            store: InMemoryTokenStore(timeSource: environment.timeSource),
-            client: client,
-            timing: OAuth2Timing(timeSource: environment.timeSource, random: environment.random)
+            store: InMemoryTokenStore(timeSource: environment.timeSource)
         )
     }
 

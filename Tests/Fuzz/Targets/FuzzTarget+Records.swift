@@ -15,15 +15,17 @@ extension FuzzTarget {
         let answer = #"{"access_token":"new","token_type":"Bearer","expires_in":3600,"refresh_token":"r1"}"#
         let store = RecordedText(bytes, isSharedByHosts: bytes.count % 2 == 0)
         let source = GrantTokenSource(
-            server: AuthorizationServer(
-                issuer: "https://as.example",
-                tokenEndpoint: URL(string: "https://as.example/token") ?? URL(filePath: "/")
+            client: OAuth2Client(
+                server: AuthorizationServer(
+                    issuer: "https://as.example",
+                    tokenEndpoint: URL(string: "https://as.example/token") ?? URL(filePath: "/")
+                ),
+                clientAuthentication: .none(clientID: "app"),
+                client: FuzzWorld.client(FuzzTransport(FuzzAnswer(answer.utf8))),
+                timing: FuzzWorld.timing
             ),
-            clientAuthentication: .none(clientID: "app"),
             grant: RefreshTokenGrant(refreshToken: Secret("r0")),
-            store: store,
-            client: FuzzWorld.client(FuzzTransport(FuzzAnswer(answer.utf8))),
-            timing: FuzzWorld.timing
+            store: store
         )
         FuzzWorld.run {
             let token = try await source.token(for: TokenRequirements())

@@ -401,11 +401,13 @@ struct RequestSignerTests {
             verifier.nonces = try SignatureNonces()
             setting.server.on("/api", verifier) { _, _ in .text("ok") }
             let authenticator = OAuth2Authenticator(
-                server: authorization.metadata,
-                clientAuthentication: .clientSecretBasic(clientID: "app", secret: Secret("s3cret")),
+                client: OAuth2Client(
+                    server: authorization.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "app", secret: Secret("s3cret")),
+                    dpop: .generated()
+                ),
                 grant: ClientCredentialsGrant(),
-                resources: [setting.server.server.baseURL],
-                dpop: .generated()
+                resources: [setting.server.server.baseURL]
             )
             let client = try setting.client([authenticator])
             _ = try await client.makeRequest(setting.request("/api", "POST", body: Self.body))

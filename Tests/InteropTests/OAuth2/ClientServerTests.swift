@@ -146,11 +146,13 @@ struct ClientServerTests {
         let scope = peer == .glewlwyd ? "openid" : "openid profile"
         let refresh = try await peer.refreshToken(scope: scope, clientID: clientID)
         let authenticator = OAuth2Authenticator(
-            server: try await peer.server(),
-            clientAuthentication: peer.authentication(clientID),
+            client: OAuth2Client(
+                server: try await peer.server(),
+                clientAuthentication: peer.authentication(clientID),
+                client: peer.client
+            ),
             grant: RefreshTokenGrant(refreshToken: refresh),
-            resources: .everyHTTPSOrigin,
-            client: peer.client
+            resources: .everyHTTPSOrigin
         )
         return NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
     }
@@ -218,7 +220,8 @@ struct CertificateServerTests {
             #expect(server.mutualTLSAliases["token_endpoint"] != server.tokenEndpoint)
             let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: "tls_client_auth")
             try await withClient("client", of: server, authentication) { oauth in
-                #expect(oauth.server.introspectionEndpoint == server.mutualTLSAliases["introspection_endpoint"])
+                let used = try await oauth.server
+                #expect(used.introspectionEndpoint == server.mutualTLSAliases["introspection_endpoint"])
                 let token = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read")).accessToken.value
                 #expect(try await oauth.introspect(token, kind: .accessToken).isActive)
                 try await oauth.revoke(token, kind: .accessToken)

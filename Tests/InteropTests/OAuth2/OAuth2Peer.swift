@@ -73,12 +73,14 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         dpop: DPoPKey? = nil
     ) async throws -> GrantTokenSource {
         GrantTokenSource(
-            server: try await server(),
-            clientAuthentication: authentication,
-            grant: grant,
-            dpop: dpop,
-            client: client,
-            timing: .init(timeout: .seconds(120))
+            client: OAuth2Client(
+                server: try await server(),
+                clientAuthentication: authentication,
+                dpop: dpop,
+                client: client,
+                timing: .init(timeout: .seconds(120))
+            ),
+            grant: grant
         )
     }
 

@@ -110,12 +110,14 @@ struct ProofServerTests {
     func proofs(algorithm: JWSAlgorithm) async throws {
         let base = try Interop.required("INTEROP_DPOP")
         let authenticator = OAuth2Authenticator(
-            server: AuthorizationServer(issuer: base, tokenEndpoint: try #require(URL(string: base + "/token"))),
-            clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
+            client: OAuth2Client(
+                server: AuthorizationServer(issuer: base, tokenEndpoint: try #require(URL(string: base + "/token"))),
+                clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
+                dpop: .generated(algorithm),
+                client: NetworkClient(options: .init(timeout: .seconds(120)))
+            ),
             grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            dpop: .generated(algorithm),
-            client: NetworkClient(options: .init(timeout: .seconds(120)))
+            resources: .everyHTTPSOrigin
         )
         let client = NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
         for number in 1...8 {
@@ -268,11 +270,13 @@ struct ResourceServerTests {
             let server = try await AuthorizationServerDiscovery(issuer: issuer, client: peer.client).server()
             let grant = RefreshTokenGrant(refreshToken: try await peer.refreshToken(scope: "write"))
             let authenticator = OAuth2Authenticator(
-                server: server,
-                clientAuthentication: peer.authentication(peer.web),
+                client: OAuth2Client(
+                    server: server,
+                    clientAuthentication: peer.authentication(peer.web),
+                    client: peer.client
+                ),
                 grant: grant,
-                resources: .everyHTTPSOrigin,
-                client: peer.client
+                resources: .everyHTTPSOrigin
             )
             let client = NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
             _ = try await client.makeRequest(request)

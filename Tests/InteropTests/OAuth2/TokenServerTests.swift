@@ -159,12 +159,14 @@ struct RefreshServerTests {
             let first = try await peer.refreshToken(scope: peer == .idpyoidc ? "openid" : "read")
             let store = InMemoryTokenStore()
             let authenticator = OAuth2Authenticator(
-                server: try await peer.server(),
-                clientAuthentication: peer.authentication(peer.web),
+                client: OAuth2Client(
+                    server: try await peer.server(),
+                    clientAuthentication: peer.authentication(peer.web),
+                    client: peer.client
+                ),
                 grant: RefreshTokenGrant(refreshToken: first),
                 resources: .everyHTTPSOrigin,
-                store: store,
-                client: peer.client
+                store: store
             )
             _ = try await authenticator.accessToken()
             // A source without the store has only the first token, which is already used.

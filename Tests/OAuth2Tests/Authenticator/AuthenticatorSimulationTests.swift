@@ -72,20 +72,22 @@ private final class World: Sendable {
         self.store = store
         self.server = server
         authenticator = OAuth2Authenticator(
-            server: OAuth2Fixture.server,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+            client: OAuth2Client(
+                server: OAuth2Fixture.server,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+                client: NetworkClient(
+                    transport: MockTransport(time: time.timeSource) { try await server.answer($0) },
+                    options: .init(timeSource: time.timeSource)
+                ),
+                timing: .init(
+                    attempts: 1 + Int(seed % 2),
+                    timeSource: time.timeSource,
+                    random: { jitter.withLock { $0.share() } }
+                )
+            ),
             grant: RefreshTokenGrant(refreshToken: Secret(server.grant(user: 0))),
             resources: .everyHTTPSOrigin,
-            store: store,
-            client: NetworkClient(
-                transport: MockTransport(time: time.timeSource) { try await server.answer($0) },
-                options: .init(timeSource: time.timeSource)
-            ),
-            timing: .init(
-                attempts: 1 + Int(seed % 2),
-                timeSource: time.timeSource,
-                random: { jitter.withLock { $0.share() } }
-            )
+            store: store
         )
     }
 

@@ -34,13 +34,15 @@ struct DiscoveredServerTests {
         store: (any TokenStore)? = nil
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
-            discovery: discovery,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+            client: OAuth2Client(
+                discovery: discovery,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+                client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+                timing: OAuth2Timing(attempts: 1, timeSource: fixture.time.timeSource, random: { 1 })
+            ),
             grant: grant,
             resources: .everyHTTPSOrigin,
-            store: store ?? InMemoryTokenStore(timeSource: fixture.time.timeSource),
-            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            timing: OAuth2Timing(attempts: 1, timeSource: fixture.time.timeSource, random: { 1 })
+            store: store ?? InMemoryTokenStore(timeSource: fixture.time.timeSource)
         )
     }
 

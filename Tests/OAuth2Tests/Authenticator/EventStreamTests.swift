@@ -26,11 +26,13 @@ struct EventStreamTests {
                 api.on(.get, "/feed", feed)
                 let time = ManualTime(advancesWhenSleeping: true)
                 let authenticator = OAuth2Authenticator(
-                    server: authorization.metadata,
-                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                    client: OAuth2Client(
+                        server: authorization.metadata,
+                        clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                        timing: OAuth2Timing(attempts: 1, random: { 0 })
+                    ),
                     grant: ClientCredentialsGrant(),
-                    resources: [api.baseURL],
-                    timing: OAuth2Timing(attempts: 1, random: { 0 })
+                    resources: [api.baseURL]
                 )
                 let client = NetworkClient(
                     interceptors: [authenticator],

@@ -22,15 +22,17 @@ struct FaultTests {
             server in
             let events = EventJournal()
             let authenticator = OAuth2Authenticator(
-                server: server.metadata,
-                clientAuthentication: .privateKeyJWT(
-                    clientID: "reports",
-                    signingService: try ES256SigningService(key: key)
+                client: OAuth2Client(
+                    server: server.metadata,
+                    clientAuthentication: .privateKeyJWT(
+                        clientID: "reports",
+                        signingService: try ES256SigningService(key: key)
+                    ),
+                    client: NetworkClient(options: .init(observers: [events])),
+                    timing: .init(timeSource: time.timeSource)
                 ),
                 grant: ClientCredentialsGrant(),
-                resources: .everyHTTPSOrigin,
-                client: NetworkClient(options: .init(observers: [events])),
-                timing: .init(timeSource: time.timeSource)
+                resources: .everyHTTPSOrigin
             )
             let text = try await authenticator.text()
             #expect(server.isActive(text))
@@ -224,12 +226,14 @@ struct FaultTests {
         options: OAuth2Authenticator.Options = .init()
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
-            server: server.metadata,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                dpop: dpop,
+                timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 })
+            ),
             grant: grant,
             resources: .everyHTTPSOrigin,
-            dpop: dpop,
-            timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 }),
             options: options
         )
     }

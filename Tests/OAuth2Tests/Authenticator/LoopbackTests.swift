@@ -24,10 +24,12 @@ struct LoopbackTests {
             }
         }
         let authenticator = OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .privateKeyJWT(
-                clientID: "reports",
-                signingService: try ES256SigningService(key: key)
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .privateKeyJWT(
+                    clientID: "reports",
+                    signingService: try ES256SigningService(key: key)
+                )
             ),
             grant: ClientCredentialsGrant(),
             resources: [api.baseURL]
@@ -140,12 +142,14 @@ struct LoopbackTests {
         timing: OAuth2Timing = .init()
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
-            server: authorization.metadata,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+                client: client,
+                timing: timing
+            ),
             grant: grant,
-            resources: .everyHTTPSOrigin,
-            client: client,
-            timing: timing
+            resources: .everyHTTPSOrigin
         )
     }
 }

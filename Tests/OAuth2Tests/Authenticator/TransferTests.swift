@@ -46,8 +46,10 @@ struct TransferTests {
                 routes.on(.put, "/inbox", serve)
             }
             let authenticator = OAuth2Authenticator(
-                server: authorization.metadata,
-                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                client: OAuth2Client(
+                    server: authorization.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+                ),
                 grant: ClientCredentialsGrant(),
                 resources: [api.baseURL]
             )

@@ -51,13 +51,15 @@ struct SignedAssertionTests {
         dpop: DPoPKey? = nil
     ) -> GrantTokenSource {
         GrantTokenSource(
-            server: OAuth2Fixture.server,
-            clientAuthentication: authentication,
+            client: OAuth2Client(
+                server: OAuth2Fixture.server,
+                clientAuthentication: authentication,
+                dpop: dpop,
+                client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+                timing: OAuth2Timing(timeSource: fixture.time.timeSource, random: { 0 })
+            ),
             grant: ClientCredentialsGrant(),
-            store: InMemoryTokenStore(timeSource: fixture.time.timeSource),
-            dpop: dpop,
-            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            timing: OAuth2Timing(timeSource: fixture.time.timeSource, random: { 0 })
+            store: InMemoryTokenStore(timeSource: fixture.time.timeSource)
         )
     }
 

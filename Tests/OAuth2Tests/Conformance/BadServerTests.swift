@@ -124,7 +124,7 @@ struct BadServerTests {
             server.onAnyMethod("/*") { _ in .never }
             let time = ManualTime()
             let hasty = OAuth2Client(
-                server: client.server,
+                server: try await client.server,
                 clientAuthentication: client.clientAuthentication,
                 client: network,
                 timing: .init(attempts: 1, timeSource: time.timeSource)

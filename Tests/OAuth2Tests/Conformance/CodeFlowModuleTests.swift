@@ -180,8 +180,8 @@ struct CodeFlowModuleTests {
                     try request.url(at: attacker.server.metadata),
                     client: honest.network
                 )
-                #expect(throws: OAuth2Error(.issuerMismatch, "")) {
-                    try request.grant(from: redirect, of: client.server)
+                await #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+                    try await request.grant(from: redirect, of: client.server)
                 }
                 #expect(honest.server.tokenRequestCount + attacker.server.tokenRequestCount == 0)
             }
@@ -215,13 +215,14 @@ struct CodeFlowModuleTests {
     func pushedOnly() async throws {
         try await ServerFixture.with({ $0.requiresPushedAuthorizationRequests = true }) { fixture in
             let client = fixture.client()
-            #expect(client.server.requiresPushedAuthorizationRequests)
+            let known = try await client.server
+            #expect(known.requiresPushedAuthorizationRequests)
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
-            #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: client.server) }
+            await #expect(throws: OAuth2Error(.malformedRequest, "")) { try await request.url(at: client.server) }
             // A client without the server's metadata would send this.
-            var naive = client.server.metadata
+            var naive = known.metadata
             naive["require_pushed_authorization_requests"] = nil
-            let server = try AuthorizationServer(metadata: naive, issuer: client.server.issuer)
+            let server = try await AuthorizationServer(metadata: naive, issuer: client.server.issuer)
             let refused = URLRequest(url: try request.url(at: server))
             let error = await #expect(throws: ServerError.self) { try await fixture.network.makeRequest(refused) }
             #expect(error?.errorCode == 400)

@@ -17,11 +17,14 @@ struct GrantModuleTests {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
-            let redirect = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
+            let redirect = try await fixture.server.visit(
+                try await request.url(at: client.server),
+                client: fixture.network
+            )
             let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
             #expect(fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
             // A grant uses its code only once, so simulate an attacker with a second grant.
-            let grant = try request.grant(from: redirect, of: client.server)
+            let grant = try await request.grant(from: redirect, of: client.server)
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
             #expect(!fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
@@ -39,8 +42,11 @@ struct GrantModuleTests {
             let client = fixture.client()
             func request() async throws -> (AuthorizationRequest, code: Secret) {
                 let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
-                let url = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
-                let grant = try request.grant(from: url, of: client.server)
+                let url = try await fixture.server.visit(
+                    try await request.url(at: client.server),
+                    client: fixture.network
+                )
+                let grant = try await request.grant(from: url, of: client.server)
                 let code = try #require(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
                 return (request, Secret(code))
             }
@@ -333,13 +339,15 @@ struct GrantModuleTests {
             let store = InMemoryTokenStore()
             func authenticator() throws -> OAuth2Authenticator {
                 OAuth2Authenticator(
-                    server: fixture.server.metadata,
-                    clientAuthentication: try fixture.keyed(),
+                    client: OAuth2Client(
+                        server: fixture.server.metadata,
+                        clientAuthentication: try fixture.keyed(),
+                        dpop: dpop,
+                        client: fixture.network
+                    ),
                     grant: UserGrant(identifier: "ada"),
                     resources: .everyHTTPSOrigin,
-                    store: store,
-                    dpop: dpop,
-                    client: fixture.network
+                    store: store
                 )
             }
             let first = try authenticator()

@@ -123,7 +123,7 @@ struct IDTokenModuleTests {
             )
             let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
             if let fault { fixture.server.misbehave(.signedToken(fault)) }
-            let grant = try request.grant(from: redirect, of: client.server)
+            let grant = try await request.grant(from: redirect, of: client.server)
             guard let expected else {
                 #expect(try await client.tokens(for: grant, idToken: fixture.idToken(client)).idToken != nil)
                 return

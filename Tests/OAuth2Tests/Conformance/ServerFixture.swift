@@ -139,8 +139,8 @@ struct ServerFixture {
             resources: resources,
             authorizationDetails: details
         )
-        let redirect = try await server.visit(try request.url(at: client.server), client: network)
-        return try request.grant(from: redirect, of: client.server)
+        let redirect = try await server.visit(try await request.url(at: client.server), client: network)
+        return try await request.grant(from: redirect, of: client.server)
     }
 
     /// Returns the claims of an access token from the server.

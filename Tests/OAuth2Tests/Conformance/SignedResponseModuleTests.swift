@@ -23,7 +23,7 @@ struct SignedResponseModuleTests {
                 scope: "openid read",
                 responseMode: mode
             )
-            let signed = try SignedAuthorizationRequest(
+            let signed = try await SignedAuthorizationRequest(
                 request,
                 for: client.server,
                 signingService: try ES256SigningService(key: fixture.key)
@@ -110,8 +110,9 @@ struct SignedResponseModuleTests {
             let client = fixture.client()
             let verifier = verifier(fixture)
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
+            let issuer = try await client.server.issuer
             for plain in [
-                "code=c&state=\(request.state)&iss=\(client.server.issuer)",
+                "code=c&state=\(request.state)&iss=\(issuer)",
                 "error=access_denied&state=\(request.state)", "response=", "",
                 "response=a.b.c&response=a.b.c", "response=nonsense", "response=a.b.c.d.e",
             ] {
@@ -119,8 +120,8 @@ struct SignedResponseModuleTests {
                 await #expect(throws: OAuth2Error(.protocolViolation, ""), "\(plain)") {
                     try await request.grant(from: url, of: client.server, verifiedBy: verifier)
                 }
-                #expect(throws: OAuth2Error(.protocolViolation, ""), "\(plain)") {
-                    try request.grant(from: url, of: client.server)
+                await #expect(throws: OAuth2Error(.protocolViolation, ""), "\(plain)") {
+                    try await request.grant(from: url, of: client.server)
                 }
             }
             // The additional parameter response_mode has the same effect.
@@ -129,8 +130,8 @@ struct SignedResponseModuleTests {
                 additionalParameters: ["response_mode": "query.jwt"]
             )
             #expect(other.responseMode == .queryJWT)
-            #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try other.grant(fromQuery: "code=c&state=\(other.state)", of: client.server)
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await other.grant(fromQuery: "code=c&state=\(other.state)", of: client.server)
             }
             #expect(throws: OAuth2Error(.malformedRequest, "")) {
                 try client.authorizationRequest(

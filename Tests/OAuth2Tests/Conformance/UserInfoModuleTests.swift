@@ -80,12 +80,14 @@ struct UserInfoModuleTests {
                 // The first response only demands a nonce.
                 fixture.server.misbehave(.members([:]), .members(["token_type": .string(scheme)]))
                 let authenticator = OAuth2Authenticator(
-                    server: fixture.server.metadata,
-                    clientAuthentication: try fixture.keyed(),
+                    client: OAuth2Client(
+                        server: fixture.server.metadata,
+                        clientAuthentication: try fixture.keyed(),
+                        dpop: .generated(),
+                        client: fixture.network
+                    ),
                     grant: ClientCredentialsGrant(),
-                    resources: [api.baseURL],
-                    dpop: .generated(),
-                    client: fixture.network
+                    resources: [api.baseURL]
                 )
                 let transport = try CurlTransport(configuration: .init(proxy: .none))
                 let client = NetworkClient(

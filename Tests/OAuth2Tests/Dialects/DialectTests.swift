@@ -56,11 +56,13 @@ struct DialectTests {
     ) async throws -> AccessToken {
         // Discovery checks that the document is that of the issuer.
         let source = GrantTokenSource(
-            server: try await AuthorizationServerDiscovery(issuer: server.metadata.issuer).server(),
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(Self.secret)),
-            grant: grant,
-            dpop: dpop,
-            timing: .init(attempts: 1)
+            client: OAuth2Client(
+                server: try await AuthorizationServerDiscovery(issuer: server.metadata.issuer).server(),
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(Self.secret)),
+                dpop: dpop,
+                timing: .init(attempts: 1)
+            ),
+            grant: grant
         )
         return try await source.token(for: TokenRequirements())
     }

@@ -129,12 +129,12 @@ struct EncryptedMessageTests {
         try await ServerFixture.with({ $0.decryptionKeys = [serverKey] }) { fixture in
             let client = fixture.client(try fixture.keyed())
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "read")
-            let signed = try SignedAuthorizationRequest(
+            let signed = try await SignedAuthorizationRequest(
                 request,
                 for: client.server,
                 signingService: try ES256SigningService(key: fixture.key)
             )
-            let keys = RemoteKeySet(url: try #require(client.server.keySetURL), client: fixture.network)
+            let keys = RemoteKeySet(url: try #require(await client.server.keySetURL), client: fixture.network)
             let key = try await keys.encryptionKey(for: .rsaOAEP256)
             #expect(key.keyID == "enc-1")
             let encrypted = try signed.encrypted(for: key)
@@ -143,7 +143,7 @@ struct EncryptedMessageTests {
             #expect(header["enc"] == "A128CBC-HS256" && header["cty"] == "JWT" && header["kid"] == "enc-1")
             #expect(!"\(encrypted)".contains(text))
             let redirect = try await fixture.server.visit(encrypted.url(at: client.server), client: fixture.network)
-            _ = try await client.tokens(for: try request.grant(from: redirect, of: client.server))
+            _ = try await client.tokens(for: try await request.grant(from: redirect, of: client.server))
             let pushed = try await client.push(parameters: encrypted.parameters)
             #expect(fixture.server.pushedAuthorizationRequest(pushed.requestURI)?["state"] == request.state)
             let foreign = try signed.encrypted(for: DecryptionKey.generate(.rsaOAEP256).encryptionKey)
@@ -171,7 +171,7 @@ struct EncryptedMessageTests {
             let secret = Secret(ServerFixture.secret)
             let client = fixture.client(.clientSecretBasic(clientID: "web", secret: secret))
             let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
-            let signed = try SignedAuthorizationRequest(
+            let signed = try await SignedAuthorizationRequest(
                 request,
                 for: client.server,
                 signingService: try ES256SigningService(key: fixture.key)

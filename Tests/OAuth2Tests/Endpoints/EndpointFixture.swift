@@ -10,6 +10,7 @@ struct EndpointFixture {
 
     let time = ManualTime()
     let transport: MockTransport
+    let server: AuthorizationServer
     let oauth: OAuth2Client
 
     /// Creates a fixture with scripted responses.
@@ -31,6 +32,7 @@ struct EndpointFixture {
         transport = MockTransport(steps: steps, time: time.timeSource, handler: nil)
         var server = Self.server
         change(&server)
+        self.server = server
         oauth = OAuth2Client(
             server: server,
             clientAuthentication: clientAuthentication
@@ -59,7 +61,7 @@ struct EndpointFixture {
     /// A registrar with the same transport and clock.
     func registrar(attempts: Int = 1) -> ClientRegistrar {
         ClientRegistrar(
-            server: oauth.server,
+            server: server,
             client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
             timing: .init(attempts: attempts, timeSource: time.timeSource, random: { 0 })
         )

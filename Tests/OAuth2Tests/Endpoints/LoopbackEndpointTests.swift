@@ -36,11 +36,13 @@ struct LoopbackEndpointTests {
             let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)
             let refresh = server.issueRefreshToken(clientID: "api", subject: "ada", scope: "read write")
             let source = GrantTokenSource(
-                server: server.metadata,
-                clientAuthentication: Self.authentication,
-                grant: RefreshTokenGrant(refreshToken: refresh),
-                dpop: .generated(),
-                client: client
+                client: OAuth2Client(
+                    server: server.metadata,
+                    clientAuthentication: Self.authentication,
+                    dpop: .generated(),
+                    client: client
+                ),
+                grant: RefreshTokenGrant(refreshToken: refresh)
             )
             let token = try await source.token().value
             let found = try await oauth.introspect(token, kind: .accessToken)
@@ -86,10 +88,12 @@ struct LoopbackEndpointTests {
             // Create a new source each time, because a source stores its first token.
             func source() -> GrantTokenSource {
                 GrantTokenSource(
-                    server: server.metadata,
-                    clientAuthentication: .clientSecretBasic(clientID: registered.clientID, secret: secret),
-                    grant: ClientCredentialsGrant(scope: "read"),
-                    client: client
+                    client: OAuth2Client(
+                        server: server.metadata,
+                        clientAuthentication: .clientSecretBasic(clientID: registered.clientID, secret: secret),
+                        client: client
+                    ),
+                    grant: ClientCredentialsGrant(scope: "read")
                 )
             }
             _ = try await source().token()
@@ -122,10 +126,12 @@ struct LoopbackEndpointTests {
             #expect(registered.clientSecret == nil)
             let service = try ES256SigningService(key: key)
             let source = GrantTokenSource(
-                server: server.metadata,
-                clientAuthentication: .privateKeyJWT(clientID: registered.clientID, signingService: service),
-                grant: ClientCredentialsGrant(),
-                client: client
+                client: OAuth2Client(
+                    server: server.metadata,
+                    clientAuthentication: .privateKeyJWT(clientID: registered.clientID, signingService: service),
+                    client: client
+                ),
+                grant: ClientCredentialsGrant()
             )
             _ = try await source.token()
             metadata.redirectURIs = ["/callback"]

@@ -91,11 +91,13 @@ struct TokenEndpointTests {
     func transportSecurity(url: String, isAllowed: Bool) async throws {
         let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
-            server: AuthorizationServer(issuer: "i", tokenEndpoint: try #require(URL(string: url))),
-            clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
+            client: OAuth2Client(
+                server: AuthorizationServer(issuer: "i", tokenEndpoint: try #require(URL(string: url))),
+                clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
+                client: NetworkClient(transport: fixture.endpoint)
+            ),
             grant: ClientCredentialsGrant(),
-            resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: fixture.endpoint)
+            resources: .everyHTTPSOrigin
         )
         #expect(await failureCode { try await authenticator.accessToken() } == (isAllowed ? nil : .insecureTransport))
         #expect(fixture.endpoint.requests.count == (isAllowed ? 1 : 0))

@@ -87,11 +87,13 @@ struct ResourceServerLoopbackTests {
             verifier.policy.audience = .contains(server.metadata.issuer)
             let key = try DPoPKey.key(.generate(.es256))
             let authenticator = OAuth2Authenticator(
-                server: server.metadata,
-                clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret")),
+                client: OAuth2Client(
+                    server: server.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret")),
+                    dpop: key
+                ),
                 grant: ClientCredentialsGrant(scope: "orders.read"),
-                resources: .everyHTTPSOrigin,
-                dpop: key
+                resources: .everyHTTPSOrigin
             )
             let token = try await authenticator.accessToken()
             let text = token.value.expose { $0 }

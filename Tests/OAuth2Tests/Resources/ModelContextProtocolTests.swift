@@ -84,8 +84,10 @@ struct ModelContextProtocolTests {
         grant.resources = [resource.identifier]
         let tokens = try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
         let authenticator = OAuth2Authenticator(
-            server: server,
-            clientAuthentication: .none(clientID: registered.clientID),
+            client: OAuth2Client(
+                server: server,
+                clientAuthentication: .none(clientID: registered.clientID)
+            ),
             grant: UserGrant(identifier: "ada", resources: [resource.identifier]),
             resources: [api]
         )

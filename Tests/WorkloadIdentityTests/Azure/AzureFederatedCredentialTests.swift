@@ -31,12 +31,14 @@ struct AzureFederatedCredentialTests {
 
     private func source(_ entra: AzureFederatedCredential, _ transport: MockTransport) -> GrantTokenSource {
         GrantTokenSource(
-            server: entra.server,
-            clientAuthentication: entra.clientAuthentication,
+            client: OAuth2Client(
+                server: entra.server,
+                clientAuthentication: entra.clientAuthentication,
+                client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+                timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+            ),
             grant: ClientCredentialsGrant(scope: "https://vault.azure.net/.default"),
-            store: InMemoryTokenStore(timeSource: time.timeSource),
-            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+            store: InMemoryTokenStore(timeSource: time.timeSource)
         )
     }
 

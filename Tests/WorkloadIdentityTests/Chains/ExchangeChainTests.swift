@@ -58,13 +58,16 @@ struct ExchangeChainTests {
             case .assertion: ClientCredentialsGrant()
             }
         return GrantTokenSource(
-            server: server,
-            clientAuthentication: use == .assertion
-                ? SignedAssertionAuthentication(clientID: "reports", assertion: subject) : .none(clientID: "reports"),
+            client: OAuth2Client(
+                server: server,
+                clientAuthentication: use == .assertion
+                    ? SignedAssertionAuthentication(clientID: "reports", assertion: subject)
+                    : .none(clientID: "reports"),
+                client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+                timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+            ),
             grant: grant,
-            store: InMemoryTokenStore(timeSource: time.timeSource),
-            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })
+            store: InMemoryTokenStore(timeSource: time.timeSource)
         )
     }
 
@@ -222,12 +225,14 @@ struct ExchangeChainTests {
         let timing = OAuth2Timing(timeSource: time.timeSource, random: { 0 })
         func source(_ server: AuthorizationServer, _ id: String, _ grant: any Grant) -> GrantTokenSource {
             GrantTokenSource(
-                server: server,
-                clientAuthentication: .none(clientID: id),
+                client: OAuth2Client(
+                    server: server,
+                    clientAuthentication: .none(clientID: id),
+                    client: client,
+                    timing: timing
+                ),
                 grant: grant,
-                store: InMemoryTokenStore(timeSource: time.timeSource),
-                client: client,
-                timing: timing
+                store: InMemoryTokenStore(timeSource: time.timeSource)
             )
         }
         let assertion = source(

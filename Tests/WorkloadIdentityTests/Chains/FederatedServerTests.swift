@@ -51,8 +51,10 @@ struct FederatedServerTests {
 
     private func source(_ authentication: any ClientAuthentication, _ grant: any Grant) -> GrantTokenSource {
         GrantTokenSource(
-            server: server.metadata,
-            clientAuthentication: authentication,
+            client: OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: authentication
+            ),
             grant: grant,
             store: InMemoryTokenStore()
         )

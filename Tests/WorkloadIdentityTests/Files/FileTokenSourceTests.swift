@@ -261,18 +261,20 @@ struct FileAccessTests {
         )
         let timing = OAuth2Timing(timeSource: time.timeSource, random: { 0 })
         let source = GrantTokenSource(
-            server: AuthorizationServer(
-                issuer: "https://as.example",
-                tokenEndpoint: URL(string: "https://as.example/token")!
+            client: OAuth2Client(
+                server: AuthorizationServer(
+                    issuer: "https://as.example",
+                    tokenEndpoint: URL(string: "https://as.example/token")!
+                ),
+                clientAuthentication: isAssertion
+                    ? SignedAssertionAuthentication(clientID: "reports", assertion: file) : .none(clientID: "reports"),
+                client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+                timing: timing
             ),
-            clientAuthentication: isAssertion
-                ? SignedAssertionAuthentication(clientID: "reports", assertion: file) : .none(clientID: "reports"),
             grant: isAssertion
                 ? ClientCredentialsGrant()
                 : TokenExchangeGrant(subject: file, subjectTokenType: .jwt, identifier: "reports"),
-            store: InMemoryTokenStore(timeSource: time.timeSource),
-            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            timing: timing
+            store: InMemoryTokenStore(timeSource: time.timeSource)
         )
         let cached = CachedTokenSource(source, timing: timing)
         let openings = try Openings(of: folder.path)

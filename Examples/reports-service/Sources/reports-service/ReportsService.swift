@@ -12,10 +12,12 @@ import ResourceServer
 func makeService(_ configuration: Configuration, logger: Logger) throws -> some ApplicationProtocol {
     // The calls to the archive.
     let authenticator = OAuth2Authenticator(
-        discovery: AuthorizationServerDiscovery(issuer: configuration.issuer),
-        clientAuthentication: .clientSecretBasic(
-            clientID: configuration.clientID,
-            secret: configuration.clientSecret
+        client: OAuth2Client(
+            discovery: AuthorizationServerDiscovery(issuer: configuration.issuer),
+            clientAuthentication: .clientSecretBasic(
+                clientID: configuration.clientID,
+                secret: configuration.clientSecret
+            )
         ),
         grant: ClientCredentialsGrant(scope: "archive.read"),
         resources: [configuration.archive]

@@ -18,10 +18,12 @@ struct ReportsClient: Sendable {
     init(_ settings: Settings, log: @escaping RequestLogger.Sink) throws {
         let key = try SigningKey(pem: settings.keyPEM)
         authenticator = OAuth2Authenticator(
-            server: settings.server,
-            clientAuthentication: .privateKeyJWT(
-                clientID: settings.clientID,
-                signingService: key.identified(by: key.verificationKey.thumbprint)
+            client: OAuth2Client(
+                server: settings.server,
+                clientAuthentication: .privateKeyJWT(
+                    clientID: settings.clientID,
+                    signingService: key.identified(by: key.verificationKey.thumbprint)
+                )
             ),
             grant: ClientCredentialsGrant(scope: "reports.read"),
             resources: [settings.api]

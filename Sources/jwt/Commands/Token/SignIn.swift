@@ -35,7 +35,7 @@ struct SignIn: Sendable {
         timeout: Duration,
         _ console: Console
     ) async throws -> IssuedTokens {
-        let rule = idTokenRule(client, network, timeout)
+        let rule = try await idTokenRule(client, network, timeout)
         switch place {
         case .device: return try await deviceTokens(client, rule, console)
         case .browser(let path, let port, let opens):
@@ -49,17 +49,22 @@ struct SignIn: Sendable {
     /// The ID token is verified if the scope includes `openid` and the server's metadata lists its
     /// keys and algorithms. The command uses only the access token, but an invalid ID token means
     /// that the response can't be trusted.
-    private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient, _ timeout: Duration) -> IDTokenRule {
-        let names = client.server.values(of: "id_token_signing_alg_values_supported") ?? []
+    private func idTokenRule(
+        _ client: OAuth2Client,
+        _ network: NetworkClient,
+        _ timeout: Duration
+    ) async throws -> IDTokenRule {
+        let server = try await client.server
+        let names = server.values(of: "id_token_signing_alg_values_supported") ?? []
         let algorithms = names.compactMap { JWSAlgorithm(rawValue: $0) }.filter { name in
             JWSAlgorithm.implemented.contains(name) && !name.isSymmetric
         }
-        guard (scope ?? "").split(separator: " ").contains("openid"), let url = client.server.keySetURL,
+        guard (scope ?? "").split(separator: " ").contains("openid"), let url = server.keySetURL,
             !algorithms.isEmpty
         else { return .skipIDTokenCheck }
         return .verified(
             by: IDTokenVerifier(
-                issuer: client.server.issuer,
+                issuer: server.issuer,
                 clientID: client.clientAuthentication.clientID,
                 keys: RemoteKeySet(url: url, client: network, options: .init(timeout: timeout)),
                 algorithms: Set(algorithms)
@@ -105,14 +110,15 @@ struct SignIn: Sendable {
             resources: resources,
             additionalParameters: additionalParameters
         )
+        let server = try await client.server
         let url =
-            client.server.requiresPushedAuthorizationRequests
-            ? try await client.push(request).url(at: client.server) : try request.url(at: client.server)
+            server.requiresPushedAuthorizationRequests
+            ? try await client.push(request).url(at: server) : try request.url(at: server)
         let address = url.absoluteString
         console.tellSignIn("to sign in, open \(address)", [("authorization_uri", .string(address))])
         if opens { Browser.open(url) }
         let redirect = try await receiver.redirect(for: request, within: timeout ?? Self.patience)
-        return try await client.tokens(for: request.grant(from: redirect, of: client.server), idToken: rule)
+        return try await client.tokens(for: request.grant(from: redirect, of: server), idToken: rule)
     }
 }
 

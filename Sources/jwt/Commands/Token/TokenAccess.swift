@@ -44,33 +44,17 @@ struct TokenAccess: Sendable {
         let timing = OAuth2Timing(timeout: options.timeout)
         timeout = options.timeout
         identifier = [server.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " ")
-        grantSource = GrantTokenSource(
-            server: server,
-            clientAuthentication: clientAuthentication,
-            grant: grant,
-            store: store,
-            dpop: dpop,
-            client: client,
-            timing: timing
-        )
-        asking = OAuth2Client(
+        let client = OAuth2Client(
             server: server,
             clientAuthentication: clientAuthentication,
             dpop: dpop,
             client: client,
             timing: timing
         )
+        asking = client
+        grantSource = GrantTokenSource(client: client, grant: grant, store: store)
         makeAuthenticator = {
-            OAuth2Authenticator(
-                server: server,
-                clientAuthentication: clientAuthentication,
-                grant: grant,
-                resources: .everyHTTPSOrigin,
-                store: store,
-                dpop: dpop,
-                client: client,
-                timing: timing
-            )
+            OAuth2Authenticator(client: client, grant: grant, resources: .everyHTTPSOrigin, store: store)
         }
     }
 

@@ -33,20 +33,22 @@ final class SharedGrantFixture: Sendable {
         self.stores = stores
         sources = stores.map { [server] store in
             GrantTokenSource(
-                server: server,
-                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-                grant: grant,
-                store: store,
-                client: NetworkClient(
-                    transport: fixture.endpoint,
-                    options: .init(timeSource: fixture.time.timeSource)
+                client: OAuth2Client(
+                    server: server,
+                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                    client: NetworkClient(
+                        transport: fixture.endpoint,
+                        options: .init(timeSource: fixture.time.timeSource)
+                    ),
+                    timing: .init(
+                        attempts: 1,
+                        rotation: rotation,
+                        timeSource: fixture.time.timeSource,
+                        random: { 1 }
+                    )
                 ),
-                timing: .init(
-                    attempts: 1,
-                    rotation: rotation,
-                    timeSource: fixture.time.timeSource,
-                    random: { 1 }
-                )
+                grant: grant,
+                store: store
             )
         }
     }

@@ -80,12 +80,14 @@ struct StoreOutageTests {
     func serverHangs() async throws {
         let fixture = OAuth2Fixture(steps: [.never])
         let source = GrantTokenSource(
-            server: OAuth2Fixture.server,
-            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            client: OAuth2Client(
+                server: OAuth2Fixture.server,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+                timing: .init(attempts: 1, timeSource: fixture.time.timeSource)
+            ),
             grant: RefreshTokenGrant(refreshToken: Secret("r0")),
-            store: InMemoryTokenStore(timeSource: fixture.time.timeSource),
-            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            timing: .init(attempts: 1, timeSource: fixture.time.timeSource)
+            store: InMemoryTokenStore(timeSource: fixture.time.timeSource)
         )
         let first = Task { try await source.token() }
         while fixture.endpoint.requests.isEmpty { await Task.yield() }

@@ -173,12 +173,14 @@ struct StoreFaultTests {
 
         private func source(_ way: Way) -> any TokenSource {
             let source = GrantTokenSource(
-                server: OAuth2Fixture.server,
-                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                client: OAuth2Client(
+                    server: OAuth2Fixture.server,
+                    clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                    client: client,
+                    timing: .init(timeSource: time.timeSource, random: { 1 })
+                ),
                 grant: RefreshTokenGrant(refreshToken: Secret("r0")),
-                store: store,
-                client: client,
-                timing: .init(timeSource: time.timeSource, random: { 1 })
+                store: store
             )
             return way == .source
                 ? source : CachedTokenSource(source, timing: .init(timeSource: time.timeSource, random: { 1 }))

@@ -1,0 +1,280 @@
+import Foundation
+import Networking
+import Synchronization
+import TokenGeneration
+
+/// The authentication of one request, with what it remembers between its attempts.
+struct OAuth2Session: AuthenticationSession {
+    /// The credential of an attempt.
+    private struct Credential {
+        let source: CachedTokenSource
+        let token: Secret
+        let isDPoP: Bool
+        /// The nonce and the time in the proof, if there is one.
+        var proof: (nonce: String?, date: Date)?
+    }
+
+    /// A rejected attempt.
+    private struct Rejection {
+        let refusal: ResourceRefusal
+        let request: HTTPRequest
+        let response: HTTPResponse
+        let origin: HTTPOrigin
+        let credential: Credential
+        /// The reasons why the operation's earlier attempts were rejected.
+        let earlier: [ResourceRefusal.Kind]
+    }
+
+    /// The maximum number of origins for which an event reports that they get no token.
+    private static let withheldLimit = 64
+
+    private let owner: OAuth2Authenticator
+    private var credential: Credential?
+    /// The time when the attempt was sent, or an earlier one.
+    private var sent: ContinuousClock.Instant?
+
+    init(_ owner: OAuth2Authenticator) { self.owner = owner }
+
+    /// Resumes the session of a request that carries a token, for a caller that has kept only the
+    /// request.
+    init(_ owner: OAuth2Authenticator, resuming request: HTTPRequest, sent: ContinuousClock.Instant?) {
+        self.owner = owner
+        self.sent = sent
+        guard let parts = request.headers["Authorization"]?.split(separator: " ", maxSplits: 1), parts.count == 2 else {
+            return
+        }
+        let token = Secret(String(parts[1]))
+        let isDPoP = String(parts[0]).equalsIgnoringASCIICase("DPoP")
+        guard isDPoP || String(parts[0]).equalsIgnoringASCIICase("Bearer"),
+            let source = owner.sources.first(where: { $0.isKnown(token.fingerprint) })
+        else { return }
+        let claims = request.headers["DPoP"].flatMap { try? UnverifiedToken($0).unverifiedClaims }
+        let proof = claims?["iat"]?.number?.double.map { seconds in
+            (nonce: claims?["nonce"]?.string, date: Date(timeIntervalSince1970: seconds))
+        }
+        credential = Credential(source: source, token: token, isDPoP: isDPoP, proof: proof)
+    }
+
+    // MARK: Credentials
+
+    mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws {
+        try await authenticate(&request, until: context.deadline, after: context.retryState)
+    }
+
+    /// Adds the token to a request that it is meant for.
+    mutating func authenticate(
+        _ request: inout HTTPRequest,
+        until deadline: ContinuousClock.Instant?,
+        after state: Retry.State
+    ) async throws {
+        credential = nil
+        guard request.headers["Authorization"] == nil else { return }
+        let origin = HTTPOrigin(request.url)
+        guard try owner.resources.covers(origin) else { return }
+        guard let origin, origin.isConfidential else { throw request.url.isNotConfidential("an access token") }
+        let source = state.authenticationErrors.isEmpty ? owner.base : source(after: state)
+        let token =
+            if let token = source.current() { token } else {
+                try await source.token(for: TokenRequirements(deadline: deadline))
+            }
+        let isNotApplicable = token.type.equalsIgnoringASCIICase(AccessToken.notApplicable)
+        guard token.value.expose({ HTTPSyntax.isToken68($0[...]) }) || isNotApplicable else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the access token contains characters that RFC 6750 §2.1 doesn't allow; it wasn't sent"
+            )
+        }
+        guard let generator = token.proofGenerator else {
+            guard !isNotApplicable else {
+                throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
+            }
+            request.headers["Authorization"] = token.value.expose { "Bearer \($0)" }
+            credential = Credential(source: source, token: token.value, isDPoP: false)
+            return
+        }
+        let proof = (nonce: owner.hints.nonce(for: origin), date: owner.hints.date(for: origin))
+        do {
+            request.headers["DPoP"] = try token.value.expose { text in
+                try generator.proof(
+                    method: request.method.rawValue,
+                    url: request.url.absoluteString,
+                    accessToken: text,
+                    nonce: proof.nonce,
+                    date: proof.date
+                )
+            }
+        } catch {
+            throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
+        }
+        request.headers["Authorization"] = token.value.expose { "DPoP \($0)" }
+        credential = Credential(source: source, token: token.value, isDPoP: true, proof: proof)
+        sent = owner.timing.timeSource.now()
+    }
+
+    /// Returns the source for an attempt: a wider grant's if the resource demanded one, or the
+    /// base.
+    private func source(after state: Retry.State) -> CachedTokenSource {
+        for error in state.authenticationErrors.reversed() {
+            guard let refusal = ResourceRefusal(error, isDPoP: owner.isDPoP), let challenge = refusal.challenge,
+                refusal.kind == .stepUpRequired || refusal.kind == .insufficientScope
+            else { continue }
+            // Without a new source, because the challenge may repeat the rejected token.
+            return owner.knownWiderSource(answering: ResourceDemand(challenge)) ?? owner.base
+        }
+        return owner.base
+    }
+
+    // MARK: Answers
+
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        let isRejected = answer.error != nil
+        guard isRejected || credential?.proof != nil else { return .none }
+        return action(after: answer.response, to: answer.request, answer.context.retryState, isRejected: isRejected)
+    }
+
+    /// Returns the action after a response, and remembers the nonce and the clock of its server.
+    func action(
+        after response: HTTPResponse,
+        to request: HTTPRequest,
+        _ state: Retry.State,
+        isRejected: Bool = true
+    ) -> Retry.Action {
+        // The target of a redirect never had the token, so its response says nothing about it.
+        guard let origin = HTTPOrigin(request.url), HTTPOrigin(response.url) == origin else { return .none }
+        if request.headers["DPoP"] != nil {
+            let age = sent.map { owner.timing.timeSource.now() - $0 }
+            owner.hints.note(response.headers, from: response.url, age: age)
+        }
+        guard isRejected else { return .none }
+        if let reason = withheldReason(request, response, origin) {
+            owner.journal.add(.refused)
+            return .noRetry(.custom(reason))
+        }
+        guard let credential else { return .none }
+        let refusal = ResourceRefusal(
+            status: response.status,
+            headers: response.headers,
+            body: response.body,
+            isDPoP: credential.isDPoP
+        )
+        let earlier = state.authenticationErrors.compactMap {
+            ResourceRefusal($0, isDPoP: credential.isDPoP)?.kind
+        }
+        let rejection = Rejection(
+            refusal: refusal,
+            request: request,
+            response: response,
+            origin: origin,
+            credential: credential,
+            earlier: earlier
+        )
+        let action = action(after: rejection, state)
+        switch action {
+        case .retry, .retryAfter: owner.journal.add(.retried)
+        case .noRetry: owner.journal.add(.refused)
+        case .none: break
+        }
+        return action
+    }
+
+    /// Returns the reason why a rejected request had no token, if it's that the application doesn't
+    /// name its origin.
+    private func withheldReason(
+        _ request: HTTPRequest,
+        _ response: HTTPResponse,
+        _ origin: HTTPOrigin
+    ) -> OAuth2Error? {
+        guard response.status == 401, request.headers["Authorization"] == nil,
+            (try? owner.resources.covers(origin)) == false,
+            // The response may be about the request's signature (RFC 9421 §5).
+            response.headers["Accept-Signature"] == nil
+        else { return nil }
+        let fields = response.headers.values(for: "WWW-Authenticate").joined(separator: ", ")
+        let challenge = AuthenticationChallenge.parse(fields).first { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
+        guard let challenge else { return nil }
+        let isFirst = owner.withheld.withLock { $0.count < Self.withheldLimit && $0.insert(origin).inserted }
+        if isFirst { owner.journal.add(.withheld(origin: origin.description)) }
+        var error = OAuth2Error(
+            .originNotCovered,
+            "the request got no token, because the authenticator's `resources` don't have \(origin.text), only "
+                + "\(owner.resources.text); add the origin if the token is meant for it",
+            status: response.status
+        )
+        error.challenge = challenge
+        return error
+    }
+
+    private func action(after rejection: Rejection, _ state: Retry.State) -> Retry.Action {
+        switch rejection.refusal.kind {
+        case .unrelated: return .none
+        case .nonceNeeded: return nonceAction(rejection)
+        case .proofRejected: return proofAction(rejection)
+        case .stepUpRequired: return demandAction(.stepUpRequired, rejection)
+        case .insufficientScope: return demandAction(.insufficientScope, rejection)
+        case .forbidden:
+            guard owner.options.insecurelyTreatsForbiddenAsInvalidToken else { return .none }
+        case .tokenRejected, .unclear: break
+        }
+        var refused = TokenLifecycle.RefusedRequest(
+            rejection.credential.token.fingerprint,
+            origin: rejection.origin.description,
+            // A rejected nonce or proof doesn't mean that the token was rejected.
+            earlier: rejection.earlier.count { $0 == .tokenRejected || $0 == .forbidden },
+            state: state
+        )
+        refused.isUnclear = rejection.refusal.kind == .unclear
+        return rejection.credential.source.refused(refused)
+    }
+
+    // MARK: Proofs
+
+    private func nonceAction(_ rejection: Rejection) -> Retry.Action {
+        func end(_ code: OAuth2Error.Code, _ message: String) -> Retry.Action {
+            .noRetry(.custom(OAuth2Error(code, message, status: rejection.response.status)))
+        }
+        guard let nonce = rejection.response.headers["DPoP-Nonce"], !nonce.isEmpty else {
+            return end(.missingNonce, "the resource requires a nonce in DPoP proofs but sent none")
+        }
+        guard rejection.credential.proof?.nonce?.isExactly(nonce) != true else {
+            return end(.repeatedNonce, "the resource requires a new nonce but sent the one it just rejected")
+        }
+        guard rejection.earlier.count(where: { $0 == .nonceNeeded }) < 2 else {
+            return end(.tooManyNonces, "the resource keeps requiring new nonces")
+        }
+        return .retry
+    }
+
+    private func proofAction(_ rejection: Rejection) -> Retry.Action {
+        if !rejection.earlier.contains(.proofRejected), let issued = rejection.credential.proof?.date {
+            // The proof's time may come from a clock that has since been corrected.
+            let difference = abs(owner.hints.date(for: rejection.origin).timeIntervalSince(issued))
+            if difference > DPoPServerState.tolerance / .seconds(1) { return .retry }
+        }
+        return .noRetry(
+            .custom(OAuth2Error(.proofRejected, "the resource rejects the DPoP proof; check its key", status: 401))
+        )
+    }
+
+    // MARK: Demands
+
+    private func demandAction(_ code: OAuth2Error.Code, _ rejection: Rejection) -> Retry.Action {
+        let refusal = rejection.refusal
+        let proof = rejection.request.headers["DPoP"]
+        let secrets = SentSecrets([rejection.credential.token.expose { $0 }] + [proof].compactMap(\.self))
+        let demand = refusal.challenge.map { ResourceDemand($0, hiding: secrets) } ?? ResourceDemand()
+        owner.journal.add(.demanded(code, demand))
+        let isFirst = !rejection.earlier.contains { $0 == .stepUpRequired || $0 == .insufficientScope }
+        if isFirst, owner.widerSource(answering: demand) != nil { return .retry }
+        var error = OAuth2Error(
+            code,
+            code == .stepUpRequired
+                ? "the resource requires the user to authenticate again; see `demand`"
+                : "the token's scope is insufficient for this request; see `demand` for the required scope, and name it "
+                    + "in the grant or in `additionalScope` if the resource may have it",
+            status: rejection.response.status
+        )
+        error.demand = demand
+        error.challenge = refusal.challenge?.without(secrets)
+        return .noRetry(.custom(error))
+    }
+}
