@@ -107,13 +107,14 @@ public final class MockTransport: HTTPTransport {
     /// late.
     ///
     /// - Throws: The scripted failure, or `NetworkError`; with the code `unknown`, its cause can be
-    ///   a ``MockError`` with the code `scriptExhausted` or `unexpectedRequest`.
+    ///   a ``MockError`` with the code `scriptExhausted` or `unexpectedRequest`. It throws
+    ///   `CancellationError` if the task is canceled.
     public func send(
         _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         try request.validate()
-        if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
+        try Task.checkCancellation()
         try checkDeadline(request, limits)
         let request = try await request.withBodyInMemory()
         let record = RecordedRequest(request, limits: limits, arrival: time.now())
@@ -127,10 +128,10 @@ public final class MockTransport: HTTPTransport {
         var response: HTTPTransportResponse
         do {
             response = try await answer(request, limits, try choice.get())
+        } catch  where Task.isCancelled {
+            throw CancellationError()
         } catch let error as NetworkError {
             throw error
-        } catch is CancellationError where Task.isCancelled {
-            throw NetworkError(.cancelled, "the task was cancelled before the response")
         } catch {
             throw NetworkError(
                 .unknown,
@@ -251,11 +252,7 @@ extension HTTPRequest {
     fileprivate func withBodyInMemory() async throws -> Self {
         guard case .stream = body.source else { return self }
         var request = self
-        do {
-            request.body = .data(try await body.collect(upTo: .max))
-        } catch is CancellationError where Task.isCancelled {
-            throw NetworkError(.cancelled, "the task was cancelled before the request was sent")
-        }
+        request.body = .data(try await body.collect(upTo: .max))
         return request
     }
 

@@ -47,7 +47,8 @@ struct AttemptLoop: Sendable {
     ///
     /// - Parameter makeBase: Creates the base request. Called for every attempt.
     /// - Returns: The response of the successful attempt.
-    /// - Throws: The last error, with the history of the operation.
+    /// - Throws: The last error, with the history of the operation; `CancellationError` in a
+    ///   cancelled task.
     func run(_ makeBase: () async throws -> HTTPRequest) async throws -> HTTPResponse {
         let operation = ClientOperation(self)
         operation.reportStart()
@@ -94,7 +95,7 @@ struct AttemptLoop: Sendable {
         var response: HTTPResponse?
         do {
             if let defect = chain.defect { throw defect }
-            if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
+            try Task.checkCancellation()
             var base = try await makeBase()
             if let body = requestOptions.body { base.body = body }
             operation.setBase(base)
@@ -117,9 +118,7 @@ struct AttemptLoop: Sendable {
 
     private func failure(_ error: any Error, _ response: HTTPResponse?, _ operation: ClientOperation) -> Failure {
         let endpoint = operation.latestRequest?.endpoint
-        if Task.isCancelled || error is CancellationError {
-            return Failure(error: NetworkError.cancelled(endpoint: endpoint), response: response, isFinal: true)
-        }
+        if Task.isCancelled { return Failure(error: CancellationError(), response: response, isFinal: true) }
         if response == nil, operation.hasSentNothing {
             return Failure(error: Self.notMade(error).naming(endpoint), isFinal: true)
         }
@@ -131,8 +130,8 @@ struct AttemptLoop: Sendable {
 
     /// Returns the error of a request that couldn't be made.
     static func notMade(_ error: any Error, isUnprocessed: Bool = true) -> any Error {
+        if Task.isCancelled { return CancellationError() }
         if error is any ErrorWithCode { return error }
-        if Task.isCancelled || error is CancellationError { return NetworkError.cancelled(endpoint: nil) }
         return NetworkError(
             .requestNotMade,
             isUnprocessed
@@ -212,7 +211,8 @@ struct AttemptLoop: Sendable {
         defer { alarm.cancel() }
         do {
             try await response.collect(upTo: maximumFailureSize)
-        } catch let error as NetworkError where error.code == .cancelled && !Task.isCancelled {
+        } catch is CancellationError where !Task.isCancelled {
+            // The alarm has cancelled the body, not the caller.
             throw NetworkError(.operation, .receiving, "the server didn't complete its error response in time")
         }
     }
@@ -261,9 +261,7 @@ struct AttemptLoop: Sendable {
         let cost = options.retryBudget?.withdraw(for: error, request.url)
         if options.retryBudget != nil, cost == nil { throw error.ending(reason: .budget, state) }
         operation.add(error)
-        do { try await operation.pause(delay) } catch {
-            throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, operation.retryState)
-        }
+        try await operation.pause(delay)
         return cost
     }
 }

@@ -138,6 +138,7 @@ final class ClientOperation: Sendable {
             finish(nil, cause, metrics)
             throw cause
         } catch {
+            let error = Task.isCancelled ? CancellationError() : error
             finish(nil, error, metrics)
             throw error
         }

@@ -9,8 +9,7 @@ public import FoundationNetworking
 /// ```
 ///
 /// Create one client and share it: it keeps connections open. It retries only if an interceptor
-/// asks for it. Cancelling a request's task ends the request at once with a ``NetworkError`` with
-/// the code `cancelled`.
+/// asks for it. Cancelling a request's task ends the request at once with a `CancellationError`.
 ///
 /// The client follows redirects according to its ``RedirectPolicy`` and never sends credentials to
 /// another server. It throws a ``ServerError`` with the status of any other redirect.

@@ -16,7 +16,7 @@ public struct TimeSource: Sendable {
     /// - Parameters:
     ///   - now: Returns the monotonic time.
     ///   - date: Returns the wall-clock time.
-    ///   - sleep: Waits for a duration. Throws if the task is cancelled.
+    ///   - sleep: Waits for a duration. Throws `CancellationError` if the task is cancelled.
     public init(
         now: @escaping @Sendable () -> ContinuousClock.Instant,
         date: @escaping @Sendable () -> Date,

@@ -94,14 +94,6 @@ extension HTTPHeaders {
     }
 }
 
-extension NetworkError {
-    static func cancelled(endpoint: String?) -> Self {
-        var error = NetworkError(.cancelled, "the task was cancelled")
-        error.endpoint = endpoint
-        return error
-    }
-}
-
 extension Error {
     /// Returns the error with the endpoint, if it's a ``NetworkError`` that has none.
     func naming(_ endpoint: String?) -> any Error {

@@ -2,7 +2,8 @@ public import Foundation
 
 /// An error of the client or its transport.
 ///
-/// A response with a status that isn't accepted is a ``ServerError`` instead.
+/// A response with a status that isn't accepted is a ``ServerError`` instead, and a cancelled task
+/// gets a `CancellationError`.
 ///
 /// The message says what failed and what to do. It never contains a header field's value, a token
 /// or a body. Two errors are equal if their codes are.
@@ -70,8 +71,6 @@ extension NetworkError {
         ///
         /// The error's ``NetworkError/cause`` has the reason.
         case requestNotMade
-        /// The task was cancelled.
-        case cancelled
         /// A time limit was exceeded; see ``NetworkError/timeout``.
         case timedOut
         /// The host name couldn't be resolved.
@@ -138,7 +137,6 @@ extension NetworkError {
             switch self {
             case .invalidRequest: -1000
             case .requestNotMade: -1012
-            case .cancelled: -999
             case .timedOut, .rateLimited: -1001
             case .cannotResolveHost: -1003
             case .cannotConnect, .circuitOpen: -1004

@@ -101,7 +101,8 @@ extension HTTPBody {
     }
 
     private static func producerFailure(_ error: any Error) -> any Error {
-        if error is NetworkError || error is CancellationError { return error }
+        if Task.isCancelled { return CancellationError() }
+        if error is NetworkError { return error }
         return NetworkError(
             .requestNotMade,
             "the request's body couldn't be created; it wasn't sent completely",

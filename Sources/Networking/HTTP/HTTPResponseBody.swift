@@ -42,8 +42,9 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     /// - Parameter receive: Receives the body and returns the trailer fields. It runs in its own
     ///   task, which starts with the first read and is cancelled with the body. `deliver` takes a
     ///   part and returns when the reader wants the next one, so at most one part is buffered.
-    ///   After cancellation it throws `CancellationError`. The reader gets a thrown
-    ///   ``NetworkError`` unchanged, and any other error as the cause of a `connectionLost`.
+    ///   After cancellation it throws `CancellationError`, as the reader's call does. The reader
+    ///   gets a thrown ``NetworkError`` unchanged, and any other error as the cause of a
+    ///   `connectionLost`.
     public convenience init(
         _ receive:
             @escaping @Sendable (
@@ -71,7 +72,7 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     /// - Parameter limit: The maximum number of bytes.
     /// - Returns: The bytes.
     /// - Throws: ``NetworkError``: `bodyTooLarge`, which cancels the request, or the request's
-    ///   error.
+    ///   error; `CancellationError` if the task or the body was cancelled.
     public func collect(upTo limit: Int) async throws -> Data {
         var whole = Data()
         for try await part in self {
@@ -101,8 +102,8 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         /// Returns the next part.
         ///
         /// - Returns: The part, or `nil` at the end.
-        /// - Throws: ``NetworkError`` with the code `cancelled` if the task or the body was
-        ///   cancelled, `connectionLost`, `invalidResponse`, `bodyTooLarge` or `timedOut` if the
+        /// - Throws: `CancellationError` if the task or the body was cancelled. ``NetworkError``
+        ///   with the code `connectionLost`, `invalidResponse`, `bodyTooLarge` or `timedOut` if the
         ///   request failed, `invalidRequest` if another task is reading.
         public mutating func next() async throws -> Data? {
             guard body.isReading.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
@@ -120,7 +121,7 @@ package protocol HTTPResponseBodySource: Sendable {
     var trailers: HTTPHeaders { get }
     /// Returns the next part, never empty, or `nil` at the end. Called by one task at a time.
     ///
-    /// - Throws: ``NetworkError``; every later call throws the same error.
+    /// - Throws: ``NetworkError`` or `CancellationError`; every later call throws the same error.
     func next() async throws -> Data?
     /// Cancels the rest of the body. Can be called at any time.
     func cancel()

@@ -17,7 +17,7 @@ final class ProducedBody: HTTPResponseBodySource {
         var part: Data?
         var giver: Giver?
         var reader: Reader?
-        var end: Result<HTTPHeaders, NetworkError>?
+        var end: Result<HTTPHeaders, any Error>?
 
         mutating func takeGiver() -> Giver? {
             defer { giver = nil }
@@ -46,14 +46,14 @@ final class ProducedBody: HTTPResponseBodySource {
     func cancel() {
         // The closure is released outside the lock, because its deinitialization may call back.
         let (task, reader, giver, producer) = state.withLock { state in
-            if state.end == nil || state.part != nil { state.end = .failure(.cancelledExchange) }
+            if state.end == nil || state.part != nil { state.end = .failure(CancellationError()) }
             state.part = nil
             defer { state.producer = nil }
             return (state.task, state.takeReader(), state.takeGiver(), state.producer)
         }
         task?.cancel()
         giver?.resume(throwing: CancellationError())
-        reader?.resume(throwing: NetworkError.cancelledExchange)
+        reader?.resume(throwing: CancellationError())
         withExtendedLifetime(producer) {}
     }
 }
@@ -89,8 +89,6 @@ extension ProducedBody {
                 end(.success(try await producer { [self] part in try await deliver(part) }))
             } catch let error as NetworkError {
                 end(.failure(error))
-            } catch is CancellationError {
-                end(.failure(.cancelledExchange))
             } catch {
                 end(.failure(NetworkError(.connectionLost, "the response's body couldn't be received", cause: error)))
             }
@@ -121,18 +119,15 @@ extension ProducedBody {
     }
 
     /// Returns the reader's result at the end.
-    private static func last(_ end: Result<HTTPHeaders, NetworkError>) -> Result<Data?, any Error> {
-        switch end {
-        case .success: .success(nil)
-        case .failure(let error): .failure(error)
-        }
+    private static func last(_ end: Result<HTTPHeaders, any Error>) -> Result<Data?, any Error> {
+        end.map { _ in nil }
     }
 
     private static var crowd: NetworkError {
         NetworkError(.invalidRequest, "two tasks deliver parts of a response's body at once; use only one")
     }
 
-    private func end(_ end: Result<HTTPHeaders, NetworkError>) {
+    private func end(_ end: Result<HTTPHeaders, any Error>) {
         let reader = state.withLock { state in
             if state.end == nil { state.end = end }
             state.task = nil

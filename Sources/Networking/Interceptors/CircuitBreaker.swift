@@ -87,8 +87,7 @@ public final class CircuitBreaker: RequestInterceptor {
     private static func outcome(of error: any Error) -> Circuit.Outcome {
         guard let code = (error as? NetworkError)?.code else { return .nothing }
         // Nothing is known about the server.
-        return [.cancelled, .requestNotMade, .invalidRequest, .rateLimited, .circuitOpen].contains(code)
-            ? .nothing : .failure
+        return [.requestNotMade, .invalidRequest, .rateLimited, .circuitOpen].contains(code) ? .nothing : .failure
     }
 }
 

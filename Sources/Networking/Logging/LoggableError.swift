@@ -25,6 +25,10 @@ extension ServerError: LoggableError {
     package var logText: String { retry?.reason.map { "\(answer); \($0.logText)" } ?? answer }
 }
 
+extension CancellationError: LoggableError {
+    package var logText: String { "cancelled" }
+}
+
 extension Retry.Error {
     fileprivate var logText: String {
         guard case .custom(let error) = self else { return description }

@@ -45,13 +45,14 @@ extension RequestAttempt: ObservedEvent {
 
     /// The kind of the error, one of few values; `nil` if the attempt succeeded.
     ///
-    /// It's the status of a ``ServerError``, the name of a ``NetworkError/Code`` or, for errors of
-    /// other packages, the name of their type.
+    /// It's the status of a ``ServerError``, the name of a ``NetworkError/Code``, `cancelled` or,
+    /// for errors of other packages, the name of their type.
     public var errorType: String? {
         switch error {
         case nil: nil
         case let error as ServerError: Self.statusLabel(error.errorCode)
         case let error as NetworkError: "\(error.code)"
+        case is CancellationError: "cancelled"
         case let error?: "\(type(of: error))"
         }
     }

@@ -12,6 +12,9 @@ package struct HAREntry: Codable {
     package var serverIPAddress: String?
     package var comment: String?
 
+    /// The error of a cancelled request.
+    static let cancelled = "cancelled"
+
     package struct Cache: Codable {}
 
     package struct Pair: Codable {
@@ -42,7 +45,7 @@ package struct HAREntry: Codable {
         package var redirectURL = ""
         package var headersSize = -1
         package var bodySize = -1
-        /// The code of the error if there was no response.
+        /// The code of the error if there was no response, or ``cancelled``.
         package var _error: String?
     }
 

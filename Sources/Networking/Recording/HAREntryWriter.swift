@@ -86,11 +86,11 @@ struct HAREntryWriter: Sendable {
                 bodySize: metrics?.bodyBytesReceived ?? -1
             )
         case .failure(let error):
-            let code = (error as? NetworkError)?.code ?? (error is CancellationError ? .cancelled : .unknown)
+            let code = error is CancellationError ? HAREntry.cancelled : (error as? NetworkError)?.code.rawValue
             return HAREntry.Response(
                 status: 0,
                 content: HAREntry.Content(size: 0, mimeType: "x-unknown"),
-                _error: code.description
+                _error: code ?? NetworkError.Code.unknown.rawValue
             )
         }
     }

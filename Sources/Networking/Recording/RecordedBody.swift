@@ -53,7 +53,7 @@ final class RecordedBody: HTTPResponseBodySource {
 
     func cancel() {
         stream.cancel()
-        end(error: NetworkError(.cancelled, "the rest of the body was cancelled"))
+        end(error: CancellationError())
     }
 
     private func end(error: (any Error)?) {

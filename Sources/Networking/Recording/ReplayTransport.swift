@@ -53,13 +53,14 @@ public final class ReplayTransport: HTTPTransport {
     /// Returns the recorded response for a request, without delay.
     ///
     /// - Throws: ``NetworkError``: `notRecorded` if the request or its response's body isn't in the
-    ///   recording; the recorded failure; `invalidRequest`, `cancelled` or `bodyTooLarge`.
+    ///   recording; the recorded failure; `invalidRequest` or `bodyTooLarge`. It throws
+    ///   `CancellationError` if the task is cancelled, or the recorded request was.
     public func send(
         _ request: HTTPRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
         try request.validate()
-        if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
+        try Task.checkCancellation()
         let redaction = redaction.removingCredentials(of: request)
         let name = "\(request.method) \(Self.comparable(redaction.redacted(request.url)))"
         let body = matching == .methodURLAndBody ? comparable(request, redaction) : nil
@@ -84,10 +85,10 @@ public final class ReplayTransport: HTTPTransport {
         return try response(of: entries[chosen], limits: limits)
     }
 
-    private func response(of entry: HAREntry, limits: HTTPTransportLimits) throws(NetworkError) -> HTTPTransportResponse
-    {
+    private func response(of entry: HAREntry, limits: HTTPTransportLimits) throws -> HTTPTransportResponse {
         let name = name(entry)
         guard entry.response.status > 0 else {
+            if entry.response._error == HAREntry.cancelled { throw CancellationError() }
             let code = entry.response._error.flatMap(NetworkError.Code.init(rawValue:)) ?? .unknown
             throw NetworkError(code, "the recorded request \(name) failed")
         }

@@ -32,7 +32,7 @@ struct RedirectFollower {
         var steps = Chain(policy: policy, credentialFields: chain.credentialFields, request: request)
         while try await steps.follow(response) {
             await response.discard()
-            if Task.isCancelled { throw NetworkError.cancelledExchange }
+            try Task.checkCancellation()
             do {
                 response = try await exchange(steps.request, after: steps.hops)
             } catch var error as NetworkError {

@@ -91,7 +91,7 @@ struct EventStream {
             if let failure { throw failure }
             return .end
         }
-        if Task.isCancelled { throw connector.cancelled }
+        try Task.checkCancellation()
         if let connection {
             let duration = connector.timeSource.now() - connection.start
             reconnection.noteEnd(of: duration, hasEvents: connection.hasEvents)
@@ -110,7 +110,7 @@ struct EventStream {
         }
         let time = parser.reconnectionTime ?? connector.options.reconnectionTime
         let wait = reconnection.delay(delay, after: time)
-        do { try await connector.timeSource.sleep(wait) } catch { throw connector.cancelled }
+        try await connector.timeSource.sleep(wait)
         return .reconnect
     }
 }

@@ -21,7 +21,6 @@ struct EventStreamConnector {
 
     var timeSource: TimeSource { client.options.timeSource }
     var endpoint: String? { request?.endpoint }
-    var cancelled: NetworkError { .cancelled(endpoint: endpoint) }
 
     /// The error that stands for the orderly end of a stream.
     var ended: NetworkError {

@@ -43,7 +43,7 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
         ///   and `bodyTooLarge` for one that is too large; the message has the value's index,
         ///   counted from 0. After a value that couldn't be decoded, the next call continues with
         ///   the next value, as it does after a defect in a text sequence. After any other error,
-        ///   the stream has ended.
+        ///   such as `CancellationError`, the stream has ended.
         public mutating func next() async throws -> Value? {
             guard !hasEnded else { return nil }
             let bytes: [UInt8]

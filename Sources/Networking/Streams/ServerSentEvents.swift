@@ -32,9 +32,9 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
         ///
         /// - Returns: The event, or `nil` at the end of the stream.
         /// - Throws: ``ServerError`` or ``NetworkError`` for a failure that the policy doesn't
-        ///   retry. ``NetworkError`` with the code `cancelled` if the task was cancelled,
-        ///   `invalidResponse` if the response isn't an event stream, `bodyTooLarge` if an event is
-        ///   too large. After an error, the stream has ended.
+        ///   retry. ``NetworkError`` with the code `invalidResponse` if the response isn't an event
+        ///   stream, `bodyTooLarge` if an event is too large. `CancellationError` if the task is
+        ///   cancelled. After an error, the stream has ended.
         public mutating func next() async throws -> ServerSentEvent? {
             try await stream.next()
         }

@@ -49,10 +49,10 @@ public final class Download: Transfer {
     /// Canceling the awaiting task cancels the download.
     ///
     /// - Throws: ``ServerError`` for a status that isn't accepted or isn't the file.
-    ///   ``NetworkError`` with the code `cancelled`, `fileExists`, `cannotUseFile`,
-    ///   `transferInProgress`, `rangeMismatch`, `digestMismatch`, `digestMissing` or
-    ///   `digestUnverifiable`, `invalidField` if a digest is malformed, or the error of the last
-    ///   attempt.
+    ///   ``NetworkError`` with the code `fileExists`, `cannotUseFile`, `transferInProgress`,
+    ///   `rangeMismatch`, `digestMismatch`, `digestMissing` or `digestUnverifiable`, `invalidField`
+    ///   if a digest is malformed, or the error of the last attempt. `CancellationError` if the
+    ///   download was canceled.
     public var value: DownloadedFile {
         get async throws { try await core.value() }
     }

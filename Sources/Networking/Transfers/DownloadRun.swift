@@ -39,7 +39,7 @@ struct DownloadRun: Sendable {
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
-            if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
+            try Task.checkCancellation()
             throw NetworkError(.requestNotMade, "creating the request failed; nothing was sent", cause: error)
         }
     }

@@ -81,7 +81,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         }
         task?.cancel()
         // A paused transfer has no run whose end would finish it.
-        if isPaused { finish(.failure(NetworkError.cancelled(endpoint: nil))) }
+        if isPaused { finish(.failure(CancellationError())) }
     }
 
     /// Cancels the transfer, and waits until it has ended.
@@ -113,23 +113,23 @@ final class TransferCore<Value: Sendable>: Sendable {
     }
 
     private func end(_ result: Result<Value, any Error>) {
-        let isOver = state.withLock { state in
+        let outcome: Result<Value, any Error>? = state.withLock { state in
             state.task = nil
             guard case .failure = result else {
                 // A pause or cancellation came too late.
                 state.intent = .run
-                return true
+                return result
             }
             switch state.intent {
-            case .cancel: return true
+            case .cancel: return .failure(CancellationError())
             case .pause: state.enter(.paused)
             case .run:
-                guard state.isStopped else { return true }
+                guard state.isStopped else { return result }
                 begin(&state)
             }
-            return false
+            return nil
         }
-        if isOver { finish(result) }
+        if let outcome { finish(outcome) }
     }
 
     /// Ends the transfer, resumes the waiting tasks and finishes the progress sequences.
@@ -138,7 +138,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         let phase: TransferProgress.State =
             switch outcome {
             case .success: .completed
-            case .failure(let error): (error as? NetworkError)?.code == .cancelled ? .cancelled : .failed
+            case .failure(let error): error is CancellationError ? .cancelled : .failed
             }
         let (waiters, watchers, progress) = state.withLock { state in
             state.outcome = outcome

@@ -54,8 +54,8 @@ final class TransferQueue: Sendable {
 
     /// Waits for a turn, and runs a closure, whose end ends the turn.
     ///
-    /// - Throws: ``NetworkError`` with the code `cancelled` if the task is canceled before its
-    ///   turn, or the closure's error.
+    /// - Throws: `CancellationError` if the task is canceled before its turn, or the closure's
+    ///   error.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         let id = makeID()
         let hasTurn = await withTaskCancellationHandler {
@@ -74,7 +74,7 @@ final class TransferQueue: Sendable {
         } onCancel: {
             giveUp(id)
         }
-        guard hasTurn else { throw NetworkError.cancelled(endpoint: nil) }
+        guard hasTurn else { throw CancellationError() }
         defer { release(id) }
         return try await body()
     }

@@ -34,8 +34,8 @@ public final class Upload<Value: Sendable>: Transfer {
     /// Canceling the awaiting task cancels the upload.
     ///
     /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
-    ///   `cancelled`, `decoding`, `noData`, `bodyNotReplayable` or `digestMismatch`, or the error
-    ///   of the last attempt.
+    ///   `decoding`, `noData`, `bodyNotReplayable` or `digestMismatch`, or the error of the last
+    ///   attempt. `CancellationError` if the upload was canceled.
     public var value: Value {
         get async throws { try await core.value() }
     }

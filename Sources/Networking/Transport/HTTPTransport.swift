@@ -23,7 +23,7 @@ public protocol HTTPTransport: Sendable {
     ///   - limits: The deadline and the maximum body size. They apply until the end of the body,
     ///     except for ``HTTPTransportLimits/deadlineEndsWithHeader``.
     /// - Returns: The final response (not a 1xx response), whatever its status.
-    /// - Throws: ``NetworkError`` with a code for the failure; `cancelled` if the task was
+    /// - Throws: ``NetworkError`` with a code for the failure; `CancellationError` if the task was
     ///   cancelled.
     func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
 }

@@ -295,9 +295,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// The action is `none` if the failure isn't about the token. `noRetry` has an ``OAuth2Error``
     /// as the reason. A `NetworkClient` doesn't need this method.
     public func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
-        guard let response = failure.response, !(failure.error is CancellationError),
-            (failure.error as? NetworkError)?.code != .cancelled
-        else { return .none }
+        guard let response = failure.response, !(failure.error is CancellationError) else { return .none }
         let state = failure.context.retryState
         let session = OAuth2Session(self, resuming: failure.request, sent: state.started)
         return session.action(after: response, to: failure.request, state)

@@ -25,7 +25,7 @@ extension OAuth2Client {
     /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or the authenticator's
     ///   error; `endpointMissing`, `insecureTransport`, `serverTransient`, `serverUnreachable`;
     ///   `protocolViolation`, with a `TokenError` as its cause, for a response that is neither JSON
-    ///   nor a valid JWT; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    ///   nor a valid JWT; `CancellationError` if the task is cancelled.
     public func userInfo(
         subject: String,
         authorized: NetworkClient,

@@ -22,7 +22,7 @@ import TokenGeneration
 /// server. Errors never contain anything that was sent. Each request can fail with an
 /// ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
 /// `serverTransient`, `serverUnreachable` or `protocolViolation`; or, if the caller is cancelled,
-/// with a `NetworkError` with the code `cancelled` or `CancellationError`.
+/// with a `CancellationError`.
 public struct OAuth2Client: Sendable {
     let location: ServerLocation
     /// The client's authentication.
@@ -121,7 +121,7 @@ public struct OAuth2Client: Sendable {
     /// Sends a form to an endpoint that authenticates the client, and reads a 2xx response with a
     /// closure, given the secrets that errors can't repeat.
     ///
-    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func post<Value>(
         _ form: [(name: String, value: String)],
         to endpoint: (AuthorizationServer) -> URL?,

@@ -32,7 +32,7 @@ struct EndpointExchange: Sendable {
     /// One closure creates each attempt's request, with the server's time. The other reads a 2xx
     /// response, given the secrets that errors can't repeat.
     ///
-    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
         read: (HTTPResponse, SentSecrets) async throws -> Value
@@ -62,6 +62,8 @@ struct EndpointExchange: Sendable {
             let (nonce, skew) = (hints.nonce(for: origin), hints.skew(for: origin))
             var failure: OAuth2Error
             do { return try await attempt(hints.date(for: origin), nonce) } catch let error as OAuth2Error {
+                // A token request that was sent has an outcome that must not be lost.
+                if !isForTokens { try Task.checkCancellation() }
                 failure = error.following(previous)
             }
             previous = failure
@@ -98,7 +100,7 @@ struct EndpointExchange: Sendable {
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.
     ///
-    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
+    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func response(
         to request: Request,
         timeout: Duration?,
@@ -130,7 +132,6 @@ struct EndpointExchange: Sendable {
                 isQuotable: isQuotable
             )
         } catch let error as NetworkError {
-            if error.code == .cancelled { throw error }
             if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
                 let limit = Self.maximumBodySize

@@ -52,8 +52,7 @@ public struct ClientRegistrar: Sendable {
     /// - Throws: ``OAuth2Error``: `requestRejected` with the server's code, such as
     ///   `invalid_redirect_uri`, `invalid_client_metadata` or `invalid_software_statement`;
     ///   `accessTokenRejected`, `endpointMissing`, `insecureTransport`, `serverTransient`,
-    ///   `serverUnreachable`, `protocolViolation`; `NetworkError` with the code `cancelled`, or
-    ///   `CancellationError`.
+    ///   `serverUnreachable`, `protocolViolation`; `CancellationError` if the task is cancelled.
     public func register(
         _ metadata: ClientMetadata,
         initialAccessToken: Secret? = nil

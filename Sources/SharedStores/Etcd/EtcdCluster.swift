@@ -84,7 +84,9 @@ public final class EtcdCluster: Sendable {
     }
 
     /// Sends a request to one member after the other until one answers.
-    func response(to request: EtcdRequest) async throws(OAuth2Error) -> EtcdResponse {
+    ///
+    /// - Throws: `OAuth2Error`; `CancellationError` if the task is cancelled.
+    func response(to request: EtcdRequest) async throws -> EtcdResponse {
         var hasLoggedIn = false
         var failures = 0
         while true {
@@ -92,6 +94,7 @@ public final class EtcdCluster: Sendable {
             do throws(EtcdFailure) {
                 return try await send(request, to: member)
             } catch {
+                try Task.checkCancellation()
                 switch error.kind {
                 case .notLoggedIn where login != nil && !hasLoggedIn:
                     hasLoggedIn = true
@@ -103,8 +106,7 @@ public final class EtcdCluster: Sendable {
                     leave(member)
                     failures += 1
                     hasLoggedIn = false
-                    guard error.kind == .notDone || !request.isWrite, failures < max(endpoints.count, 2) + 1,
-                        !Task.isCancelled
+                    guard error.kind == .notDone || !request.isWrite, failures < max(endpoints.count, 2) + 1
                     else { throw error.error }
                 }
             }

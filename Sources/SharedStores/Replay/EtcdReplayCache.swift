@@ -59,7 +59,7 @@ public final class EtcdReplayCache: ReplayCache {
     ///
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed` if etcd can't
     ///   remember the identifier and a fallback is missing; `TokenError` with the code
-    ///   `replayCacheFull` if the fallback is full.
+    ///   `replayCacheFull` if the fallback is full; `CancellationError` if the task is cancelled.
     public func remember(
         _ identifier: String,
         signedBy thumbprint: String,
@@ -76,7 +76,7 @@ public final class EtcdReplayCache: ReplayCache {
             try? await removeExpired(at: now)
             return isNew
         } catch {
-            guard fallback != nil else { throw error }
+            guard fallback != nil, !Task.isCancelled else { throw error }
             return true
         }
     }
@@ -87,7 +87,7 @@ public final class EtcdReplayCache: ReplayCache {
 
     private func key(_ name: String, _ minute: String) -> String { "\(prefix)until/\(minute)/\(name)" }
 
-    private func insert(_ name: String, _ minute: String) async throws(OAuth2Error) -> Bool {
+    private func insert(_ name: String, _ minute: String) async throws -> Bool {
         let key = key(name, minute)
         let own = try StoreRandom.bytes(count: 16)
         // The second round follows the creation of the horizon by this or another host.
@@ -102,8 +102,7 @@ public final class EtcdReplayCache: ReplayCache {
                 )
                 if response.succeeded { return true }
                 guard try await mustCreateHorizon(after: response) else { return false }
-            } catch {
-                guard error.code == .storeUnavailable else { throw error }
+            } catch let error as OAuth2Error where error.code == .storeUnavailable {
                 // The write may have happened; if it hasn't, it still may.
                 guard let found = try? await cluster.response(to: .range(key)).entry(), found.value == own else {
                     throw error
@@ -115,7 +114,7 @@ public final class EtcdReplayCache: ReplayCache {
     }
 
     /// Creates the horizon in an empty cluster.
-    private func mustCreateHorizon(after response: EtcdResponse) async throws(OAuth2Error) -> Bool {
+    private func mustCreateHorizon(after response: EtcdResponse) async throws -> Bool {
         let found = try response.entries()
         guard found.count == 1 else { throw EtcdFailure.malformed.error }
         guard found[0] == nil else { return false }

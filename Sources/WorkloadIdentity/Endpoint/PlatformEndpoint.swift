@@ -48,7 +48,6 @@ struct PlatformEndpoint: Sendable {
             if let explained = explanation(error) { throw explained }
             throw retries.isTransient(error.errorCode) ? unavailable(error.errorCode) : rejected(error.errorCode)
         } catch let error as NetworkError {
-            try Task.checkCancellation()
             switch error.code {
             case .bodyTooLarge:
                 throw WorkloadIdentityError(request: .tooLarge, "\(name) responded with too much", cause: error)

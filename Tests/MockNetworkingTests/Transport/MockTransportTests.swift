@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "Canceling the task fails the request with the code cancelled",
+        "Canceling the task cancels the request",
         arguments: [
             MockTransport.Step.never, .status(200).gated(by: ResponseGate()), .status(200).delayed(by: .seconds(1000)),
             .handler { _ in
@@ -159,7 +159,7 @@ import Testing
             let sending = Task { try await transport.send(request, limits: .init(deadline: deadline)) }
             try await transport.waitForRequests(count: 1)
             sending.cancel()
-            await #expect(throws: NetworkError(.cancelled, "")) { try await sending.value }
+            await #expect(throws: CancellationError.self) { try await sending.value }
         }
     }
 
@@ -172,7 +172,7 @@ import Testing
             return try await transport.send(request, limits: .init())
         }
         sending.cancel()
-        await #expect(throws: NetworkError(.cancelled, "")) { try await sending.value }
+        await #expect(throws: CancellationError.self) { try await sending.value }
         #expect(transport.requests.isEmpty)
     }
 

@@ -112,7 +112,7 @@ struct CacheStaleTests {
             } onCancel: {
                 isCancelled.set()
             }
-            throw NetworkError(.cancelled, "")
+            throw CancellationError()
         }
         var options = NetworkClient.Options()
         options.timeSource = time.timeSource
@@ -174,11 +174,17 @@ struct CacheStaleTests {
 
     @Test("Reports a TLS failure and a cancellation despite stale-if-error")
     func otherErrors() async throws {
-        for code in [NetworkError.Code.tls, .cancelled, .bodyTooLarge] {
+        for code in [NetworkError.Code.tls, .bodyTooLarge] {
             let fixture = CacheFixture(.text("a", headers: Self.tolerant), .failure(NetworkError(code, "")))
             try await fixture.makeStale()
             await #expect(throws: NetworkError(code, "")) { try await fixture.response() }
         }
+        let fixture = CacheFixture(.text("a", headers: Self.tolerant), .never)
+        try await fixture.makeStale()
+        let call = Task { try await fixture.response() }
+        try await fixture.transport.waitForRequests(count: 2)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
     }
 
     @Test("The request can allow a stale response after a failure")

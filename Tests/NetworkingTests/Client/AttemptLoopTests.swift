@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import Synchronization
 import TestSupport
 import Testing
 
@@ -283,7 +284,7 @@ struct AttemptLoopTests {
         #expect(error?.retry?.state.authenticationErrors.count == 10)
     }
 
-    @Test("Cancelling a delay ends the operation at once with the code cancelled")
+    @Test("Cancelling a delay ends the operation at once")
     func cancellingDelay() async throws {
         let time = ManualTime()
         let client = NetworkClient(
@@ -295,11 +296,10 @@ struct AttemptLoopTests {
         let call = Task { try await client.makeRequest(request) }
         try await time.waitForSleepers(count: 1)
         call.cancel()
-        let error = await expectFailure(.cancelled) { try await call.value }
-        #expect(error?.endpoint == "42")
+        await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("Cancelling a request throws cancelled and asks no policy")
+    @Test("Cancelling a request asks no policy")
     func cancellingExchange() async throws {
         let (log, transport) = (EventLog(), MockTransport(.never))
         let client = client(transport, [RecordingInterceptor("a", log: log, action: { _ in .retry })])
@@ -307,8 +307,47 @@ struct AttemptLoopTests {
         let call = Task { try await client.makeRequest(request) }
         try await transport.waitForRequests(count: 1)
         call.cancel()
-        await expectFailure(.cancelled) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         #expect(!log.all.contains { $0.contains("failure") })
+    }
+
+    @Test("A transport's error is a cancellation if the task is cancelled")
+    func errorOfCancelled() async throws {
+        let gate = ResponseGate()
+        let transport = OwnTransport { _ in
+            try? await gate.wait()
+            throw NetworkError(.connectionLost, "")
+        }
+        let (client, request) = (NetworkClient(transport: transport), request)
+        let call = Task { try await client.makeRequest(request) }
+        try await gate.waitForWaiters(count: 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    @Test("A CancellationError of an interceptor is the cause of requestNotMade, unless the task is cancelled")
+    func strayOfInterceptor() async throws {
+        let stray = { @Sendable (_: inout HTTPRequest) in throw CancellationError() }
+        for interceptor in [Changing.request(stray), Changing.wire(stray)] as [any Interceptor] {
+            let transport = MockTransport()
+            let client = client(transport, [interceptor])
+            let error = await expectFailure(.requestNotMade) { try await client.makeRequest(request) }
+            #expect(error?.cause is CancellationError && transport.requests.isEmpty)
+        }
+    }
+
+    @Test("A CancellationError of a transport is an ordinary failure, unless the task is cancelled")
+    func strayOfTransport() async throws {
+        let isFirst = Atomic(true)
+        let transport = OwnTransport { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else {
+                return HTTPTransportResponse(status: 200, body: Data("ok".utf8))
+            }
+            throw CancellationError()
+        }
+        let retry = Retry.Policy.maxRetries(1, when: .always)
+        let client = NetworkClient(transport: transport, interceptors: [retry])
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
     @Test("A task that is already cancelled sends nothing")
@@ -319,7 +358,15 @@ struct AttemptLoopTests {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try await client.makeRequest(request)
         }
-        await expectFailure(.cancelled) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.isEmpty)
+    }
+}
+
+private struct OwnTransport: HTTPTransport {
+    let respond: @Sendable (HTTPRequest) async throws -> HTTPTransportResponse
+
+    func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+        try await respond(request)
     }
 }

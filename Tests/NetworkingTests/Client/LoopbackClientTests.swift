@@ -70,7 +70,7 @@ struct LoopbackClientTests {
             let call = Task { try await client.makeRequest(request) }
             try await server.waitForRequests(count: 1)
             call.cancel()
-            await expectFailure(.cancelled) { try await call.value }
+            await #expect(throws: CancellationError.self) { try await call.value }
             try await server.waitForOpenConnections(atMost: 0)
         }
     }

@@ -72,10 +72,12 @@ struct RequestAttemptTests {
         let call = Task { [patient] in try await client.makeRequest(patient) }
         try await transport.waitForRequests(count: 1)
         call.cancel()
-        await #expect(throws: NetworkError.self) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         #expect(observer.all.count == 1)
         #expect(observer.all.first?.request?.url == request.url)
-        #expect((observer.all.first?.error as? NetworkError)?.code == .cancelled)
+        #expect(observer.all.first?.error is CancellationError)
+        #expect(observer.all.first?.labels["error.type"] == "cancelled")
+        #expect(observer.all.first?.errorDescription == "cancelled")
     }
 
     @Test("Measures requests on demand, and keeps other observers", arguments: [true, false])

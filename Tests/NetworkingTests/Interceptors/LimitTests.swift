@@ -136,7 +136,7 @@ struct CircuitBreakerTests {
         let probe = Task { [request] in try await client.makeRequest(request) }
         try await transport.waitForRequests(count: 2)
         probe.cancel()
-        await #expect(throws: NetworkError.self) { try await probe.value }
+        await #expect(throws: CancellationError.self) { try await probe.value }
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
         #expect(!breaker.isOpen(for: url))
     }
@@ -312,7 +312,7 @@ struct WireInterceptorTests {
         let call = Task { try await client.makeRequest(try request()) }
         try await waiting.gate.waitForWaiters(count: 1)
         call.cancel()
-        await expectFailure(.cancelled) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
     }
 
     private struct Waiting: WireInterceptor {

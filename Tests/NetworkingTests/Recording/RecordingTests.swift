@@ -250,6 +250,8 @@ struct RecordingTests {
             other.body.cancel()
             entries = try self.entries(Data(contentsOf: recorder.file))
             #expect((entries[1]["response"] as? [String: Any])?["_error"] as? String == "cancelled")
+            let replay = try ReplayTransport(Data(contentsOf: recorder.file))
+            await #expect(throws: CancellationError.self) { try await send(replay, request("/2")) }
         }
     }
 

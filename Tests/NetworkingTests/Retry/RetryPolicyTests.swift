@@ -161,8 +161,9 @@ struct RetryPolicyTests {
 
     @Test("Doesn't retry permanent errors")
     func permanentErrors() {
-        for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .cancelled, .invalidResponse] {
+        for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .invalidResponse] {
             #expect("\(action(.maxRetries(1), after: NetworkError(code, "")))" == "none", "\(code)")
         }
+        #expect("\(action(.maxRetries(1), after: CancellationError()))" == "none")
     }
 }

@@ -170,13 +170,11 @@ struct EventStreamLoopbackTests {
             server.on(.get, "/feed", hasHeader ? openStream("data: a\n\n", ResponseGate()) : .never)
             let client = client(engine)
             let request = URLRequest(url: server.url(for: "/feed"))
-            let task = Task {
-                await failure { for try await _ in client.events(for: request) { received.open() } }
-            }
+            let task = Task { for try await _ in client.events(for: request) { received.open() } }
             if hasHeader { try await received.wait() }
             try await server.waitForRequests(count: 1)
             task.cancel()
-            #expect(await task.value?.code == .cancelled)
+            await #expect(throws: CancellationError.self) { try await task.value }
             try await server.waitForOpenConnections(atMost: 0)
             #expect(server.requestCount == 1)
         }
@@ -197,10 +195,10 @@ struct EventStreamLoopbackTests {
                 }
             )
             let events = client().events(for: URLRequest(url: server.url(for: "/feed")))
-            let task = Task { await failure { _ = try await events.collected() } }
+            let task = Task { try await events.collected() }
             try await flooded.wait()
             task.cancel()
-            #expect(await task.value?.code == .cancelled)
+            await #expect(throws: CancellationError.self) { try await task.value }
             try await server.waitForOpenConnections(atMost: 0)
         }
     }

@@ -81,7 +81,7 @@ struct DownloadControlTests {
             _ = await wait(download) { $0.completedBytes == 100_000 }
             let data = try #require(await download.cancel())
             #expect(data.completedBytes == 100_000 && data.totalBytes == 300_000)
-            await expectFailure(.cancelled) { _ = try await download.value }
+            await #expect(throws: CancellationError.self) { try await download.value }
             #expect(download.currentProgress.state == .cancelled)
             #expect(await download.cancel() == data)
 
@@ -191,7 +191,7 @@ struct DownloadControlTests {
             _ = await wait(download) { $0.completedBytes == 100_000 }
             let waiter = Task { try await download.value }
             waiter.cancel()
-            await expectFailure(.cancelled) { _ = try await waiter.value }
+            await #expect(throws: CancellationError.self) { try await waiter.value }
             #expect(download.currentProgress.state == .cancelled)
             gate.open()
         }
@@ -217,7 +217,7 @@ struct DownloadControlTests {
             gate.open()
             running.resume()
             for download in downloads.dropLast() { #expect(try await download.value.length == 300_000) }
-            await expectFailure(.cancelled) { _ = try await downloads[5].value }
+            await #expect(throws: CancellationError.self) { try await downloads[5].value }
             #expect(client.transfers.isEmpty)
             #expect(bench.names.joined() == "01234")
         }
@@ -272,6 +272,6 @@ private final class WaitingTransport: HTTPTransport {
             let download = state.withLock(\.download)
             if let phase = download?.currentProgress.state { state.withLock { $0.seen.append(phase) } }
         }
-        throw NetworkError(.cancelled, "canceled")
+        throw CancellationError()
     }
 }

@@ -184,7 +184,7 @@ struct UploadTests {
             let upload = client().upload(.data(Self.octets), to: server.url(for: "/files"))
             try await gate.waitForWaiters(count: 1)
             await upload.cancel()
-            await expectFailure(.cancelled) { _ = try await upload.value }
+            await #expect(throws: CancellationError.self) { try await upload.value }
             #expect(upload.currentProgress.state == .cancelled)
             try await server.waitForOpenConnections(atMost: 0)
             gate.open()

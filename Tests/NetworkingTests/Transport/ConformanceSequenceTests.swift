@@ -145,7 +145,7 @@ struct ConformanceSequenceTests {
             }
             try await hasArrived.wait()
             task.cancel()
-            await expectFailure(.cancelled) { try await task.value }
+            await #expect(throws: CancellationError.self) { try await task.value }
             isCancelled.open()
             let response = try await transport.get(peer.url("/2"))
             #expect(response.body == Data("good".utf8))
@@ -171,7 +171,7 @@ struct ConformanceSequenceTests {
             var iterator = stream.body.makeAsyncIterator()
             #expect(try await iterator.next() == Data("hello".utf8))
             stream.body.cancel()
-            await expectFailure(.cancelled) { try await iterator.next() }
+            await #expect(throws: CancellationError.self) { try await iterator.next() }
             isCancelled.open()
             let response = try await transport.get(peer.url("/2"))
             #expect(response.body == Data("good".utf8))

@@ -82,11 +82,11 @@ struct ConnectionPoolStateTests {
         try await withPeer(TCPPeer.silence) { peer in
             try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
                 let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
-                let task = Task { await failure { _ = try await transport.get(url) } }
+                let task = Task { try await transport.get(url) }
                 #expect(try await eventually { transport.poolState[url]?.openingConnections == 1 })
                 #expect(transport.poolState[url]?.busyConnections == 0)
                 task.cancel()
-                #expect(await task.value?.code == .cancelled)
+                await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await eventually { transport.poolState[url]?.openingConnections == 0 })
                 #expect(transport.poolState[url]?.openedConnections == 0)
             }
@@ -100,12 +100,14 @@ struct ConnectionPoolStateTests {
         var configuration = CurlTransport.Configuration(proxy: .none)
         configuration.connectTimeout = isCancelled ? .seconds(60) : .milliseconds(50)
         try await withCurl(configuration) { transport in
-            let task = Task { await failure { _ = try await transport.get(listener.url) } }
+            let task = Task { try await transport.get(listener.url) }
             if isCancelled {
                 #expect(try await eventually { transport.poolState[listener.url]?.openingConnections == 1 })
                 task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            } else {
+                await expectFailure(.cannotConnect) { try await task.value }
             }
-            #expect(await task.value?.code == (isCancelled ? .cancelled : .cannotConnect))
             let state = try #require(transport.poolState[listener.url])
             #expect(state.openingConnections + state.busyConnections + state.idleConnections == 0)
             #expect(state.openedConnections == 0 && state.runningRequests == 0)

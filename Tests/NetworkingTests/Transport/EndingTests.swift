@@ -41,11 +41,11 @@ struct EndingTests {
     func deadlineInLine() async throws {
         try await withPeer(TCPPeer.silence) { peer in
             try await withCurl(.init(maximumConnectionsPerHost: 1, proxy: .none)) { transport in
-                let first = Task { await failure { _ = try await transport.get(peer.url) } }
+                let first = Task { try await transport.get(peer.url) }
                 while peer.acceptedCount == 0 { await Task.yield() }
                 await expectFailure(.timedOut) { _ = try await transport.get(peer.url, .milliseconds(40)) }
                 first.cancel()
-                #expect(await first.value?.code == .cancelled)
+                await #expect(throws: CancellationError.self) { try await first.value }
                 #expect(peer.acceptedCount == 1)
             }
         }
@@ -61,9 +61,9 @@ struct EndingTests {
                 await expectFailure(.timedOut) { _ = try await transport.get(peer.url, .milliseconds(-5)) }
                 let task = Task {
                     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
-                    return await failure { _ = try await transport.get(peer.url) }
+                    return try await transport.get(peer.url)
                 }
-                #expect(await task.value?.code == .cancelled)
+                await #expect(throws: CancellationError.self) { try await task.value }
             }
             #expect(peer.acceptedCount == 0)
         }
@@ -82,11 +82,11 @@ struct EndingTests {
             hasRequest.continuation.yield()
             try connection.waitForClose()
         } _: { transport, peer in
-            let task = Task { await failure { _ = try await transport.get(peer.url) } }
+            let task = Task { try await transport.get(peer.url) }
             for await _ in hasRequest.stream { break }
             try await Task.sleep(for: .milliseconds(5))
             task.cancel()
-            #expect(await task.value?.code == .cancelled)
+            await #expect(throws: CancellationError.self) { try await task.value }
         }
     }
 
@@ -98,24 +98,22 @@ struct EndingTests {
                 try connection.send(TCPPeer.hello)
             }
         } _: { transport, peer in
-            let hanging = (0..<20).map { _ in
-                Task { await failure { _ = try await transport.get(peer.url("/hang")) } }
-            }
+            let hanging = (0..<20).map { _ in Task { try await transport.get(peer.url("/hang")) } }
             for round in 0..<20 {
                 hanging[round].cancel()
                 _ = try await transport.get(peer.url("/answer"))
             }
-            for task in hanging { #expect(await task.value?.code == .cancelled) }
+            for task in hanging { await #expect(throws: CancellationError.self) { try await task.value } }
         }
     }
 
     @Test("Survives many concurrent cancellations", arguments: [(TransportUnderTest.curl, 2000), (.urlSession, 200)])
     func storm(_ transport: TransportUnderTest, count: Int) async throws {
         try await transport.run(answering: TCPPeer.hello) { transport, peer in
-            let codes = await withTaskGroup(of: NetworkError.Code?.self) { group in
+            let errors = await withTaskGroup(of: (any Error)?.self) { group in
                 for index in 0..<count {
                     group.addTask {
-                        let task = Task { await failure { _ = try await transport.get(peer.url) }?.code }
+                        let task = Task { await thrownError { try await transport.get(peer.url) } }
                         if index.isMultiple(of: 2) {
                             for _ in 0..<(index % 50) { await Task.yield() }
                             task.cancel()
@@ -123,11 +121,11 @@ struct EndingTests {
                         return await task.value
                     }
                 }
-                return await group.reduce(into: [NetworkError.Code?]()) { $0.append($1) }
+                return await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(codes.count == count)
-            #expect(codes.filter { $0 == nil }.count >= count / 2)
-            #expect(codes.allSatisfy { $0 == nil || $0 == .cancelled })
+            #expect(errors.count == count)
+            #expect(errors.filter { $0 == nil }.count >= count / 2)
+            #expect(errors.allSatisfy { $0 == nil || $0 is CancellationError })
             let last = try await transport.get(peer.url)
             #expect(last.status == 200)
         }

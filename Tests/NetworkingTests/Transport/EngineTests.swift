@@ -85,13 +85,13 @@ struct EngineTests {
                 let first = Task { try await transport.get(peer.url("/first")) }
                 let isRunning = try await eventually { transport.poolState[peer.url]?.runningRequests == 1 }
                 #expect(isRunning)
-                let cancelled = Task { await failure { _ = try await transport.get(peer.url("/cancelled")) } }
+                let cancelled = Task { try await transport.get(peer.url("/cancelled")) }
                 #expect(try await hasQueue(transport, peer, of: 1))
                 await expectFailure(.timedOut) { _ = try await transport.get(peer.url("/late"), .milliseconds(20)) }
                 let last = Task { try await transport.get(peer.url("/last")) }
                 #expect(try await hasQueue(transport, peer, of: 2))
                 cancelled.cancel()
-                #expect(await cancelled.value?.code == .cancelled)
+                await #expect(throws: CancellationError.self) { try await cancelled.value }
                 #expect(try await hasQueue(transport, peer, of: 1))
                 gate.open()
                 gate.open()

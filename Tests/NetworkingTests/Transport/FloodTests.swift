@@ -235,7 +235,7 @@ struct FloodTests {
                 #expect(body == Data("ok".utf8))
             }
             endless.cancel()
-            await expectFailure(.cancelled) { try await endless.value }
+            await #expect(throws: CancellationError.self) { try await endless.value }
         }
     }
 }

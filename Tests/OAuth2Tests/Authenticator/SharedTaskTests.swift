@@ -86,7 +86,7 @@ struct SharedTaskTests {
         let call = Task { try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
         try await fixture.endpoint.waitForRequests(count: 1)
         call.cancel()
-        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         #expect(fixture.resource.requests.isEmpty)
         await fixture.runOut()
     }

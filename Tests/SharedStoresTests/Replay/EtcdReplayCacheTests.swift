@@ -107,6 +107,16 @@ struct EtcdReplayCacheTests {
         }
     }
 
+    @Test("Throws a CancellationError in a cancelled task, also with a fallback")
+    func cancelled() async throws {
+        let cache = EtcdReplayCache(try EtcdDouble().cluster(), fallback: InMemoryReplayCache())
+        let call = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await remember("proof", cache)
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
     @Test("With a fallback, a process accepts each identifier once, during an outage and after it")
     func fallback() async throws {
         let etcd = EtcdDouble()

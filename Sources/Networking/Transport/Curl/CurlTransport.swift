@@ -82,11 +82,12 @@ public final class CurlTransport: HTTPTransport {
     ///     doesn't match its length.
     ///   - `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent.
     ///   - `connectionLost`, `invalidResponse` or `bodyTooLarge` while the response is received.
-    ///   - `timedOut`, `cancelled` or `closed` at any time.
+    ///   - `timedOut` or `closed` at any time.
     ///   - `transportUnavailable` after `fork()`, or if the process is out of descriptors or
     ///     threads.
     ///
-    ///   The stream of a streamed body throws the errors that occur after the header.
+    ///   `CancellationError` if the task is cancelled. The stream of a streamed body throws the
+    ///   errors that occur after the header.
     public func send(
         _ request: HTTPRequest,
         limits: HTTPTransportLimits

@@ -57,7 +57,7 @@ final class URLSessionBody: HTTPResponseBodySource {
             defer { state.giveUp = nil }
             return state.giveUp
         }
-        end(.failure(NetworkError.cancelledExchange), dropsHeld: true)
+        end(.failure(CancellationError()), dropsHeld: true)
         giveUp?()
     }
 
@@ -71,7 +71,7 @@ final class URLSessionBody: HTTPResponseBodySource {
     }
 
     /// Ends the body, whose buffered data can still be read before an error is thrown.
-    func finish(_ error: NetworkError?) {
+    func finish(_ error: (any Error)?) {
         end(error.map { .failure($0) } ?? .success(nil), dropsHeld: false)
     }
 

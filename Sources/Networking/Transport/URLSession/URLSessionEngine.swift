@@ -38,8 +38,8 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     ) {
         queue.async { [self] in
             let exchange = URLSessionExchange(submission: submission, receiver: receiver, givingUp: giveUp)
-            guard session != nil else { return exchange.end(.transportClosed) }
-            guard !submission.isCancelled else { return exchange.end(.cancelledExchange) }
+            guard session != nil else { return exchange.end(NetworkError.transportClosed) }
+            guard !submission.isCancelled else { return exchange.end(CancellationError()) }
             exchanges[submission.identifier] = exchange
             line.append(submission.identifier, origin: submission.origin)
             check(submission.identifier)
@@ -49,7 +49,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
 
     /// Cancels a request, which may have ended already or not have arrived yet.
     func cancel(_ identifier: UInt64) {
-        queue.async { [self] in fail(identifier, .cancelledExchange) }
+        queue.async { [self] in fail(identifier, CancellationError()) }
     }
 
     /// Cancels all requests and invalidates the session, then calls the handler.
@@ -57,7 +57,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         queue.async { [self] in
             let session = session
             self.session = nil
-            for identifier in Array(exchanges.keys) { fail(identifier, .transportClosed) }
+            for identifier in Array(exchanges.keys) { fail(identifier, NetworkError.transportClosed) }
             session?.finishTasksAndInvalidate()
             handler()
         }
@@ -92,7 +92,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     }
 
     /// Reports a failure at once, while the request counts until URLSession releases it.
-    private func fail(_ identifier: UInt64, _ error: NetworkError) {
+    private func fail(_ identifier: UInt64, _ error: any Error) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
         exchange.end(error)
         if let task = exchange.task {
@@ -164,7 +164,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
         // rest.
         completionHandler(nil)
         withExchange(of: task) { [self] exchange in
-            fail(exchange.submission.identifier, .repetitionImpossible(exchange.submission.origin))
+            fail(exchange.submission.identifier, NetworkError.repetitionImpossible(exchange.submission.origin))
         }
     }
 

@@ -5,7 +5,7 @@ import FoundationNetworking
 /// A request as the engine sees it, which never leaves the engine's queue.
 final class URLSessionExchange {
     /// The continuation that receives the response.
-    typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>
+    typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, any Error>, Never>
 
     let submission: URLSessionSubmission
     /// The task while URLSession works on it, or `nil` while the request is queued.
@@ -45,7 +45,7 @@ final class URLSessionExchange {
     }
 
     /// Reports the outcome, unless one was reported before.
-    func end(_ error: NetworkError?) {
+    func end(_ error: (any Error)?) {
         guard !hasEnded else { return }
         hasEnded = true
         alarm?.cancel()
@@ -116,7 +116,8 @@ final class URLSessionExchange {
     }
 
     /// Returns the error for URLSession's result, or `nil` for success.
-    func failure(_ error: (any Error)?) -> NetworkError? {
+    func failure(_ error: (any Error)?) -> (any Error)? {
+        if submission.isCancelled { return CancellationError() }
         if let error, !(hasRefusedChallenge && response != nil && (error as? URLError)?.code == .cancelled) {
             return URLSessionFailure(error, origin: submission.origin).networkError
         }
@@ -127,7 +128,7 @@ final class URLSessionExchange {
         NetworkError(.invalidResponse, "\(submission.origin) didn't send an HTTP response")
     }
 
-    private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
+    private var wholeResponse: Result<HTTPTransportResponse, any Error> {
         guard let response else { return .failure(notHTTP) }
         return .success(Self.response(response, hasBody: !body.isEmpty, body: body))
     }

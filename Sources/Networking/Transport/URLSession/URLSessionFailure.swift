@@ -18,7 +18,6 @@ struct URLSessionFailure {
 
     var networkError: NetworkError {
         switch code {
-        case .cancelled: .cancelledExchange
         case .timedOut: error(.timedOut, "\(origin) didn't respond within the timeout of the URLSessionConfiguration")
         case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) can't be resolved")
         case .cannotConnectToHost, .notConnectedToInternet:

@@ -105,9 +105,10 @@ public final class URLSessionTransport: HTTPTransport {
     ///   - `invalidRequest` before anything is sent.
     ///   - `cannotResolveHost`, `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`,
     ///     `bodyTooLarge` or `unknown` for failures that URLSession reports.
-    ///   - `timedOut`, `cancelled` or `closed` at any time.
+    ///   - `timedOut` or `closed` at any time.
     ///
-    ///   The stream of a streamed body throws the errors that occur after the header.
+    ///   `CancellationError` if the task is cancelled. The stream of a streamed body throws the
+    ///   errors that occur after the header.
     public func send(
         _ request: HTTPRequest,
         limits: HTTPTransportLimits

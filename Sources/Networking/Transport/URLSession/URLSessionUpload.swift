@@ -33,7 +33,7 @@ enum URLSessionUpload {
                 outcome.yield(try await body.collect(upTo: maximumSize, otherwise: tooLarge))
                 outcome.finish()
             } catch {
-                outcome.finish(throwing: error is CancellationError ? NetworkError.cancelledExchange : error)
+                outcome.finish(throwing: error)
             }
         }
         let timer = limits.deadline.map { deadline in
@@ -47,6 +47,6 @@ enum URLSessionUpload {
             timer?.cancel()
         }
         for try await octets in outcomes { return octets }
-        throw NetworkError.cancelledExchange
+        throw CancellationError()
     }
 }

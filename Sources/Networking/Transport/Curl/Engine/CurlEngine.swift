@@ -61,7 +61,7 @@ final class CurlEngine: Sendable {
                 if mailbox.post(.submit(submission)) { return watchdog.watch(submission) }
                 ended = mailbox
             }
-            submission.refuse(.transportClosed, load)
+            submission.refuse(NetworkError.transportClosed, load)
         } catch {
             submission.refuse(error, load)
         }

@@ -102,7 +102,7 @@ final class CurlLoop {
         case .admit(let identifier, let origin):
             if let transfer = transfers[identifier] { start(transfer) } else { release(origin) }
         case .cancel(let identifier):
-            if let transfer = transfers[identifier] { end(transfer, .cancelledExchange) }
+            if let transfer = transfers[identifier] { finish(transfer, CancellationError()) }
         case .resume(let identifier):
             if let transfer = transfers[identifier] { settle(transfer, transfer.resume()) }
         case .answer(let identifier, let answer): take(answer, for: identifier)
@@ -113,12 +113,12 @@ final class CurlLoop {
     }
 
     private func accept(_ submission: CurlSubmission) {
-        guard closing == nil else { return submission.refuse(.transportClosed, load) }
+        guard closing == nil else { return submission.refuse(NetworkError.transportClosed, load) }
         let exchange = submission.exchange
-        guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange, load) }
+        guard !exchange.isCancelled else { return submission.refuse(CancellationError(), load) }
         if let deadline = exchange.limits.deadline {
             guard deadline > loopState.now else {
-                return submission.refuse(.missedDeadline(exchange, .queued), load)
+                return submission.refuse(NetworkError.missedDeadline(exchange, .queued), load)
             }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
@@ -404,13 +404,17 @@ final class CurlLoop {
         alarms.insert(transfer.exchange.identifier, deadline: next) { transfers[$0] != nil }
     }
 
-    /// Reports the outcome and releases everything that the request used.
     private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
+        var failure = failure
+        failure?.isUnprocessed = transfer.isUnprocessed
+        finish(transfer, failure)
+    }
+
+    /// Reports the outcome and releases everything that the request used.
+    private func finish(_ transfer: CurlTransfer, _ failure: (any Error)?) {
         transfers[transfer.exchange.identifier] = nil
         load.end()
         if transfers.isEmpty { idleSince = loopState.now }
-        var failure = failure
-        failure?.isUnprocessed = transfer.isUnprocessed
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard transfer.hasStarted else { return admission.leave(transfer.exchange.identifier) }
         transfer.activity.update { $0.runningRequests -= 1 }
@@ -437,7 +441,6 @@ final class CurlLoop {
 }
 
 extension NetworkError {
-    static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
     static var transportClosed: Self { Self(.closed, "the transport was closed") }
 
     fileprivate static var cannotBegin: Self {

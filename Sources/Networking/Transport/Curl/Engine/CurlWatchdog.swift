@@ -94,7 +94,7 @@ final class CurlWatchdog: Sendable {
 
     private func check() {
         let now = ContinuousClock.now
-        let (ended, closers) = state.withLock { state -> ([(CurlSubmission, NetworkError)], [CurlCloser]) in
+        let (ended, closers) = state.withLock { state -> ([(CurlSubmission, any Error)], [CurlCloser]) in
             // Timers have their own clock. A much later check has a timer of its own.
             if let next = state.next, next <= now + .milliseconds(5) { state.next = nil }
             var ended = expired(at: now, &state)
@@ -104,7 +104,7 @@ final class CurlWatchdog: Sendable {
                 for submission in state.requests.all.compactMap(\.submission) {
                     guard let time = submission.exchange.cancelTime.map({ $0 + Self.patience }) else { continue }
                     if time <= now {
-                        ended.append((submission, .cancelledExchange))
+                        ended.append((submission, CancellationError()))
                     } else {
                         state.hasCancellations = true
                         next = min(next ?? time, time)
@@ -113,7 +113,7 @@ final class CurlWatchdog: Sendable {
             }
             var closers: [CurlCloser] = []
             if let closing = state.closing, closing <= now {
-                ended += state.requests.all.compactMap(\.submission).map { ($0, .transportClosed) }
+                ended += state.requests.all.compactMap(\.submission).map { ($0, NetworkError.transportClosed) }
                 swap(&closers, &state.closers)
             }
             state.requests.sweep { $0.submission != nil }
@@ -128,14 +128,14 @@ final class CurlWatchdog: Sendable {
         for closer in closers { closer.resume(hasEnded: false) }
     }
 
-    private func expired(at now: ContinuousClock.Instant, _ state: inout State) -> [(CurlSubmission, NetworkError)] {
-        var ended: [(CurlSubmission, NetworkError)] = []
+    private func expired(at now: ContinuousClock.Instant, _ state: inout State) -> [(CurlSubmission, any Error)] {
+        var ended: [(CurlSubmission, any Error)] = []
         var others: [CurlSubmission] = []
         while let entry = state.requests.popExpired(at: now) {
             guard let submission = entry.submission else { continue }
             let exchange = submission.exchange
             if let deadline = exchange.limits.deadline, deadline <= now, !submission.isBeyondDeadline {
-                ended.append((submission, .missedDeadline(exchange, exchange.phase)))
+                ended.append((submission, NetworkError.missedDeadline(exchange, exchange.phase)))
             } else {
                 others.append(submission)
             }

@@ -13,7 +13,7 @@ final class CurlResponseStream: Sendable {
         var buffer: PartBuffer
         /// A Boolean value that indicates whether the engine is holding back bytes.
         var isPaused = false
-        var outcome: Result<HTTPHeaders, NetworkError>?
+        var outcome: Result<HTTPHeaders, any Error>?
         /// The engine, which must outlive this request even if the transport is gone.
         var engine: CurlEngine?
 
@@ -26,7 +26,7 @@ final class CurlResponseStream: Sendable {
     private enum Next {
         /// A part of the body, and the engine to resume if it's holding back bytes.
         case part(Data, CurlEngine?)
-        case end(Result<HTTPHeaders, NetworkError>)
+        case end(Result<HTTPHeaders, any Error>)
         case nothing
     }
 
@@ -93,7 +93,7 @@ extension CurlResponseStream {
     }
 
     /// Ends the body, whose buffer can still be read.
-    func end(_ outcome: Result<HTTPHeaders, NetworkError>) {
+    func end(_ outcome: Result<HTTPHeaders, any Error>) {
         let (opener, reader, engine) = state.withLock { state in
             defer {
                 state.opener = nil
@@ -139,7 +139,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
     func cancel() {
         let (isRunning, reader, engine) = state.withLock { state in
             let isRunning = state.outcome == nil
-            if isRunning || state.buffer.count > 0 { state.outcome = .failure(.cancelledExchange) }
+            if isRunning || state.buffer.count > 0 { state.outcome = .failure(CancellationError()) }
             state.buffer.removeAll()
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)

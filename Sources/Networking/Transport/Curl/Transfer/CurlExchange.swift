@@ -63,7 +63,7 @@ final class CurlExchange: Sendable {
 
 /// A request submitted to the engine, with the recipient of its outcome.
 struct CurlSubmission: Sendable {
-    typealias Outcome = Result<HTTPTransportResponse, NetworkError>
+    typealias Outcome = Result<HTTPTransportResponse, any Error>
 
     /// The recipient of the response.
     enum Recipient: Sendable {
@@ -77,14 +77,14 @@ struct CurlSubmission: Sendable {
     let recipient: Recipient
 
     /// Ends a request that was never started.
-    func refuse(_ error: NetworkError, _ load: EngineLoad) {
+    func refuse(_ error: any Error, _ load: EngineLoad) {
         load.end()
         exchange.request.observer?(.finished(HTTPTransportMetrics(totalTime: .now - exchange.begin)))
         fail(error)
     }
 
     /// Reports an error, unless the request has an outcome.
-    func fail(_ error: NetworkError) {
+    func fail(_ error: any Error) {
         guard exchange.claimOutcome() else { return }
         switch recipient {
         case .whole(let continuation): continuation.resume(returning: .failure(error))

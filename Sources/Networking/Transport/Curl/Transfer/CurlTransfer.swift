@@ -147,7 +147,7 @@ final class CurlTransfer {
     /// Reports the outcome, once, and returns the delivery for a caller of the whole response.
     ///
     /// Without a failure, libcurl reported success.
-    func end(_ failure: NetworkError?) -> CurlDelivery? {
+    func end(_ failure: (any Error)?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
         let failure = failure ?? incompleteness
@@ -165,7 +165,7 @@ final class CurlTransfer {
             )
             return CurlDelivery(continuation: continuation, outcome: failure.map(Result.failure) ?? .success(whole))
         case .parts(let stream):
-            if failure == nil || failure?.code != .cancelled && failure?.code != .closed { begin(stream) }
+            if !(failure is CancellationError), (failure as? NetworkError)?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
             return nil
         }
