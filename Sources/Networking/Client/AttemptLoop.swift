@@ -4,9 +4,7 @@ import Synchronization
 
 /// The attempt loop of one operation, outside of all interceptors; nothing else sends requests.
 struct AttemptLoop: Sendable {
-    let transport: any HTTPTransport
-    let options: NetworkClient.Options
-    private(set) var chain: InterceptorChain
+    private let settings: Settings
     /// The observers of the client and of the request.
     let observers: [any ClientObserver]
     var requestOptions: RequestOptions
@@ -22,21 +20,39 @@ struct AttemptLoop: Sendable {
     /// Receives the body of an accepted response; an error fails the attempt.
     var receiver: (@Sendable (HTTPResponse) async throws -> Void)?
 
+    /// The settings that most operations of a client share.
+    final class Settings: Sendable {
+        let transport: any HTTPTransport
+        let options: NetworkClient.Options
+        let chain: InterceptorChain
+
+        init(_ transport: any HTTPTransport, _ options: NetworkClient.Options, _ chain: InterceptorChain) {
+            self.transport = transport
+            self.options = options
+            self.chain = chain
+        }
+    }
+
+    var transport: any HTTPTransport { settings.transport }
+    var options: NetworkClient.Options { settings.options }
+    var chain: InterceptorChain { settings.chain }
+
+    /// Creates a loop with the client's interceptors, or with others.
     init(
         client: NetworkClient,
-        chain: InterceptorChain,
+        chain: InterceptorChain? = nil,
         options requestOptions: RequestOptions = RequestOptions(),
         traits: RequestTraits = RequestTraits(),
         errorDecoding: ErrorDecoding? = nil
     ) {
-        transport = client.transport
-        options = client.options
         renewals = client.renewals
-        self.chain = chain
+        var chain = chain
         let compression = requestOptions.requestCompression ?? client.options.requestCompression
         if let size = compression.minimumSize {
-            self.chain.prepend(BodyCompression(minimumSize: size, refusals: client.compressionRefusals))
+            chain = chain ?? client.settings.chain
+            chain?.prepend(BodyCompression(minimumSize: size, refusals: client.compressionRefusals))
         }
+        settings = chain.map { Settings(client.transport, client.options, $0) } ?? client.settings
         observers = client.options.observers.merging(requestOptions.additionalObservers)
         self.requestOptions = requestOptions
         self.traits = traits
@@ -54,7 +70,6 @@ struct AttemptLoop: Sendable {
         operation.reportStart()
         var cost: Int?
         while true {
-            operation.beginPass()
             do {
                 let response = try await pass(makeBase, operation)
                 operation.reportEnd(response: response)
@@ -67,6 +82,7 @@ struct AttemptLoop: Sendable {
                     operation.reportEnd(error: error)
                     throw error
                 }
+                operation.beginPass()
             }
         }
     }
@@ -92,27 +108,30 @@ struct AttemptLoop: Sendable {
         _ makeBase: () async throws -> HTTPRequest,
         _ operation: ClientOperation
     ) async throws -> HTTPResponse {
-        var response: HTTPResponse?
+        var base: HTTPRequest
+        var answer: HTTPResponse
         do {
             if let defect = chain.defect { throw defect }
             try Task.checkCancellation()
-            var base = try await makeBase()
+            base = try await makeBase()
             if let body = requestOptions.body { base.body = body }
             operation.setBase(base)
-            var answer = try await Next(operation: operation, index: 0)(base)
+            answer = try await Next(operation: operation, index: 0)(base)
+        } catch {
+            throw failure(error, nil, operation)
+        }
+        do {
             operation.restoreBody(of: &answer)
-            response = answer
             try checkSize(ofStored: answer)
             // An interceptor may have made it a failure, whose body isn't received yet.
             if !traits.acceptedStatuses.contains(answer.status) {
                 try await collectFailure(&answer, operation.deadline)
-                response = answer
+                if let error = operation.error(for: answer, to: base) { throw error }
             }
-            if let error = operation.error(for: answer, to: base) { throw error }
             try await receiver?(answer)
             return answer
         } catch {
-            throw failure(error, response, operation)
+            throw failure(error, answer, operation)
         }
     }
 
@@ -155,40 +174,31 @@ struct AttemptLoop: Sendable {
     /// Sends a request, follows redirects, and receives what isn't streamed.
     func exchange(
         _ request: HTTPRequest,
-        deadline: ContinuousClock.Instant?,
-        context: InterceptorContext,
-        metrics: MetricsBox?
+        _ operation: ClientOperation,
+        _ metrics: MetricsBox?
     ) async throws -> HTTPResponse {
-        let now = options.timeSource.now()
+        let now = options.timeSource.moment
+        let deadline = operation.deadline
         if let deadline, now >= deadline {
             throw NetworkError(.operation, .preparing, "the operation timed out before the request was sent")
         }
         var limits = HTTPTransportLimits(
-            deadline: deadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout,
             maximumDownloadRate: requestOptions.maximumDownloadRate,
             maximumUploadRate: requestOptions.maximumUploadRate
         )
-        limits.streamsBody = context.isStreamed
+        limits.streamsBody = streamsBody
+        limits.cutsRedirects = !streamsBody && !redirects.isNever
         limits.deadlineEndsWithHeader = isEndless
-        limits.deadlineSource = .operation
+        (limits.end, limits.deadlineSource) = (deadline, .operation)
         if let end = request.timeout.map({ now + $0 }), deadline.map({ end < $0 }) ?? true {
-            limits.deadline = end
-            limits.deadlineSource = .attempt
+            (limits.end, limits.deadlineSource) = (end, .attempt)
         }
-        let follower = RedirectFollower(
-            transport: transport,
-            policy: requestOptions.redirects ?? options.redirects,
-            chain: chain,
-            context: context,
-            limits: limits,
-            metrics: metrics
-        )
-        var response = try await follower.send(request)
-        if !context.isStreamed {
-            try await response.collect(upTo: maximumBodySize)
+        var response = try await RedirectFollower(operation, limits, metrics).send(request)
+        if !streamsBody {
+            if response.unread != nil { try await response.collect(upTo: maximumBodySize) }
         } else if !traits.acceptedStatuses.contains(response.status) {
             try await collectFailure(&response, deadline)
         } else if response.unread == nil {
@@ -199,13 +209,13 @@ struct AttemptLoop: Sendable {
     }
 
     /// Receives the body of a rejected response.
-    private func collectFailure(_ response: inout HTTPResponse, _ deadline: ContinuousClock.Instant?) async throws {
+    private func collectFailure(_ response: inout HTTPResponse, _ deadline: Moment?) async throws {
         guard isEndless, let deadline, let body = response.unread else {
             return try await response.collect(upTo: maximumFailureSize)
         }
         // The transport's deadline ended with the header.
         let alarm = Task {
-            try await Task.sleep(until: deadline, clock: .continuous)
+            try await Task.sleep(until: deadline.instant, clock: .continuous)
             body.cancel()
         }
         defer { alarm.cancel() }
@@ -217,6 +227,9 @@ struct AttemptLoop: Sendable {
         }
     }
 
+    /// A Boolean value that indicates whether interceptors don't see the response's body.
+    var streamsBody: Bool { isStreamed || receiver != nil }
+    var redirects: RedirectPolicy { requestOptions.redirects ?? options.redirects }
     var maximumBodySize: Int {
         requestOptions.maximumBodySize ?? (isEndless ? .max : options.maximumBodySize)
     }

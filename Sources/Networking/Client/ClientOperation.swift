@@ -11,9 +11,9 @@ final class ClientOperation: Sendable {
 
     let loop: AttemptLoop
     let number: UInt64
-    let started: ContinuousClock.Instant
+    let started: Moment
     /// The deadline of the operation; `nil` for none.
-    let deadline: ContinuousClock.Instant?
+    let deadline: Moment?
     private let state: Mutex<State>
 
     private struct State {
@@ -34,7 +34,7 @@ final class ClientOperation: Sendable {
         var openBody: HTTPResponseBody?
         /// The latest attempt, which observers haven't seen the end of, and its start.
         var attempt: RequestAttempt?
-        var attemptStarted: ContinuousClock.Instant
+        var attemptStarted: Moment
         /// The latest error, and the number of requests until then.
         var decoded: (count: Int, error: ServerError)?
         /// The last attempt of the latest pass.
@@ -44,9 +44,12 @@ final class ClientOperation: Sendable {
     init(_ loop: AttemptLoop) {
         self.loop = loop
         number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
-        started = loop.options.timeSource.now()
-        deadline = loop.timeout.map { [started] in started + $0 }
-        state = Mutex(State(retry: Retry.State(started: started), attemptStarted: started))
+        let now = loop.options.timeSource.moment
+        started = now
+        deadline = loop.timeout.map { now + $0 }
+        var retry = Retry.State.empty
+        retry.start = now
+        state = Mutex(State(retry: retry, attemptStarted: now))
     }
 
     var retryState: Retry.State { state.withLock(\.retry) }
@@ -66,18 +69,18 @@ final class ClientOperation: Sendable {
     private func context(_ retry: Retry.State, attempt: Int) -> InterceptorContext {
         InterceptorContext(
             retryState: retry,
-            deadline: deadline,
+            end: deadline,
             operation: number,
             attempt: attempt,
             traits: loop.traits,
-            isStreamed: loop.isStreamed || loop.receiver != nil
+            isStreamed: loop.streamsBody
         )
     }
 
     // MARK: A pass through the chain
 
     func beginPass() {
-        let now = loop.observers.isEmpty ? started : loop.options.timeSource.now()
+        let now = loop.options.timeSource.moment
         state.withLock { state in
             (state.base, state.sent, state.sendsInPass) = (nil, nil, 0)
             (state.isUnmade, state.isEnded, state.endReason, state.openBody) = (false, false, nil, nil)
@@ -105,31 +108,23 @@ final class ClientOperation: Sendable {
 
     /// Sends a request that has passed all interceptors.
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let (retry, number, isAllowed) = state.withLock { state in
-            let isAllowed = state.sendsInPass < Self.maximumSends && (state.sends == 0 || request.body.isReplayable)
-            if isAllowed { (state.sends, state.sendsInPass) = (state.sends + 1, state.sendsInPass + 1) }
-            (state.isUnmade, state.isEnded, state.endReason) = (false, false, nil)
-            return (state.retry, state.sends, isAllowed)
-        }
-        guard isAllowed else {
-            noteUnmade()
-            throw refusal(of: request)
-        }
-        state.withLock { $0.openBody.take() }?.cancel()
-        let context = context(retry, attempt: number)
         var request = request
         if let observer = loop.requestOptions.observer { request.observer = observer }
-        let measuring = loop.observers.filter(\.needsMetrics)
-        let metrics = measuring.isEmpty ? nil : MetricsBox(measuring)
-        begin(&request, context)
+        let (isAllowed, openBody) = state.withLock { [request] state in
+            let isAllowed = state.sendsInPass < Self.maximumSends && (state.sends == 0 || request.body.isReplayable)
+            (state.isUnmade, state.isEnded, state.endReason) = (!isAllowed, false, nil)
+            guard isAllowed else { return (false, nil as HTTPResponseBody?) }
+            (state.sends, state.sendsInPass) = (state.sends + 1, state.sendsInPass + 1)
+            state.sent = request
+            return (true, state.openBody.take())
+        }
+        guard isAllowed else { throw refusal(of: request) }
+        openBody?.cancel()
+        let metrics = loop.observers.isEmpty ? nil : begin(&request)
+        request.headers.setDefault("User-Agent", loop.options.userAgent)
         do {
-            let response = try await loop.exchange(
-                request.identified(as: loop.options.userAgent),
-                deadline: deadline,
-                context: context,
-                metrics: metrics
-            )
-            state.withLock { $0.openBody = response.unread }
+            let response = try await loop.exchange(request, self, metrics)
+            if let body = response.unread { state.withLock { $0.openBody = body } }
             finish(response, nil, metrics)
             return response
         } catch let error as RedirectFollower.Incomplete {
@@ -155,7 +150,7 @@ final class ClientOperation: Sendable {
     ///
     /// A body in the new response replaces the streamed one.
     func restoreBody(of response: inout HTTPResponse) {
-        let body = state.withLock { $0.openBody.take() }
+        let body = loop.streamsBody ? state.withLock { $0.openBody.take() } : nil
         if response.body.isEmpty {
             if response.isFromServer { response.unread = response.unread ?? body }
         } else {
@@ -171,7 +166,7 @@ final class ClientOperation: Sendable {
         let limit = Retry.maximumAuthenticationRetries
         if retries > limit { return .retries(limit) }
         if !request.body.isReplayable { return .bodyNotReplayable }
-        if let deadline, loop.options.timeSource.now() + delay >= deadline { return .delay(loop.timeout ?? .zero) }
+        if let deadline, loop.options.timeSource.moment + delay >= deadline { return .delay(loop.timeout ?? .zero) }
         return nil
     }
 
@@ -254,25 +249,29 @@ final class ClientOperation: Sendable {
     }
 
     /// Reports a request that is about to be sent, and adds the observers' header fields to it.
-    private func begin(_ request: inout HTTPRequest, _ context: InterceptorContext) {
-        if loop.observers.isEmpty { return state.withLock { [request] in $0.sent = request } }
+    ///
+    /// - Returns: A collector for the request's metrics, if an observer needs them.
+    private func begin(_ request: inout HTTPRequest) -> MetricsBox? {
         reportAttempt(response: nil, error: nil)
+        let context = latestContext
         for observer in loop.observers {
             for field in observer.attemptStarted(request, context: context) where request.headers[field.name] == nil {
                 request.headers.append(name: field.name, value: field.value)
             }
         }
-        let now = loop.options.timeSource.now()
+        let now = loop.options.timeSource.moment
         state.withLock { [request] state in
             (state.sent, state.attemptStarted) = (request, now)
             state.attempt = RequestAttempt(context: context, duration: .zero, request: request)
         }
+        let measuring = loop.observers.filter(\.needsMetrics)
+        return measuring.isEmpty ? nil : MetricsBox(measuring)
     }
 
     /// Notes the end of an attempt, which observers see when it's known what became of it.
     private func finish(_ response: HTTPResponse?, _ error: (any Error)?, _ metrics: MetricsBox?) {
         guard !loop.observers.isEmpty else { return }
-        let now = loop.options.timeSource.now()
+        let now = loop.options.timeSource.moment
         state.withLock { state in
             state.attempt?.duration = now - state.attemptStarted
             state.attempt?.response = response
@@ -303,7 +302,7 @@ final class ClientOperation: Sendable {
     func endPass(response: HTTPResponse?, error: (any Error)?) -> RequestAttempt? {
         guard !loop.observers.isEmpty else { return nil }
         let context = context
-        let now = loop.options.timeSource.now()
+        let now = loop.options.timeSource.moment
         state.withLock { state in
             if state.attempt == nil {
                 // Nothing is sent for a stored response or after an interceptor's error.
@@ -319,24 +318,14 @@ final class ClientOperation: Sendable {
 
     func reportEnd(response: HTTPResponse) {
         guard var last = endPass(response: response, error: nil) else { return }
-        last.duration = loop.options.timeSource.now() - started
+        last.duration = loop.options.timeSource.moment - started
         for observer in loop.observers { observer.operationEnded(last) }
     }
 
     func reportEnd(error: any Error) {
         guard var last = state.withLock(\.last) else { return }
-        last.duration = loop.options.timeSource.now() - started
+        last.duration = loop.options.timeSource.moment - started
         last.error = error
         for observer in loop.observers { observer.operationEnded(last) }
-    }
-}
-
-extension HTTPRequest {
-    /// Returns the request with a `User-Agent`, if it has none.
-    fileprivate func identified(as userAgent: String) -> Self {
-        guard headers["User-Agent"] == nil else { return self }
-        var request = self
-        request.headers.append(name: "User-Agent", value: userAgent)
-        return request
     }
 }

@@ -23,7 +23,7 @@ public final class NetworkClient: Sendable {
     /// The interceptors, the outermost first.
     public let interceptors: [any Interceptor]
 
-    let chain: InterceptorChain
+    let settings: AttemptLoop.Settings
     let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
     let compressionRefusals = CompressionRefusals()
@@ -46,8 +46,8 @@ public final class NetworkClient: Sendable {
         self.baseURL = baseURL
         self.transport = transport
         self.interceptors = interceptors
-        chain = InterceptorChain(interceptors)
         self.options = options
+        settings = AttemptLoop.Settings(transport, options, InterceptorChain(interceptors))
         transferQueue = TransferQueue(limit: options.maximumTransfers)
         var policy = ServiceTokenCache.Policy(timeout: options.timeout ?? .seconds(60))
         policy.lifetime = { [timeSource = options.timeSource] in $0.expiry - timeSource.now() }

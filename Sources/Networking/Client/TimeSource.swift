@@ -27,10 +27,33 @@ public struct TimeSource: Sendable {
         self.sleep = sleep
     }
 
+    /// Returns the monotonic time.
+    var moment: Moment { Moment(now()) }
+
     /// The system's clocks.
     public static let system = TimeSource(
         now: { ContinuousClock.now },
         date: { Date() },
         sleep: { try await Task.sleep(for: $0, clock: .continuous) }
     )
+}
+
+/// An instant of the continuous clock, as a value whose layout the compiler knows.
+///
+/// A copy of a `ContinuousClock.Instant` is a call into the standard library, and so is a copy of
+/// any type that contains one.
+package struct Moment: Comparable, Sendable {
+    private static let origin = ContinuousClock.now
+
+    private let offset: Duration
+
+    package init(_ instant: ContinuousClock.Instant) { self.init(offset: Self.origin.duration(to: instant)) }
+
+    private init(offset: Duration) { self.offset = offset }
+
+    package var instant: ContinuousClock.Instant { Self.origin + offset }
+
+    package static func < (left: Self, right: Self) -> Bool { left.offset < right.offset }
+    package static func + (moment: Self, duration: Duration) -> Self { Self(offset: moment.offset + duration) }
+    package static func - (end: Self, start: Self) -> Duration { end.offset - start.offset }
 }

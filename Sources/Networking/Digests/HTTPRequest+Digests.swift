@@ -1,6 +1,9 @@
 import Foundation
 
 extension HTTPRequest {
+    /// A Boolean value that indicates whether the request has a digest to compare the body with.
+    var hasDigest: Bool { HTTPDigest.Field.allCases.contains { headers[$0.rawValue] != nil } }
+
     /// Compares the body with the request's digests, now or while it's sent, so that no request
     /// with a wrong one is ever complete.
     ///

@@ -178,7 +178,8 @@ public struct InterceptorContext: Sendable {
     /// The deadline of the whole operation, including all attempts and delays; `nil` for none.
     ///
     /// An interceptor that waits must stop by then.
-    public let deadline: ContinuousClock.Instant?
+    public var deadline: ContinuousClock.Instant? { end?.instant }
+    private let end: Moment?
     /// A number shared by all attempts of the operation, and unique in this process.
     public let operation: UInt64
     /// The number of the attempt, starting at 1.
@@ -210,10 +211,28 @@ public struct InterceptorContext: Sendable {
         traits: RequestTraits = RequestTraits(),
         isStreamed: Bool = false
     ) {
+        self.init(
+            retryState: retryState,
+            end: deadline.map(Moment.init),
+            operation: operation,
+            attempt: attempt ?? retryState.errors.count + retryState.authenticationErrors.count + 1,
+            traits: traits,
+            isStreamed: isStreamed
+        )
+    }
+
+    init(
+        retryState: Retry.State,
+        end: Moment?,
+        operation: UInt64,
+        attempt: Int,
+        traits: RequestTraits,
+        isStreamed: Bool
+    ) {
         self.retryState = retryState
-        self.deadline = deadline
+        self.end = end
         self.operation = operation
-        self.attempt = attempt ?? retryState.errors.count + retryState.authenticationErrors.count + 1
+        self.attempt = attempt
         self.traits = traits
         self.isStreamed = isStreamed
     }

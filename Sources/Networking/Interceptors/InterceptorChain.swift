@@ -154,7 +154,7 @@ public struct Wire: Sendable {
     /// - Returns: The response, with any status.
     /// - Throws: The error of a later interceptor or of the transport.
     public func callAsFunction(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
-        guard let interceptor = follower.chain.wireInterceptor(at: index) else {
+        guard let interceptor = follower.operation.loop.chain.wireInterceptor(at: index) else {
             progress?.sent.withLock { $0 = request }
             return try await follower.sendOnce(request)
         }
@@ -163,5 +163,5 @@ public struct Wire: Sendable {
     }
 
     /// The operation.
-    public var context: InterceptorContext { follower.context }
+    public var context: InterceptorContext { follower.operation.latestContext }
 }

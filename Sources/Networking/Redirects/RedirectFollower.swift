@@ -2,14 +2,16 @@ import Foundation
 
 /// A sender that follows redirects on a transport that doesn't.
 struct RedirectFollower {
-    let transport: any HTTPTransport
-    let policy: RedirectPolicy
-    /// The interceptors around each request on the wire.
-    var chain = InterceptorChain()
-    var context = InterceptorContext()
-    var limits = HTTPTransportLimits()
+    let operation: ClientOperation
+    private let limits: HTTPTransportLimits
     /// Receives the metrics of each request.
-    var metrics: MetricsBox?
+    private let metrics: MetricsBox?
+
+    init(_ operation: ClientOperation, _ limits: HTTPTransportLimits, _ metrics: MetricsBox?) {
+        self.operation = operation
+        self.limits = limits
+        self.metrics = metrics
+    }
 
     /// The error of an interceptor that couldn't complete a request, which wasn't sent.
     struct Incomplete: Error {
@@ -20,16 +22,10 @@ struct RedirectFollower {
 
     /// Sends a request and returns the last response.
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
-        if case .never = policy.rule { return HTTPResponse(try await exchange(request), from: request.url) }
-        var follower = self
-        follower.limits.cutsRedirects = !limits.streamsBody
-        return try await follower.sendFollowing(request)
-    }
-
-    private func sendFollowing(_ request: HTTPRequest) async throws -> HTTPResponse {
         var response = try await exchange(request)
         guard (300...399).contains(response.status) else { return HTTPResponse(response, from: request.url) }
-        var steps = Chain(policy: policy, credentialFields: chain.credentialFields, request: request)
+        let (policy, credentialFields) = (operation.loop.redirects, operation.loop.chain.credentialFields)
+        var steps = Chain(policy: policy, credentialFields: credentialFields, request: request)
         while try await steps.follow(response) {
             await response.discard()
             try Task.checkCancellation()
@@ -58,7 +54,7 @@ struct RedirectFollower {
         _ request: HTTPRequest,
         after redirects: [RedirectHop] = []
     ) async throws -> HTTPTransportResponse {
-        guard chain.hasWireInterceptors else { return try await sendOnce(request) }
+        guard operation.loop.chain.hasWireInterceptors else { return try await sendOnce(request) }
         let progress = Wire.Progress()
         let wire = Wire(follower: self, index: 0, progress: progress, redirects: redirects)
         do {
@@ -71,9 +67,9 @@ struct RedirectFollower {
     /// Sends one request that has passed all interceptors.
     func sendOnce(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         var request = request
-        try await request.enforceDigests()
+        if request.hasDigest { try await request.enforceDigests() }
         metrics?.observe(&request)
-        return try await transport.send(request, limits: limits)
+        return try await operation.loop.transport.send(request, limits: limits)
     }
 }
 
@@ -125,7 +121,7 @@ private struct Chain {
 
     /// Advances to the next request; returns `false` if the response is for the caller.
     mutating func follow(_ response: HTTPTransportResponse) async throws -> Bool {
-        if case .never = policy.rule { return false }
+        if policy.isNever { return false }
         guard let rules = RedirectRules(request: request, status: response.status),
             let target = try RedirectTarget.url(in: response.headers, from: request.url)
         else { return false }

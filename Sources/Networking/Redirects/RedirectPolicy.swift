@@ -33,6 +33,8 @@ public struct RedirectPolicy: Sendable {
     }
 
     let rule: Rule
+    /// A Boolean value that indicates whether every redirect is delivered.
+    var isNever: Bool { if case .never = rule { true } else { false } }
     private(set) var maximumCount = 10
     /// The names of further fields never sent to another origin, in any case; empty by default.
     public var sensitiveHeaders: Set<String> = []

@@ -101,11 +101,9 @@ extension NetworkClient {
 
 extension Resource {
     /// Returns the resource with other options, if there are any.
-    func with(_ options: RequestOptions?) -> Self {
-        guard let options else { return self }
-        var resource = self
-        resource.options = options
-        return resource
+    consuming func with(_ options: RequestOptions?) -> Self {
+        if let options { self.options = options }
+        return self
     }
 }
 
@@ -113,8 +111,12 @@ extension AttemptLoop {
     /// Creates the loop for a resource: the client's interceptors come first, without
     /// authenticators if the resource doesn't require authentication.
     init(client: NetworkClient, resource: Resource) {
-        var chain = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
-        chain.add(resource.interceptors)
+        var chain: InterceptorChain?
+        if !resource.requiresAuthentication || !resource.interceptors.isEmpty {
+            let all = client.settings.chain
+            chain = resource.requiresAuthentication ? all : all.withoutAuthenticators
+            chain?.add(resource.interceptors)
+        }
         self.init(
             client: client,
             chain: chain,

@@ -52,7 +52,8 @@ public enum Retry {
         /// The sum of the delays so far.
         public internal(set) var totalDelay: Duration = .zero
         /// The time at which the operation began.
-        public internal(set) var started: ContinuousClock.Instant?
+        public var started: ContinuousClock.Instant? { start?.instant }
+        var start: Moment?
         /// The latest failure, of either kind.
         package var latestError: (any Swift.Error)?
 
@@ -81,7 +82,7 @@ public enum Retry {
             self.authenticationErrors = authenticationErrors
             self.delays = delays
             self.totalDelay = totalDelay ?? delays.reduce(.zero, +)
-            self.started = started
+            start = started.map(Moment.init)
         }
     }
 

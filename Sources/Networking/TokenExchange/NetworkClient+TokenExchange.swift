@@ -38,7 +38,7 @@ extension NetworkClient {
             )
         }
         let exchange = TokenExchange(request: exchangeRequest, scope: scope)
-        var chain = chain
+        var chain = settings.chain
         chain.prependAuthenticator(
             AuthenticationInterceptor { [self] in
                 ServiceTokenSession(client: self, provider: provider, exchange: exchange)

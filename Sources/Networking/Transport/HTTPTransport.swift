@@ -75,7 +75,11 @@ public struct HTTPRequest: Sendable {
 public struct HTTPTransportLimits: Sendable {
     /// The time by which the request must end, including the wait for a connection, or `nil` for no
     /// deadline.
-    public var deadline: ContinuousClock.Instant?
+    public var deadline: ContinuousClock.Instant? {
+        get { end?.instant }
+        set { end = newValue.map(Moment.init) }
+    }
+    var end: Moment?
     /// The maximum size of the body in bytes, after content decoding.
     ///
     /// A larger body fails with ``NetworkError/Code/bodyTooLarge`` while it's received.
@@ -134,7 +138,7 @@ public struct HTTPTransportLimits: Sendable {
         maximumDownloadRate: Int? = nil,
         maximumUploadRate: Int? = nil
     ) {
-        self.deadline = deadline
+        end = deadline.map(Moment.init)
         self.maximumBodySize = maximumBodySize
         self.firstByteTimeout = firstByteTimeout
         self.idleTimeout = idleTimeout
